@@ -103,7 +103,7 @@ rust:
 	$(CARGO) clippy $(CARGO_ARGS) --workspace --all-targets -- -D warnings
 	$(CARGO) test $(CARGO_ARGS) --workspace
 
-# Every interleaving of the lock-free parts, up to the bound that tests/loom.rs states. Its own
+# Every interleaving of the lock-free parts, up to the bound that tests/loom/main.rs states. Its own
 # target folder: other flags would rebuild everything else. No model run is a failure.
 LOOM_ARGS ?=
 loom:

@@ -1,15 +1,15 @@
-//! The arena: where a sender puts large values, once, and lends them to the receiver.
+//! The arena: memory in which a sender puts large values, once, and lends them to the receiver.
 //!
-//! Each ring has one behind it, in the same file. The sender copies a packet's buffers into a
-//! block and publishes the block's place through the ring. From then on that memory is the
-//! receiver's: its array is the block. When the array dies the block goes back, by a flag that
-//! only this block has. Everything else about the arena is known to the sender alone, so that a
-//! receiver killed at any instruction cannot damage it.
+//! Each ring has one behind it, in the same file. The sender copies a packet's buffers into a block
+//! and publishes the block's offset through the ring. From then on that memory is the receiver's:
+//! its array is the block. When the array dies the block goes back, by a flag that only this block
+//! has. Only the sender knows everything else about the arena, so that a receiver killed at any
+//! instruction cannot damage it.
 //!
 //! The pages are reserved when they are first used, lowest first, and reused as long as they are
-//! warm: a fresh page costs far more than copying into one that both sides have mapped. Where
-//! there is no room, packets go through the ring as if there were no arena: a receiver that keeps
-//! its arrays, or a small /dev/shm, never stops a sender.
+//! warm: a fresh page costs far more than copying into one that both sides have mapped. If there is
+//! no room, packets go through the ring as if there were no arena: a receiver that keeps its
+//! arrays, or a small /dev/shm, never stops a sender.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub const BLOCKS: usize = 512;
 /// Blocks begin and end at pages, so that two never share one.
 pub const PAGE: u64 = 4096;
 
-/// What both sides share about one block.
+/// The shared state of one block.
 #[derive(Default)]
 pub struct Flag(AtomicU32);
 
@@ -30,7 +30,7 @@ impl Flag {
         // The receiver sees it through the ring's `head`.
         self.0.store(1, Ordering::Relaxed);
     }
-    /// The receiver has done with it.
+    /// The receiver gives the block back.
     pub fn give_back(&self) {
         // SYNC POINT arena/return: Release with the sender's Acquire in `is_lent`: what the
         // receiver read and wrote there is over before the block is used again.
@@ -42,7 +42,7 @@ impl Flag {
     }
 }
 
-/// A block: which flag is its own, and where it is.
+/// A block: the index of its flag, and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub index: usize,
@@ -56,7 +56,7 @@ pub struct Arena {
     free: BTreeMap<u64, u64>,
     lent: Vec<Block>,
     indexes: Vec<usize>,
-    /// The pages below were reserved.
+    /// All pages below this offset were reserved.
     reserved: u64,
 }
 
@@ -69,7 +69,7 @@ impl Arena {
         Arena { free, lent: Vec::new(), indexes: (0..BLOCKS).rev().collect(), reserved: 0 }
     }
 
-    /// Space for `length` bytes: the lowest that fits. None where there is none.
+    /// Space for `length` bytes: the lowest that fits. None if there is none.
     pub fn allocate(&mut self, length: usize) -> Option<Block> {
         let length = (length.max(1) as u64).checked_next_multiple_of(PAGE)?;
         let (&offset, &space) = self.free.iter().find(|(_, space)| **space >= length)?;
@@ -83,7 +83,7 @@ impl Arena {
         Some(block)
     }
 
-    /// Take back the blocks of which `returned` says so.
+    /// Take back the blocks for which `returned` is true.
     pub fn reclaim(&mut self, returned: impl Fn(usize) -> bool) {
         let mut nth = 0;
         while nth < self.lent.len() {
@@ -96,9 +96,9 @@ impl Arena {
         }
     }
 
-    /// Take back a block that was never lent after all.
+    /// Take back a block that was never lent.
     pub fn release(&mut self, block: Block) {
-        if let Some(nth) = self.lent.iter().position(|one| one.index == block.index) {
+        if let Some(nth) = self.lent.iter().position(|lent| lent.index == block.index) {
             self.lent.swap_remove(nth);
             self.put_back(block);
         }
@@ -130,8 +130,7 @@ impl Arena {
         self.reserved = end;
     }
 
-    /// Pages that nobody needs now, from some offset to the end: (from, to). They are not reserved
-    /// any more.
+    /// The unused pages at the end: (from, to). They are no longer reserved.
     pub fn trim(&mut self) -> Option<(u64, u64)> {
         let top = self.lent.iter().map(|block| block.offset + block.length).max().unwrap_or(0);
         let unused = (top < self.reserved).then_some((top, self.reserved));
@@ -172,11 +171,11 @@ mod tests {
                     held.push(block);
                 }
             } else if !held.is_empty() {
-                let gone = held.swap_remove(next(held.len() as u64) as usize);
+                let removed = held.swap_remove(next(held.len() as u64) as usize);
                 if next(2) == 0 {
-                    arena.release(gone);
+                    arena.release(removed);
                 } else {
-                    arena.reclaim(|index| index == gone.index);
+                    arena.reclaim(|index| index == removed.index);
                 }
             }
             assert_eq!(arena.lent(), held.len());
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_of_nothing_lends_nothing() {
+    fn an_empty_arena_lends_nothing() {
         assert_eq!(Arena::new(100).allocate(1), None);
         assert_eq!(Arena::new(1 << 20).allocate(usize::MAX), None);
     }

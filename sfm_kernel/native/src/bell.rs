@@ -1,24 +1,23 @@
 //! The doorbell: how a process sleeps until another has something for it.
 //!
-//! One 64-bit word in shared memory: the upper half counts rings, the lower half those who sleep.
-//! Both change in single read-modify-write steps, whose order all processes agree on:
+//! One 64-bit word in shared memory: the upper half counts rings, the lower half sleepers. Both
+//! change in single read-modify-write steps, whose order all processes agree on:
 //!
 //! ```text
 //! sleeper                                   ringer
 //!   (seen, _) = word += one sleeper  (S)      publish the news
-//!   look for news; found? leave               (_, sleepers) = word += one ring  (R)
+//! check for news; found? leave              (_, sleepers) = word += one ring  (R)
 //!   sleep unless rings != seen                sleepers > 0 ? wake all
 //! ```
 //!
 //! If S comes before R, the ringer sees the sleeper and wakes it. If R comes before S, then S, an
-//! acquire, reads what R, a release, wrote: the sleeper sees the news. Model-checked in
-//! tests/loom.rs.
+//! acquire, reads what R, a release, wrote: the sleeper sees the news. Model-checked in tests/loom.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const RING: u64 = 1 << 32;
-/// Which half of the word counts rings.
+/// The index of the half that counts rings.
 #[cfg(not(loom))]
 const UPPER: usize = if cfg!(target_endian = "little") { 1 } else { 0 };
 
@@ -50,7 +49,7 @@ pub enum Woken {
 }
 
 impl Bell {
-    /// Wake everybody who sleeps; what was published before is seen by them.
+    /// Wake all sleepers; they see everything that was published before.
     pub fn ring(&self) {
         // SYNC POINT bell: R, with S in `sleep`.
         let before = self.word.fetch_add(RING, Ordering::AcqRel);
@@ -60,7 +59,7 @@ impl Bell {
     }
 
     /// Ring a bell in a file that others may have cut: the kernel does all of it, in one step, and
-    /// does nothing where the memory is gone. Always a system call.
+    /// does nothing if the memory is lost. Always a system call.
     #[cfg(all(not(loom), target_os = "linux"))]
     pub fn ring_from_outside(bell: *const Bell) {
         const ADD_ONE: u32 = (libc::FUTEX_OP_ADD as u32) << 28 | 1 << 12;
@@ -138,7 +137,7 @@ impl Bell {
     }
 }
 
-/// What the kernel's futex promises, for the model: comparing the word and going to sleep are one
+/// The kernel's promise about futexes, for the model: comparing the word and going to sleep are one
 /// step with respect to wakes.
 #[cfg(loom)]
 mod loom_futex {

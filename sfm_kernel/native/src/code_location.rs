@@ -1,12 +1,12 @@
-//! Where in a program something happens, for observers: a piece of code and a line in it.
+//! Code locations, for observers: a piece of code and a line in it.
 //!
-//! A place is one word: the number of the code in the upper half, the line in the lower. The code's
-//! text (its file, its function, the cell of a notebook) is written into the segment once, when
-//! something happens there for the first time; the latest 256 are kept.
+//! A location is one word: the number of the code in the upper half, the line in the lower. The
+//! code's text (its file, its function, the cell of a notebook) is written into the segment once,
+//! when the first event happens there; the latest 256 are kept.
 //!
-//! Python says its place when it enters a call. A program without Python has nobody who could say
-//! it: there a finder is asked when something happens (endpoint/src/callers.rs). Its code is a
-//! binary, and its line the address of an instruction in that; observers find the line of source.
+//! Python sets its location when it enters a call. A program without Python cannot: there a finder
+//! is asked when something happens (endpoint/src/callers.rs). Its code is a binary, and its line
+//! the address of an instruction in it; observers find the source line.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -17,43 +17,43 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::text::Text;
 
 /// Pieces of code whose text is kept.
-const KEPT: usize = 256;
+const CAPACITY: usize = 256;
 
-/// Code number and line; 0 where nothing is known.
+/// Code number and line; 0 if nothing is known.
 pub type CodeLocation = u64;
 
 thread_local! {
-    static HERE: Cell<CodeLocation> = const { Cell::new(0) };
-    /// Whether this thread works for a call of another one, as its helper of this number.
+    static CURRENT: Cell<CodeLocation> = const { Cell::new(0) };
+    /// The number of the helper that this thread is, if it works for another thread's call.
     static HELPING: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The number of the helper that this thread is; 0 where it is none.
+/// The number of the helper that this thread is; 0 if it is none.
 pub fn helping() -> u64 {
     HELPING.with(Cell::get)
 }
 
-/// This thread is a helper from now on (core/helpers.rs), or with 0 none any more.
+/// Make this thread a helper (core/helpers.rs), or with 0 no longer one.
 pub fn set_helping(id: u64) {
     HELPING.with(|helping| helping.set(id));
 }
 
-/// Tells where the call comes from that this thread is in; 0 where it is in none.
+/// Finds the location of the call that this thread is in; 0 if it is in none.
 static FINDER: OnceLock<fn() -> CodeLocation> = OnceLock::new();
 
-/// Ask this from now on, in all threads. Only the first has an effect.
+/// Use this finder from now on, in all threads. Only the first call has an effect.
 pub fn set_finder(finder: fn() -> CodeLocation) {
     let _ = FINDER.set(finder);
 }
 
-/// The place of the call that this thread is in.
-pub fn here() -> CodeLocation {
-    FINDER.get().map_or_else(|| HERE.with(Cell::get), |find| find())
+/// The location of the call that this thread is in.
+pub fn current() -> CodeLocation {
+    FINDER.get().map_or_else(|| CURRENT.with(Cell::get), |find| find())
 }
 
-/// This thread has entered a call at `place`.
-pub fn set_here(location: CodeLocation) {
-    HERE.with(|here| here.set(location));
+/// This thread has entered a call at `location`.
+pub fn set_current(location: CodeLocation) {
+    CURRENT.with(|current| current.set(location));
 }
 
 pub fn location(code: u64, line: u32) -> CodeLocation {
@@ -71,33 +71,33 @@ pub fn line_of(location: CodeLocation) -> u32 {
 /// The codes of this process, which may have several segments.
 static KNOWN: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-/// The number of the first that is kept; numbers begin with 1. Changed by who has KNOWN's lock.
+/// The number of the first code that is kept; numbers begin with 1. Changed under KNOWN's lock.
 static FIRST: AtomicU64 = AtomicU64::new(1);
 
 /// A number for a piece of code; the same for the same text, as long as it is kept.
 pub fn register(text: String) -> u64 {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let first = FIRST.load(Ordering::Relaxed);
-    if let Some(nth) = known.iter().position(|one| *one == text) {
+    if let Some(nth) = known.iter().position(|other| *other == text) {
         return first + nth as u64;
     }
     known.push_back(text);
     let last = first + known.len() as u64 - 1;
-    if known.len() > KEPT {
+    if known.len() > CAPACITY {
         known.pop_front();
         FIRST.store(first + 1, Ordering::Relaxed);
     }
     last
 }
 
-/// Whether the code of a place is kept still.
-pub fn is_kept(location: CodeLocation) -> bool {
+/// Whether the code of a location is still kept.
+pub fn is_registered(location: CodeLocation) -> bool {
     code_of(location) >= FIRST.load(Ordering::Relaxed)
 }
 
 /// The texts of codes, in a segment.
 #[repr(C)]
-pub struct CodeTable([Entry; KEPT]);
+pub struct CodeTable([Entry; CAPACITY]);
 
 #[repr(C)]
 struct Entry {
@@ -106,7 +106,7 @@ struct Entry {
 }
 
 impl CodeTable {
-    /// See to it that observers find the text of the code of `place`.
+    /// Make sure that observers find the text of the location's code.
     pub fn note(&self, location: CodeLocation) {
         let code = code_of(location);
         if self.entry(code).code.load(Ordering::Relaxed) != code {
@@ -115,7 +115,7 @@ impl CodeTable {
     }
 
     fn entry(&self, code: u64) -> &Entry {
-        &self.0[code as usize % KEPT]
+        &self.0[code as usize % CAPACITY]
     }
 
     #[cold]
@@ -129,23 +129,23 @@ impl CodeTable {
         entry.code.store(code, Ordering::Release);
     }
 
-    /// Where the text of a code is, if it is known: bytes from the start.
+    /// The bytes of a code's entry, from the table's start.
     pub fn range_of(code: u64) -> Range<usize> {
         let size = std::mem::size_of::<Entry>();
-        let start = code as usize % KEPT * size;
+        let start = code as usize % CAPACITY * size;
         start..start + size
     }
 
-    /// The text of a code; None where it was never noted, or another one has its place. From a copy
+    /// The text of a code; None if it was never noted, or another code has its entry. From a copy
     /// that was made between two others.
     pub fn read_between(&self, code: u64, before: &CodeTable, after: &CodeTable) -> Option<String> {
-        let is_there = |table: &CodeTable| table.entry(code).code.load(Ordering::Acquire) == code;
+        let has_code = |table: &CodeTable| table.entry(code).code.load(Ordering::Acquire) == code;
         let entries = [before, self, after].map(|table| &table.entry(code).text);
-        let text = (code != 0 && is_there(before)).then(|| {
+        let text = (code != 0 && has_code(before)).then(|| {
             let [before, text, after] = entries;
             text.read_between(before, after)
         })??;
-        is_there(after).then_some(text)
+        has_code(after).then_some(text)
     }
 }
 
@@ -160,13 +160,13 @@ mod tests {
         table.note(0);
         let read = |code| table.read_between(code, &table, &table);
         assert_eq!(read(0), None);
-        let codes: Vec<u64> = (0..KEPT + 10).map(|n| register(format!("code {n}"))).collect();
+        let codes: Vec<u64> = (0..CAPACITY + 10).map(|n| register(format!("code {n}"))).collect();
         for code in &codes {
             table.note(location(*code, 7));
         }
         let last = *codes.last().unwrap();
-        assert_eq!(read(last).unwrap(), format!("code {}", KEPT + 9));
-        assert_eq!(read(last + KEPT as u64), None);
+        assert_eq!(read(last).unwrap(), format!("code {}", CAPACITY + 9));
+        assert_eq!(read(last + CAPACITY as u64), None);
         assert_eq!((code_of(location(3, 7)), line_of(location(3, 7))), (3, 7));
     }
 }

@@ -4,16 +4,16 @@
 //! sync, clock, bell, packet,
 //! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
-//! shm, life, text, places, peers,
-//! polls, main_thread, trace, claims,
-//! segment, look, ring_file         files in shared memory, and what observers find there
-//! core, credit, sender, summary   the two halves of an endpoint
-//! tree                            what members of a group share, for collectives
+//! shm, life, text, code_location,
+//! peers, polls, main_thread, trace,
+//! claims, segment, observed, ring_file   files in shared memory, and what observers read there
+//! core, send_credit, ring_sender,
+//! summary                          the two halves of an endpoint
+//! combining_tree                   memory that a group's members share, for collectives
 //! json, tcp_info, tcp_history      what the kernel knows of a TCP connection, and what it forgets
-//! net                              an endpoint between machines: sealed frames over TCP
-//! gateway                          what forwards them between sites
-//! calls                            what blocks, for any host: one loop, receives, sends
-//! lab                              a long way between two networks, for experiments
+//! net, gateway                     sealed frames over TCP; forwarding between sites
+//! calls                            blocking calls, for any host: one loop, receives, sends
+//! lab                              an emulated wide area network, for experiments
 //! ```
 
 pub mod arena;

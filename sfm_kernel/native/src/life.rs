@@ -1,19 +1,19 @@
-//! How a sender sees at once that its peer has died, for the price of one load.
+//! Life signs: a sender sees at once that its peer has died, for the price of one load.
 //!
 //! The network thread of each process keeps a word in the process's segment on its list of robust
-//! futexes as long as the endpoint is open. When the thread ends without taking it off, that is when
+//! futexes as long as the endpoint is open. When the thread ends without removing it, that is when
 //! the process dies, however it dies, the kernel sets FUTEX_OWNER_DIED in the word (futex(2),
-//! "Robust futexes"; set_robust_list(2)). Nobody ever waits for it: the others only look at that bit.
+//! "Robust futexes"; set_robust_list(2)). Nobody ever waits for it: the others only read that bit.
 //!
-//! The list is in private memory, and only the word is shared: a futex lies at a fixed distance from
-//! its entry of the list, and that may be any. (A robust mutex of the C library would have the entry
-//! beside the word, with pointers that the library follows, and others could write them.) So the
-//! thread has this list and no other: who locks a robust mutex of the C library in a callback gets
-//! one that the kernel does not mark if the process dies with it.
+//! The list is in private memory, and only the word is shared: a futex lies at a fixed distance
+//! from its entry of the list, and that may be any. (A robust mutex of the C library would have the
+//! entry beside the word, with pointers that the library follows, and others could write them.) So
+//! the thread has this list and no other: a callback that locks a robust mutex of the C library
+//! gets one that the kernel does not mark if the process dies with it.
 //!
-//! The bit says no more than "dead for sure", and that only where nobody has damaged the segment.
-//! The segment's lock decides: the kernel also gives up on the list where the memory it lies in is
-//! gone already, as when the machine runs out of memory.
+//! The bit proves a death, and that only if nobody has damaged the segment. The segment's lock
+//! decides: the kernel also gives up on the list if its memory is lost already, as when the machine
+//! runs out of memory.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ pub struct Life(AtomicU32);
 #[repr(C)]
 struct Head {
     first: *const Entry,
-    /// From an entry to its futex.
+    /// Bytes from an entry to its futex.
     distance: libc::c_long,
     pending: *const Entry,
 }
@@ -45,8 +45,8 @@ struct List {
 }
 
 impl Life {
-    /// Held until the guard is dropped by this same thread, or the thread is no more. Once at a
-    /// time, and not with others in the same thread.
+    /// Held until this same thread drops the guard, or ends. Once at a time, and not with others in
+    /// the same thread.
     pub fn hold(&self) -> Held<'_> {
         let none = Head { first: std::ptr::null(), distance: 0, pending: std::ptr::null() };
         let list =
@@ -65,7 +65,7 @@ impl Life {
                 &raw mut before,
                 &raw mut length,
             );
-            // Where there are no such lists, the segment's lock has to do.
+            // Without such lists, the segment's lock has to do.
             if known == 0 && length == SIZE {
                 libc::syscall(libc::SYS_set_robust_list, &raw const (*list).head, SIZE);
                 self.0.store(libc::syscall(libc::SYS_gettid) as u32, Ordering::SeqCst);
@@ -76,7 +76,7 @@ impl Life {
         Held { life: self, list, before, by_this_thread: PhantomData }
     }
 
-    /// Whether its holder is dead for sure.
+    /// Whether its holder is surely dead.
     pub fn has_ended(&self) -> bool {
         self.0.load(Ordering::Relaxed) & OWNER_DIED != 0
     }
@@ -84,11 +84,11 @@ impl Life {
 
 const SIZE: usize = std::mem::size_of::<Head>();
 
-/// The right to be called alive.
+/// The mark that the process is alive.
 pub struct Held<'a> {
     life: &'a Life,
     list: *mut List,
-    /// The list that the thread had, the C library's.
+    /// The thread's former list, the C library's.
     before: *const Head,
     by_this_thread: PhantomData<*const ()>,
 }
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Run `body` in a child, which is killed then.
+    /// Run `body` in a child, which is then killed.
     fn killed(body: impl FnOnce()) {
         // SAFETY: the child calls only what is allowed after a fork of many threads.
         let child = unsafe { libc::fork() };
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_process_is_seen_and_giving_back_is_no_end() {
+    fn the_end_of_a_process_is_seen_and_a_release_is_no_end() {
         let life = shared();
         drop(life.hold());
         assert!(!life.has_ended());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_into_the_word_leads_nowhere() {
+    fn foreign_writes_into_the_word_are_harmless() {
         for nonsense in [u32::MAX, 0, 1, 0x1234_5678] {
             let life = shared();
             killed(|| {

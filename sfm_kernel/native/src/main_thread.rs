@@ -1,37 +1,37 @@
-//! What the main thread of a process is in while the process is in no call of ours.
+//! The activity of a process's main thread while the process is in no call of ours.
 //!
-//! Looked for when an observer wishes, and never before: a program that nobody looks at pays
-//! nothing. Who looks (python/src/observe/main_thread.rs) may have to wait for the interpreter: if that
-//! takes long, observers conclude that somebody holds it.
+//! Examined when an observer requests it, and never before: an unobserved program pays nothing. The
+//! examining thread (python/src/observe/main_thread.rs) may have to wait for the interpreter: if
+//! that takes long, observers conclude that another thread holds it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::code_location::CodeLocation;
 
-/// How long it may take until it is told: Python's threads give the interpreter away every 5 ms.
+/// Nanoseconds that an answer may take: Python's threads release the interpreter every 5 ms.
 pub const PATIENCE: u64 = 50_000_000;
-/// Who has waited so long for the interpreter does not get it because a C function holds it, and not
-/// because the machine is busy.
+/// Nanoseconds after which a thread does not get the interpreter because a C function holds it, and
+/// not because the machine is busy.
 const HELD: u64 = 500_000_000;
-/// What was seen so lately is not looked for again.
+/// Nanoseconds for which an observation is not repeated.
 const FRESH: u64 = 20_000_000;
-/// What was seen longer ago than that says nothing of now.
+/// Nanoseconds after which an observation says nothing about the present.
 const STALE: u64 = 500_000_000;
 
-/// What a thread is in.
+/// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum In {
-    /// Its own code: it computes.
+    /// Python or program code: it computes.
     Code = 0,
-    /// A read of what somebody types.
+    /// A read of what a person types.
     Input = 1,
-    /// A lock that somebody else has.
+    /// A lock that another thread has.
     Lock = 2,
     Sleep = 3,
     /// A wait for a process that it has started.
     Child = 4,
-    /// Any other call of the system: files, pipes, the network.
+    /// Any other system call: files, pipes, the network.
     System = 5,
     /// A C function that holds the interpreter's lock.
     Native = 6,
@@ -53,7 +53,7 @@ impl In {
     }
 
     fn of(code: u32) -> Option<In> {
-        In::ALL.get(code as usize).map(|one| one.0)
+        In::ALL.get(code as usize).map(|entry| entry.0)
     }
 }
 
@@ -61,45 +61,45 @@ impl In {
 #[repr(C)]
 pub struct MainThread {
     asked: AtomicU64,
-    told: AtomicU64,
+    published: AtomicU64,
     location: AtomicU64,
     is_in: AtomicU32,
 }
 
 impl MainThread {
-    /// Somebody wants to know. True if it is to be looked for, and `tell` called then.
+    /// An observer asks. True if the thread is to be examined, and `publish` called then.
     pub fn ask(&self, time: u64) -> bool {
-        let (asked, told) = (self.asked(), self.told());
-        if asked > told || time < told.saturating_add(FRESH) {
-            return false; // somebody is looking, or has just looked
+        let (asked, published) = (self.asked(), self.published());
+        if asked > published || time < published.saturating_add(FRESH) {
+            return false; // another thread is examining it, or has just done so
         }
         self.asked.store(time, Ordering::Release);
         true
     }
 
-    /// `place`: in the program; 0 where that is not known.
-    pub fn tell(&self, is_in: In, location: CodeLocation, time: u64) {
+    /// Publish an observation. `location`: in the program; 0 if that is not known.
+    pub fn publish(&self, is_in: In, location: CodeLocation, time: u64) {
         self.is_in.store(is_in as u32, Ordering::Relaxed);
         self.location.store(location, Ordering::Relaxed);
-        self.told.store(time.max(self.asked()), Ordering::Release);
+        self.published.store(time.max(self.asked()), Ordering::Release);
     }
 
-    /// Whether it may be told in a moment.
+    /// Whether an answer may come in a moment.
     pub fn is_awaited(&self, time: u64) -> bool {
         let asked = self.asked();
-        asked > self.told() && time < asked.saturating_add(PATIENCE)
+        asked > self.published() && time < asked.saturating_add(PATIENCE)
     }
 
-    /// What it is in, and where; None where that is not known. `since`: it is in no call of ours
-    /// since then.
+    /// Its activity and location; None if that is not known. `since`: the time since which it
+    /// has been in no call of ours.
     pub fn seen(&self, since: u64, time: u64) -> Option<(In, CodeLocation)> {
-        let (asked, told) = (self.asked(), self.told());
-        if asked > told {
+        let (asked, published) = (self.asked(), self.published());
+        if asked > published {
             let is_held = asked > since && time >= asked.saturating_add(HELD);
             return is_held.then_some((In::Native, 0));
         }
         let is_in = In::of(self.is_in.load(Ordering::Relaxed))?;
-        let is_fresh = told > since && time < told.saturating_add(STALE);
+        let is_fresh = published > since && time < published.saturating_add(STALE);
         is_fresh.then(|| (is_in, self.location.load(Ordering::Relaxed)))
     }
 
@@ -107,19 +107,19 @@ impl MainThread {
         self.asked.load(Ordering::Acquire)
     }
 
-    fn told(&self) -> u64 {
-        self.told.load(Ordering::Acquire)
+    fn published(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
     }
 }
 
-/// The main thread's call of the system.
+/// The main thread's system call.
 pub struct SystemCall {
     number: i64,
     arguments: [u64; 6],
 }
 
 impl SystemCall {
-    /// None where it is in none, or the system does not tell.
+    /// None if it is in none, or the system does not say.
     pub fn current() -> Option<SystemCall> {
         let path = format!("/proc/self/task/{}/syscall", std::process::id());
         SystemCall::of(&std::fs::read_to_string(path).ok()?)
@@ -137,7 +137,7 @@ impl SystemCall {
     }
 
     /// `contended`: threads of this process compute, so that a wait with a limit may be for the
-    /// interpreter. That is none of the program's.
+    /// interpreter. The program itself does not wait then.
     pub fn is_in(&self, contended: bool) -> In {
         let [first, second, _, fourth, ..] = self.arguments;
         let polled = |descriptors: u64| if descriptors == 0 { In::Sleep } else { In::System };
@@ -145,7 +145,7 @@ impl SystemCall {
             libc::SYS_futex if fourth != 0 && contended => In::Code,
             libc::SYS_futex => In::Lock,
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => In::Sleep,
-            // Of descriptors below 1, which is what `input` of a terminal waits for.
+            // Only descriptor 0: `input` of a terminal waits for that.
             libc::SYS_pselect6 if first == 1 => In::Input,
             libc::SYS_pselect6 => polled(first),
             libc::SYS_ppoll => polled(second),
@@ -157,7 +157,7 @@ impl SystemCall {
             libc::SYS_poll => polled(second),
             libc::SYS_read | libc::SYS_readv if first == 0 => In::Input,
             libc::SYS_wait4 | libc::SYS_waitid => In::Child,
-            // It was asked to give its processor away, or to do something at once.
+            // It has yielded its core, or asked for something that is done at once.
             libc::SYS_sched_yield | libc::SYS_madvise | libc::SYS_mmap | libc::SYS_munmap => {
                 In::Code
             }
@@ -176,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_in_this_spell_is_told_and_nothing_older() {
+    fn only_observations_since_the_last_call_count() {
         let (main, begun) = (fresh(), 1_000_000_000);
         assert_eq!(main.seen(0, begun), None);
         assert!(main.ask(begun) && !main.ask(begun) && main.is_awaited(begun));
-        assert_eq!(main.seen(0, begun + PATIENCE), None, "it may be told in a moment");
-        main.tell(In::Sleep, 7, begun + 1);
+        assert_eq!(main.seen(0, begun + PATIENCE), None, "an answer may come in a moment");
+        main.publish(In::Sleep, 7, begun + 1);
         assert!(!main.is_awaited(begun + 1) && !main.ask(begun + FRESH));
         assert_eq!(main.seen(begun, begun + FRESH), Some((In::Sleep, 7)));
         assert_eq!(main.seen(begun + 2, begun + FRESH), None, "it was in a call of ours since");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_get_the_interpreter_knows_that_it_is_held() {
+    fn a_long_wait_for_the_interpreter_means_native_code() {
         let (main, begun) = (fresh(), 1_000_000_000);
         assert!(main.ask(begun));
         assert!(!main.is_awaited(begun + PATIENCE) && !main.ask(begun + PATIENCE));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_the_system() {
+    fn system_calls_are_classified() {
         let line = |number: i64, words: &str| format!("{number} {words} 0x0 0x0 0x7ffd 0x7f00\n");
         let is_in = |number, words, contended| {
             SystemCall::of(&line(number, words)).map(|call| call.is_in(contended))

@@ -1,11 +1,12 @@
-//! What an observer reads and writes of a segment: through its file, never in shared memory.
+//! An observer's reads and writes of a segment: through its file, never in shared memory.
 //!
-//! Who touches a mapped page behind the end of its file is killed (SIGBUS), and a file that others
-//! may write others may cut. `pread` comes back with less instead, so that an observer outlives
-//! whatever becomes of a segment; a process of the same user that damages it may still kill its owner.
+//! A process that touches a mapped page behind the end of its file is killed (SIGBUS), and any
+//! process that may write a file may also cut it. `pread` returns less instead, so that an observer
+//! outlives any damage to a segment; a process of the same user that damages one may still kill its
+//! owner.
 //!
-//! What is read was changed meanwhile, perhaps. So it is read between two copies of its versions,
-//! each by a system call of its own: what has the same one in both did not change between them.
+//! The segment may change while it is read. So it is read between two copies of its versions, each
+//! by its own system call: a text with the same version in both did not change between them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,19 +24,19 @@ use crate::clock::now;
 use crate::code_location::{code_of, CodeLocation, CodeTable};
 use crate::main_thread::In;
 use crate::polls::Series;
-use crate::segment::{Doing, Shared, UNSETTLED};
+use crate::segment::{Activity, Shared, UNSETTLED};
 use crate::shm::Owner;
 use crate::text::Text;
 use crate::trace::{Event, Trace};
 
-/// All that changes with what a process does; the same with the versions of its texts; all but
-/// its history.
+/// The fields that change with each action of a process; the same and the versions of its texts;
+/// everything but its history.
 const WORDS: Range<usize> = 0..offset_of!(Shared, waits);
 const HEAD: Range<usize> = 0..offset_of!(Shared, summary) + size_of::<u64>();
 const FRONT: Range<usize> = 0..offset_of!(Shared, codes);
-/// What changes when an observer has wished.
+/// The fields that change when an observer has made a request.
 const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
-/// How often a text is read that its owner is writing.
+/// Reads of a text that its owner is writing, before the observer gives up.
 const TRIES: usize = 10;
 
 /// A segment, seen from outside.
@@ -44,11 +45,11 @@ pub struct ObservedSegment {
     bells: OnceLock<Option<Bells>>,
 }
 
-/// What a segment says.
+/// The contents of a segment.
 pub struct State {
     pub uid: u128,
-    /// See `Doing`.
-    pub doing: &'static str,
+    /// See `Activity`.
+    pub activity: &'static str,
     pub call: u64,
     /// Nanoseconds since 1970.
     pub since: u64,
@@ -58,7 +59,7 @@ pub struct State {
     pub others: Option<String>,
     pub info: Option<String>,
     pub summary: Option<String>,
-    pub at: CodeLocation,
+    pub location: CodeLocation,
     /// The text of the code at that location.
     pub code: Option<String>,
     pub depth: u64,
@@ -67,18 +68,19 @@ pub struct State {
     pub received: u64,
     pub arrived: u64,
     pub examined: u64,
-    /// For each peer the lower half of its uid, and what `Peer` counts, in that order.
+    /// For each peer the lower half of its uid, and the counters of `Peer`, in that order.
     pub peers: Vec<(u64, [u64; 4])>,
-    /// Its calls in vain, and the text of the code that makes them.
+    /// Its unsuccessful polls, and the text of the code that makes them.
     pub polls: Option<(Series, Option<String>)>,
-    /// What its main thread is in, where, and the text of the code there.
+    /// The activity of its main thread, the location, and the text of the code there.
     pub main: Option<(In, CodeLocation, Option<String>)>,
 }
 
-/// Events with their places in the history, the place of the next, and the texts of their codes.
+/// Events with their positions in the history, the position of the next, and the texts of their
+/// codes.
 pub type Events = (Vec<(u64, Event, Vec<u8>)>, u64, Vec<(u64, String)>);
 
-/// What was read is no segment (of this version), or not all of it.
+/// The bytes are no segment (of this version), or incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damaged;
 
@@ -97,23 +99,23 @@ impl ObservedSegment {
         self.owner.file()
     }
 
-    /// Whether its owner has died, or let go of it.
+    /// Whether its owner has died, or released it.
     pub fn is_dead(&self) -> bool {
         self.owner.is_dead()
     }
 
-    /// A number that changes when anything in it does but what the main thread is in; cheap.
+    /// A number that changes with anything in it except what the main thread is in; cheap.
     pub fn pulse(&self) -> Result<u64, Damaged> {
         with_copies(|copies| {
             let head = self.copy(&mut copies[0], HEAD)?;
             let words = [
-                u64::from(head.doing.0.load(Ordering::Relaxed)),
+                u64::from(head.activity.0.load(Ordering::Relaxed)),
                 u64::from(self.is_dead()),
                 u64::from(head.facts.version()) << 32 | u64::from(head.others.version()),
-                u64::from(head.info.version()) << 1 | u64::from(head.polls.is_told()),
+                u64::from(head.info.version()) << 1 | u64::from(head.polls.is_published()),
             ];
             let counters = [&head.call, &head.since, &head.sent, &head.received];
-            let more = [&head.arrived, &head.examined, &head.depth, &head.at];
+            let more = [&head.arrived, &head.examined, &head.depth, &head.location];
             let counted = counters.into_iter().chain(more).map(|word| word.load(Ordering::Relaxed));
             Ok(words.into_iter().chain(counted).fold(1, |pulse: u64, word| {
                 (pulse.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -121,16 +123,16 @@ impl ObservedSegment {
         })
     }
 
-    /// What its owner does, and the number of its latest blocked call; cheap.
+    /// The owner's state, and the number of its latest blocked call; cheap.
     pub fn call(&self) -> Result<(&'static str, u64), Damaged> {
         with_copies(|copies| {
             let words = self.copy(&mut copies[0], WORDS)?;
-            let doing = words.doing.0.load(Ordering::Relaxed);
-            Ok((Doing::name(doing).ok_or(Damaged)?, words.call.load(Ordering::Relaxed)))
+            let activity = words.activity.0.load(Ordering::Relaxed);
+            Ok((Activity::name(activity).ok_or(Damaged)?, words.call.load(Ordering::Relaxed)))
         })
     }
 
-    /// What it says now.
+    /// Its present contents.
     pub fn state(&self) -> Result<State, Damaged> {
         with_copies(|copies| {
             self.copy(&mut copies[2], HEAD)?;
@@ -140,8 +142,8 @@ impl ObservedSegment {
                 self.copy(copy, FRONT)?;
                 self.copy(after, HEAD)?;
                 let mut state = state_of(before, copy, after)?;
-                if state.is_whole() || turn == TRIES {
-                    state.code = self.code(copies, code_of(state.at))?;
+                if state.is_complete() || turn == TRIES {
+                    state.code = self.code(copies, code_of(state.location))?;
                     if let Some((series, code)) = &mut state.polls {
                         *code = self.code(copies, code_of(series.location))?;
                     }
@@ -150,7 +152,7 @@ impl ObservedSegment {
                     }
                     return Ok(state);
                 }
-                std::thread::yield_now(); // its owner may have been interrupted in writing
+                std::thread::yield_now(); // its owner may have been interrupted while writing
             }
             unreachable!("the last turn returns")
         })
@@ -169,15 +171,15 @@ impl ObservedSegment {
     /// The latest events, from the `start`th on.
     pub fn events(&self, start: u64) -> Result<Events, Damaged> {
         with_copies(|copies| {
-            let count = self.copy(&mut copies[0], of_trace(0..size_of::<u64>()))?.trace.count();
-            let kept = Trace::kept(start, count);
-            for range in Trace::ranges_of(kept.clone()) {
-                self.copy_thrice(copies, of_trace(range))?;
+            let count = self.copy(&mut copies[0], trace_range(0..size_of::<u64>()))?.trace.count();
+            let range = Trace::available(start, count);
+            for range in Trace::byte_ranges(range.clone()) {
+                self.copy_thrice(copies, trace_range(range))?;
             }
             let [before, copy, after] = &*copies;
-            let events = copy.trace.read_between(kept, &before.trace, &after.trace);
+            let events = copy.trace.read_between(range, &before.trace, &after.trace);
             let mut codes: Vec<_> =
-                events.iter().map(|(_, one, _)| code_of(one.location)).collect();
+                events.iter().map(|(_, event, _)| code_of(event.location)).collect();
             codes.sort_unstable();
             codes.dedup();
             let mut texts = Vec::new();
@@ -188,62 +190,63 @@ impl ObservedSegment {
         })
     }
 
-    /// Have the owner write down what is in its inbox: the version of `summary` that is there now,
-    /// in whose place another one comes.
-    pub fn wish(&self) -> Result<u32, Damaged> {
+    /// Request a new summary of the owner's inbox. Returns the version of the present `summary`,
+    /// which another one will replace.
+    pub fn request_summary(&self) -> Result<u32, Damaged> {
         let answers = |copies: &mut [Box<Shared>; 3]| {
             self.copy(&mut copies[0], ANSWERS).map(|head| head.summary.version())
         };
         let version = with_copies(answers)?;
-        // A number that is not there yet, whoever else wishes at the same time.
-        let wish = (now() as u32).wrapping_add(std::process::id() << 20);
-        self.write(&wish.to_ne_bytes(), offset_of!(Shared, wishes))?;
+        // A new number, whatever other observers request at the same time.
+        let request_summary = (now() as u32).wrapping_add(std::process::id() << 20);
+        self.write(&request_summary.to_ne_bytes(), offset_of!(Shared, requests))?;
         self.ring(offset_of!(Shared, network));
         Ok(version)
     }
 
-    /// Whether what was wished may come in a moment: the summary, whose version was this one, and
-    /// what the main thread is in.
+    /// Whether an answer may come in a moment: a summary newer than this version, and what the main
+    /// thread is in.
     pub fn is_awaited(&self, version: u32) -> bool {
-        let awaited = |one: &Shared| one.summary.version() == version || one.main.is_awaited(now());
+        let awaited =
+            |shared: &Shared| shared.summary.version() == version || shared.main.is_awaited(now());
         with_copies(|copies| self.copy(&mut copies[0], ANSWERS).is_ok_and(awaited))
     }
 
     /// End the owner's blocked call of this number with `judgement`; false if it is over.
     pub fn judge(&self, call: u64, judgement: &str) -> Result<bool, Damaged> {
         let is_blocked = |head: &Shared| {
-            // Before the ring: the call may be over as soon as its process hears it.
-            Doing::is_blocked(head.doing.0.load(Ordering::Relaxed))
+            // Before the ring: the call may be over as soon as its process wakes.
+            Activity::is_blocked(head.activity.0.load(Ordering::Relaxed))
                 && head.call.load(Ordering::Relaxed) == call
         };
         with_copies(|copies| {
             if !is_blocked(self.copy(&mut copies[0], HEAD)?) {
                 return Ok(false);
             }
-            let at = offset_of!(Shared, judgement);
+            let offset = offset_of!(Shared, judgement);
             let copy = &mut copies[0];
-            self.copy(copy, at..at + size_of::<u64>())?;
+            self.copy(copy, offset..offset + size_of::<u64>())?;
             copy.judgement.write(judgement);
             // SAFETY: inside the copy, whose text was just written as far as `used` goes.
             let written = unsafe {
-                let start = (&raw const **copy).cast::<u8>().add(at);
+                let start = (&raw const **copy).cast::<u8>().add(offset);
                 std::slice::from_raw_parts(start, Text::<1024>::used(judgement.len()))
             };
             let (version, rest) = written.split_at(size_of::<u32>());
             let even = u32::from_ne_bytes(version.try_into().expect("four bytes"));
-            // SYNC POINT text: as `Text::write` does, in three steps of which the kernel makes each.
-            self.write(&even.wrapping_sub(1).to_ne_bytes(), at)?;
-            self.write(rest, at + size_of::<u32>())?;
-            self.write(&even.to_ne_bytes(), at)?;
-            // If the kernel wrote the number byte by byte, what stands there meanwhile would have to
-            // be the number of another blocked call, of right now.
+            // SYNC POINT text: as `Text::write` does, in three steps, each made by the kernel.
+            self.write(&even.wrapping_sub(1).to_ne_bytes(), offset)?;
+            self.write(rest, offset + size_of::<u32>())?;
+            self.write(&even.to_ne_bytes(), offset)?;
+            // If the kernel wrote the number byte by byte, the intermediate values would have to be
+            // the number of another blocked call, of right now.
             self.write(&call.to_ne_bytes(), offset_of!(Shared, judged))?;
             self.ring(offset_of!(Shared, bell));
             Ok(true)
         })
     }
 
-    /// Read a part of the segment into a copy of it.
+    /// Read a range of the segment into a copy of it.
     fn copy<'a>(&self, copy: &'a mut Shared, range: Range<usize>) -> Result<&'a Shared, Damaged> {
         assert!(range.start <= range.end && range.end <= size_of::<Shared>());
         // SAFETY: inside the copy, which is ours alone and of atomics, for which any bytes are valid.
@@ -271,13 +274,13 @@ impl ObservedSegment {
         Ok(copies)
     }
 
-    fn write(&self, bytes: &[u8], at: usize) -> Result<(), Damaged> {
-        self.file().write_all_at(bytes, at as u64).map_err(|_| Damaged)
+    fn write(&self, bytes: &[u8], offset: usize) -> Result<(), Damaged> {
+        self.file().write_all_at(bytes, offset as u64).map_err(|_| Damaged)
     }
 
-    fn ring(&self, at: usize) {
+    fn ring(&self, offset: usize) {
         if let Some(bells) = self.bells.get_or_init(|| Bells::of(self.file())) {
-            Bell::ring_from_outside(bells.0.as_ptr().wrapping_add(at).cast());
+            Bell::ring_from_outside(bells.0.as_ptr().wrapping_add(offset).cast());
         }
     }
 }
@@ -286,12 +289,12 @@ fn behind(start: usize, range: Range<usize>) -> Range<usize> {
     start + range.start..start + range.end
 }
 
-fn of_trace(range: Range<usize>) -> Range<usize> {
+fn trace_range(range: Range<usize>) -> Range<usize> {
     behind(offset_of!(Shared, trace), range)
 }
 
 impl State {
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let texts = [&self.waits, &self.facts, &self.others, &self.info, &self.summary];
         texts.iter().all(|text| text.is_some())
     }
@@ -299,23 +302,23 @@ impl State {
 
 fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Damaged> {
     let get = Ordering::Relaxed;
-    let moves = |one: &Shared| {
-        let words = [&one.since, &one.call, &one.until, &one.examined, &one.arrived];
-        (one.doing.0.load(get), words.map(|word| word.load(get)))
+    let moves = |shared: &Shared| {
+        let words = [&shared.since, &shared.call, &shared.until, &shared.examined, &shared.arrived];
+        (shared.activity.0.load(get), words.map(|word| word.load(get)))
     };
-    // Of one and the same moment, if it is to prove anything.
+    // All of one moment, if it is to prove anything.
     let examined = if moves(before) == moves(after) { copy.examined.load(get) } else { UNSETTLED };
     let peers = copy.peers.all().map(|(uid, peer)| {
         let counters = [&peer.sent, &peer.arrived, &peer.received, &peer.taken];
         (uid, counters.map(|counter| counter.load(get)))
     });
     let main = copy
-        .is_doing(Doing::Running)
+        .activity_is(Activity::Running)
         .then(|| copy.main.seen(copy.since.load(get), now()))
         .flatten();
     Ok(State {
         uid: copy.uid(),
-        doing: Doing::name(copy.doing.0.load(get)).ok_or(Damaged)?,
+        activity: Activity::name(copy.activity.0.load(get)).ok_or(Damaged)?,
         call: copy.call.load(get),
         since: copy.since.load(get),
         until: copy.until.load(get),
@@ -324,7 +327,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         others: copy.others.read_between(&before.others, &after.others),
         info: copy.info.read_between(&before.info, &after.info),
         summary: copy.summary.read_between(&before.summary, &after.summary),
-        at: copy.at.load(get),
+        location: copy.location.load(get),
         code: None,
         depth: copy.depth.load(get),
         bytes: copy.bytes.load(get),
@@ -338,7 +341,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
     })
 }
 
-/// The page of a segment that has its bells: for the kernel, which rings them. Nobody reads it.
+/// The page of a segment that holds its bells: for the kernel, which rings them. Nobody reads it.
 struct Bells(NonNull<u8>);
 
 const PAGE: usize = 4096;
@@ -354,9 +357,9 @@ impl Bells {
     fn of(file: &File) -> Option<Bells> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a fresh mapping, which nobody touches.
-        let at =
+        let start =
             unsafe { libc::mmap(std::ptr::null_mut(), PAGE, access, kind, file.as_raw_fd(), 0) };
-        (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast()).map(Bells))?
+        (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast()).map(Bells))?
     }
 }
 
@@ -367,15 +370,15 @@ impl Drop for Bells {
     }
 }
 
-/// Memory for copies. Kept: fresh pages cost more than what is read into them.
+/// Memory for copies. It is reused: fresh pages cost more than what is read into them.
 fn with_copies<T>(use_them: impl FnOnce(&mut [Box<Shared>; 3]) -> T) -> T {
-    const KEPT: usize = 4;
+    const MAX_SPARE: usize = 4;
     static SPARE: Mutex<Vec<[Box<Shared>; 3]>> = Mutex::new(Vec::new());
     // Never waited for: in a forked child it may be locked for ever.
     let known = SPARE.try_lock().ok().and_then(|mut spare| spare.pop());
     let mut copies = known.unwrap_or_else(|| std::array::from_fn(|_| fresh()));
     let outcome = use_them(&mut copies);
-    if let Some(mut spare) = SPARE.try_lock().ok().filter(|spare| spare.len() < KEPT) {
+    if let Some(mut spare) = SPARE.try_lock().ok().filter(|spare| spare.len() < MAX_SPARE) {
         spare.push(copies);
     }
     outcome
@@ -386,11 +389,11 @@ fn fresh() -> Box<Shared> {
     // SAFETY: Shared is made of atomics, for which zero is a valid value, and has a size; on the
     // stack it would be too large.
     unsafe {
-        let at = std::alloc::alloc_zeroed(layout);
-        if at.is_null() {
+        let memory = std::alloc::alloc_zeroed(layout);
+        if memory.is_null() {
             std::alloc::handle_alloc_error(layout);
         }
-        Box::from_raw(at.cast())
+        Box::from_raw(memory.cast())
     }
 }
 

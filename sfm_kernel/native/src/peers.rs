@@ -1,19 +1,19 @@
-//! What went between a process and each other one: counters in its segment, for observers.
+//! The traffic between a process and each other one: counters in its segment, for observers.
 //!
-//! Who compares what A has sent to B with what has arrived at B knows whether something is on its
-//! way.
+//! An observer that compares what A has sent to B with what has arrived at B knows whether
+//! something is in transit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Incarnations that are told apart; all later ones share an entry.
-const KEPT: usize = 1024;
+/// Incarnations that are counted separately; all later ones share an entry.
+const CAPACITY: usize = 1024;
 
-/// The uid of the entry that many share.
+/// The uid of the shared entry.
 pub const SHARED: u64 = u64::MAX;
 
 #[repr(C)]
 pub struct Peer {
-    /// The lower half of its uid; 0 where the entry is free.
+    /// The lower half of its uid; 0 if the entry is free.
     uid: AtomicU64,
     /// Messages sent to it.
     pub sent: AtomicU64,
@@ -21,13 +21,13 @@ pub struct Peer {
     pub arrived: AtomicU64,
     /// Its messages that have left the inbox.
     pub received: AtomicU64,
-    /// What those cost, as flow control counts.
+    /// The cost of those, as flow control counts.
     pub taken: AtomicU64,
 }
 
 #[repr(C)]
 pub struct Peers {
-    known: [Peer; KEPT],
+    known: [Peer; CAPACITY],
     shared: Peer,
 }
 
@@ -40,8 +40,8 @@ pub fn bump(counter: &AtomicU64, by: u64) {
 impl Peers {
     /// The entry of a peer, made if there is none. From any thread of the process.
     pub fn of(&self, uid: u64) -> &Peer {
-        for nth in 0..KEPT {
-            let peer = &self.known[(uid as usize).wrapping_add(nth) % KEPT];
+        for nth in 0..CAPACITY {
+            let peer = &self.known[(uid as usize).wrapping_add(nth) % CAPACITY];
             let found = peer.uid.load(Ordering::Relaxed);
             let taken = || peer.uid.compare_exchange(0, uid, Ordering::Relaxed, Ordering::Relaxed);
             if found == uid || (found == 0 && taken().map_or_else(|now| now == uid, |_| true)) {
@@ -52,7 +52,7 @@ impl Peers {
         &self.shared
     }
 
-    /// Those that are known: uid and counters.
+    /// The entries in use: uid and counters.
     pub fn all(&self) -> impl Iterator<Item = (u64, &Peer)> {
         let known = |peer: &Peer| peer.uid.load(Ordering::Relaxed);
         let all = self.known.iter().chain([&self.shared]);
@@ -68,12 +68,12 @@ mod tests {
     fn each_peer_has_one_entry_until_there_are_too_many() {
         // SAFETY: atomics, for which zero is a valid value.
         let peers: Box<Peers> = unsafe { Box::new_zeroed().assume_init() };
-        let last = KEPT as u64;
+        let last = CAPACITY as u64;
         for uid in 1..=last {
             peers.of(uid * 7).sent.fetch_add(uid * 7, Ordering::Relaxed);
             peers.of(uid / 2 * 7 + 7);
         }
-        assert_eq!(peers.all().count(), KEPT);
+        assert_eq!(peers.all().count(), CAPACITY);
         assert!(peers.all().all(|(uid, peer)| peer.sent.load(Ordering::Relaxed) == uid));
         let shared: *const Peer = peers.of(last * 7 + 1);
         assert!(std::ptr::eq(shared, peers.of(last * 7 + 2)));

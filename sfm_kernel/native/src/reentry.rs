@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Which thread holds a lock and may run other Python code meanwhile: a signal handler, say, or a
-/// finalizer. 0 for none.
+/// The thread that holds a lock and may run other Python code meanwhile, such as a signal handler
+/// or a finalizer. 0 for none.
 #[derive(Default)]
 pub struct Holder(AtomicUsize);
 
 impl Holder {
-    /// The calling thread, which has the lock, is the one while the result lives.
+    /// The calling thread, which has the lock, is the holder while the result lives.
     pub fn enter(&self) -> impl Drop + '_ {
         self.0.store(this_thread(), Ordering::Relaxed);
         Held(self)
@@ -30,8 +30,8 @@ impl Drop for Held<'_> {
 
 /// Differs from 0 and between living threads.
 fn this_thread() -> usize {
-    thread_local!(static HERE: u8 = const { 0 });
-    HERE.with(|here| std::ptr::from_ref(here) as usize)
+    thread_local!(static MARKER: u8 = const { 0 });
+    MARKER.with(|marker| std::ptr::from_ref(marker) as usize)
 }
 
 #[cfg(test)]

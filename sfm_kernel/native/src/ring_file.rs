@@ -1,4 +1,4 @@
-//! A ring in a file of its own: control words, the ring's data, and behind them the arena.
+//! A ring in its own file: control words, the ring's data, and behind them the arena.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::shm::{Mapping, ShmError};
 const DATA: usize = 8192;
 const _: () = assert!(std::mem::size_of::<Front>() <= DATA);
 
-/// What stands in front of the data.
+/// The words in front of the data.
 #[repr(C)]
 struct Front {
     control: Control,
@@ -24,18 +24,18 @@ struct Front {
     /// 1 once the receiver has mapped it, too.
     ready: AtomicU32,
     flags: [Flag; BLOCKS],
-    /// Of large messages that go the other way, and are copied by both sides.
+    /// For large messages in the other direction, which both sides copy.
     claims: [Claim; CLAIMS],
 }
 
-/// A mapped ring. Which side writes what is the protocol's business (`ring`, `arena`).
+/// A mapped ring. The protocol decides which side writes what (`ring`, `arena`).
 pub struct RingFile {
     mapping: Mapping<Front>,
     capacity: u64,
     arena: u64,
-    /// The receiver's blocks: (offset, length) by index; length 0 where it has none.
+    /// The receiver's blocks: (offset, length) by index; length 0 if it has none.
     leases: Box<[(AtomicU64, AtomicU64)]>,
-    /// Up to where the receiver has its pages mapped.
+    /// The offset up to which the receiver has mapped the arena's pages.
     seen: AtomicU64,
     /// This is a forked child, and the blocks are its parent's.
     orphaned: AtomicBool,
@@ -43,7 +43,7 @@ pub struct RingFile {
 
 impl RingFile {
     /// Make a ring of `capacity` bytes (a power of two), and an arena of at most `arena` bytes,
-    /// none of which takes memory yet. The sender does.
+    /// none of which takes memory yet. Called by the sender.
     pub fn create(path: &Path, capacity: usize, arena: usize) -> Result<RingFile, ShmError> {
         assert!(capacity.is_power_of_two() && capacity >= 4096, "ring of {capacity} bytes");
         let least = DATA + capacity;
@@ -51,21 +51,22 @@ impl RingFile {
             mapping.capacity.store(capacity as u64, Ordering::Relaxed);
             mapping.arena.store((mapping.len() - least) as u64, Ordering::Relaxed);
         })?;
-        // A descriptor for each peer would be too many, and nobody asks whether a ring lives.
+        // A descriptor for each peer would be too many, and nobody asks whether a ring's owner
+        // lives.
         let mapping = mapping.unlock();
         let arena = (mapping.len() - least) as u64;
         Ok(RingFile::of(mapping, capacity as u64, arena, 0))
     }
 
-    /// Map a ring that a sender made. The receiver does.
+    /// Map a ring that a sender made. Called by the receiver.
     pub fn open(path: &Path) -> Result<Arc<RingFile>, ShmError> {
         let invalid = || ShmError::Invalid(format!("{} is no ring", path.display()));
         let about: Mapping<Front> = Mapping::open(path, DATA)?;
         let capacity = about.capacity.load(Ordering::Relaxed);
         let arena = about.arena.load(Ordering::Relaxed);
         let least = capacity.saturating_add(DATA as u64);
-        let whole = least.checked_add(arena);
-        if !capacity.is_power_of_two() || capacity < 4096 || whole.is_none() {
+        let total = least.checked_add(arena);
+        if !capacity.is_power_of_two() || capacity < 4096 || total.is_none() {
             return Err(invalid());
         }
         let mapping: Mapping<Front> = if about.len() as u64 == least + arena {
@@ -110,29 +111,29 @@ impl RingFile {
         &self.mapping.flags[block]
     }
 
-    /// None where there is no such claim.
+    /// None if there is no such claim.
     pub fn claim(&self, nth: usize) -> Option<&Claim> {
         self.mapping.claims.get(nth)
     }
 
     /// Reserve pages of the arena; whether there was room.
     pub fn populate(&self, from: u64, to: u64) -> bool {
-        self.mapping.populate(self.at(from), self.at(to))
+        self.mapping.populate(self.file_offset(from), self.file_offset(to))
     }
 
     /// Give pages of the arena back.
     pub fn discard(&self, from: u64, to: u64) {
-        self.mapping.discard(self.at(from), self.at(to));
+        self.mapping.discard(self.file_offset(from), self.file_offset(to));
     }
 
-    /// Memory of the arena.
+    /// The address of an offset in the arena.
     pub fn arena_memory(&self, offset: u64) -> *mut u8 {
         assert!(offset <= self.arena);
         // SAFETY: inside the mapping.
-        unsafe { self.mapping.as_ptr().add(self.at(offset) as usize) }
+        unsafe { self.mapping.as_ptr().add(self.file_offset(offset) as usize) }
     }
 
-    fn at(&self, offset: u64) -> u64 {
+    fn file_offset(&self, offset: u64) -> u64 {
         DATA as u64 + self.capacity + offset
     }
 
@@ -214,12 +215,12 @@ unsafe impl Memory for Arc<RingFile> {
         // SAFETY: inside the data, which the protocol gives to the consumer alone; `to` has room.
         unsafe { std::ptr::copy_nonoverlapping(self.data(at), to, length) };
     }
-    fn place(&self, at: u64) -> Option<*const u8> {
+    fn address(&self, at: u64) -> Option<*const u8> {
         Some(self.data(at))
     }
     fn expect(&self, at: u64) {
-        // The head and as many lines as a small message has: they come from the other side's core
-        // all at once rather than one after the other.
+        // The head and as many cache lines as a small message has: they come from the other side's
+        // core all at once rather than one after the other.
         #[cfg(target_arch = "x86_64")]
         // SAFETY: hints; they read nothing, wherever they point.
         unsafe {
@@ -234,14 +235,14 @@ unsafe impl Memory for Arc<RingFile> {
     }
 }
 
-/// What a fork does to the blocks that this process has.
+/// What a fork does to this process's blocks.
 mod forks {
     use super::{Arc, AtomicBool, Ordering, RingFile, Weak};
     use std::cell::UnsafeCell;
     use std::sync::Once;
 
-    /// The rings that this process receives from. Its lock is held while the process forks, so
-    /// that the child finds the list whole.
+    /// The rings that this process receives from. Its lock is held while the process forks, so that
+    /// the child finds the list consistent.
     struct Rings {
         locked: AtomicBool,
         list: UnsafeCell<Vec<Weak<RingFile>>>,
@@ -284,7 +285,7 @@ mod forks {
         unlock();
     }
 
-    /// Replace shared pages by private ones with the same contents, at the same place.
+    /// Replace shared pages by private ones with the same contents, at the same address.
     ///
     /// # Safety
     /// `length` bytes at `start` are whole mapped pages, and nobody else in this process uses them

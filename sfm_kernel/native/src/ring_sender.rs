@@ -18,9 +18,9 @@ use crate::segment::{Segment, UNSETTLED};
 use crate::send_credit::may_send;
 use crate::shm::{room, ShmError};
 
-mod whole;
+mod nonblocking;
 
-/// The usual size of a ring. Larger messages flow through in parts.
+/// The usual bytes of a ring. Larger messages flow through in chunks.
 pub const RING_BYTES: usize = 1 << 18;
 /// The usual address space for the large values of one pair. It takes memory as it is used.
 pub const ARENA_BYTES: usize = 1 << 28;
@@ -34,12 +34,12 @@ pub fn is_arena_size(bytes: usize) -> bool {
     bytes.is_multiple_of(PAGE as usize) && bytes <= 1 << 40
 }
 
-/// How long a sender trusts that its peer lives.
-const TRUST: u64 = 250_000_000; // ns
-/// How long an arena keeps its memory after it was last used.
+/// Nanoseconds for which a sender trusts that its peer lives.
+const TRUST: u64 = 250_000_000;
+/// Time for which an arena keeps its memory after its last use.
 const WARM: Duration = Duration::from_secs(2);
-/// Buffers of so many bytes go through the arena: one copy for two, but some system calls the
-/// first time, and a page at least.
+/// Bytes of buffers from which on they go through the arena: one copy instead of two, but some
+/// system calls the first time, and at least one page.
 const ARENA_FROM: usize = 8 << 10;
 
 pub struct RingSender {
@@ -50,7 +50,7 @@ pub struct RingSender {
     slot: usize,
     folder: PathBuf,
     writing: Mutex<Writing>,
-    /// Who has `writing` and runs Python.
+    /// The thread that has `writing` and runs Python.
     pub holder: Holder,
 }
 
@@ -58,35 +58,35 @@ pub struct Writing {
     writer: RingWriter<Arc<RingFile>>,
     arena: Option<Arena>,
     used: Instant,
-    /// By account, the cost of what was sent, ever; and how many packets that was.
+    /// By account, the cost of all that was sent; and the number of packets.
     sent: [u64; ACCOUNTS],
     count: u64,
-    /// What the peer had taken when that was too little; UNSETTLED while something else is waited
-    /// for: room in the ring, which the peer's own thread makes.
+    /// What the peer had taken when that was too little; UNSETTLED while the sender waits for
+    /// something else: room in the ring, which the peer's own thread makes.
     pub seen: u64,
-    /// When, by the coarse clock, it was last asked whether the peer lives.
+    /// The time, by the coarse clock, of the last check that the peer lives.
     checked: u64,
     /// The peer's segment has called it dead while it lived.
     distrusts: bool,
 }
 
-/// A packet under way.
+/// A packet that is being sent.
 #[derive(Default)]
 pub struct Progress {
     /// Bytes of it that are in the ring.
     done: usize,
-    /// Where its buffers are, if they are in the arena.
+    /// The block of its buffers, if they are in the arena.
     block: Option<Block>,
 }
 
 impl Progress {
-    /// The packet was counted.
+    /// Whether the packet was counted.
     fn is_started(&self) -> bool {
         self.done > 0 || self.block.is_some()
     }
 }
 
-/// How far `RingSender::step` got.
+/// The result of `RingSender::step`.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Step {
     Done,
@@ -98,10 +98,10 @@ pub enum Step {
 
 impl RingSender {
     /// Whether an earlier process of our slot has announced a ring that the peer has not opened:
-    /// announcing ours now would hide it, and what is in it. Asks the peer to open it.
-    pub fn slot_is_taken(peer: &Segment, folder: &Path, own: u128, slot: usize) -> bool {
+    /// announcing ours now would hide it, and its contents. Asks the peer to open it.
+    pub fn slot_is_taken(peer: &Segment, folder: &Path, sender_uid: u128, slot: usize) -> bool {
         let earlier = peer.ring_of(slot);
-        if earlier == 0 || earlier == own {
+        if earlier == 0 || earlier == sender_uid {
             return false;
         }
         // The peer removes a ring's name when it opens it.
@@ -122,11 +122,11 @@ impl RingSender {
         capacity: usize,
         arena: usize,
     ) -> Result<Arc<RingSender>, ShmError> {
-        let (own, uid) = (core.shared().uid(), peer.uid());
-        let path = folder.join(format!("{own:032x}-{uid:032x}.ring"));
-        // Announced first: a ring that nobody will ever write to, since its maker was killed here,
-        // is found by its reader.
-        peer.announce_ring(slot, own);
+        let (sender_uid, uid) = (core.shared().uid(), peer.uid());
+        let path = folder.join(format!("{sender_uid:032x}-{uid:032x}.ring"));
+        // Announced first: if this process is killed here, the reader still finds the ring that
+        // nobody will ever write to.
+        peer.announce_ring(slot, sender_uid);
         let writer = RingWriter::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         let now = Instant::now();
         let (seen, checked) = (UNSETTLED, coarse());
@@ -162,23 +162,23 @@ impl RingSender {
         }
     }
 
-    /// The peer has said that it leaves.
-    pub fn peer_left(&self) -> bool {
-        self.peer.left.load(Ordering::Acquire) != 0
+    /// Whether the peer has announced that it leaves.
+    pub fn peer_departed(&self) -> bool {
+        self.peer.departed.load(Ordering::Acquire) != 0
     }
 
-    /// The peer has died: nobody will read what is written to it. Known at once, while the
+    /// Whether the peer has died: nobody will read what is written to it. Known at once, while the
     /// segment's lock, which decides, is free only when the kernel has torn down its memory.
     pub fn peer_died(&self, writing: &Writing) -> bool {
         self.peer.life.has_ended() && !writing.distrusts
     }
 
-    /// The peer takes nothing more: what came from us made no sense to it.
+    /// Whether the peer takes nothing more: our bytes made no sense to it.
     pub fn is_refused(&self, writing: &Writing) -> bool {
         writing.writer.refused() == Refused::Everything
     }
 
-    /// Go on with `packet`; returns when it is whole or must wait.
+    /// Go on with `packet`; returns when it is complete or must wait.
     pub fn step(
         &self,
         writing: &mut Writing,
@@ -191,7 +191,8 @@ impl RingSender {
             let (sent, cost) = (writing.sent[account], cost(packet.len()));
             let enough = |taken| may_send(sent - taken, cost, buffering);
             if !writing.writer.has_taken(account, enough) {
-                // Observers compare it with what the peer has taken: so not read after the look.
+                // Observers compare it with what the peer has taken: so it is not read after the
+                // check.
                 let seen = writing.writer.all_taken();
                 if !writing.writer.has_taken(account, enough) {
                     writing.seen = seen;
@@ -199,11 +200,11 @@ impl RingSender {
                 }
             }
             writing.seen = UNSETTLED;
-            progress.block = writing.place(packet, &self.folder);
+            progress.block = writing.copy_to_arena(packet, &self.folder);
         }
         if let Some(block) = progress.block {
-            let wanted = writing.writer.split_room(packet.head().len()).expect("placed");
-            if !writing.writer.has_room(wanted) {
+            let needed = writing.writer.split_room(packet.head().len()).expect("placed");
+            if !writing.writer.has_room(needed) {
                 return Step::Blocked;
             }
             let (head, total) = (packet.head(), packet.len());
@@ -232,7 +233,7 @@ impl RingSender {
         writing.sent[account_of(packet)] += cost(packet.len());
         writing.count += 1;
         self.peer.announce_arrival(self.slot);
-        // The peer is on its way; what observers want to know is written meanwhile.
+        // The peer is waking up; meanwhile this thread writes the observers' counters.
         let shared = self.core.shared();
         bump(&shared.peers.of(self.peer_id).sent, 1);
         shared.record_sent(self.peer_id, writing.count, packet.len(), packet.head());
@@ -247,12 +248,12 @@ impl RingSender {
         buffering: u64,
         limit: Duration,
     ) -> Woken {
-        let wanted = match progress.block {
+        let needed = match progress.block {
             Some(_) => writing.writer.split_room(packet.head().len()).expect("placed"),
             None => LEAST,
         };
         writing.writer.announce_wait();
-        let room = writing.writer.has_room(wanted);
+        let room = writing.writer.has_room(needed);
         let account = account_of(packet);
         let sent = writing.sent[account];
         if !room {
@@ -266,7 +267,7 @@ impl RingSender {
             let writer = std::cell::RefCell::new(&mut writing.writer);
             self.core.wait_as_sender(limit, || {
                 let mut writer = writer.borrow_mut();
-                (!room && writer.has_room(wanted))
+                (!room && writer.has_room(needed))
                     || writer.taken(account) != taken
                     || writer.refused() != Refused::Nothing
                     || self.core.is_closed()
@@ -276,7 +277,7 @@ impl RingSender {
         woken
     }
 
-    /// Everything that was sent on this account was received.
+    /// Whether everything that was sent on this account was received.
     pub fn drained(&self, writing: &mut Writing, account: usize) -> bool {
         writing.seen = writing.writer.all_taken();
         writing.writer.taken(account) == writing.sent[account]
@@ -343,9 +344,9 @@ impl Writing {
         self.distrusts = true;
     }
 
-    /// Copy a large packet's buffers into the arena; None where they are small or there is no
-    /// room, and the packet goes through the ring.
-    fn place(&mut self, packet: &Gather<'_>, folder: &Path) -> Option<Block> {
+    /// Copy a large packet's buffers into the arena; None if they are small or there is no room,
+    /// and the packet goes through the ring.
+    fn copy_to_arena(&mut self, packet: &Gather<'_>, folder: &Path) -> Option<Block> {
         let head = packet.head().len();
         let length = packet.len() - head;
         if length < ARENA_FROM {
@@ -364,7 +365,7 @@ impl Writing {
         let block = arena.allocate(length)?;
         if let Some((from, to)) = arena.missing(block) {
             if !may_reserve(folder, to - from) || !ring.populate(from, to) {
-                ring.discard(from, to); // what there was room for
+                ring.discard(from, to); // the pages that there was room for
                 arena.release(block);
                 return None;
             }
@@ -383,8 +384,8 @@ pub fn account_of(packet: &Gather<'_>) -> usize {
     account(context_of(packet.head()))
 }
 
-/// Whether arenas may grow by `wanted` bytes: half of the file system stays free of them, for
-/// rings and for others.
-fn may_reserve(folder: &Path, wanted: u64) -> bool {
-    room(folder).is_ok_and(|(free, limit)| free.saturating_sub(wanted) >= limit / 2)
+/// Whether arenas may grow by `wanted` bytes: half of the file system stays free of them, for rings
+/// and for other files.
+fn may_reserve(folder: &Path, needed: u64) -> bool {
+    room(folder).is_ok_and(|(free, limit)| free.saturating_sub(needed) >= limit / 2)
 }

@@ -1,4 +1,4 @@
-//! A process's segment: what others may read and ring without its help.
+//! A process's segment: memory that others can read and ring without its help.
 //!
 //! One small file for each process. Senders set a bit in `arrivals`, announce their ring in
 //! `rings`, and ring the bell. The process keeps its state here, so that an observer sees what
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
 use crate::clock::now;
-use crate::code_location::{here, CodeTable};
+use crate::code_location::{current, CodeTable};
 use crate::core::is_answer;
 use crate::life::Life;
 use crate::main_thread::MainThread;
@@ -19,7 +19,7 @@ use crate::polls::Polls;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
 use crate::text::Text;
-use crate::trace::{mark, Event, Trace, What};
+use crate::trace::{mark, Event, EventKind, Trace};
 
 /// Processes of one world: one bit each in `arrivals`.
 pub const SLOTS: usize = 512;
@@ -29,21 +29,21 @@ const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x06");
 pub const OTHERS_BYTES: usize = 1024;
 pub const JUDGEMENT_BYTES: usize = 8192;
 
-/// What a process is doing, as its segment says.
+/// A process's activity, as its segment publishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Doing {
+pub enum Activity {
     Idle = 0,
     Running = 1,
     Receiving = 2,
     Sending = 3,
-    Left = 4,
+    Departed = 4,
     Collective = 5,
     /// A notebook waits for a cell on engines.
     Cell = 6,
 }
 
-impl Doing {
+impl Activity {
     /// The names of the states, by their codes.
     pub const NAMES: [&'static str; 7] = [
         "idle",
@@ -55,68 +55,69 @@ impl Doing {
         "blocked in cell",
     ];
 
-    /// None where there is no such state.
+    /// The state's name; None if there is no such state.
     pub fn name(code: u32) -> Option<&'static str> {
-        Doing::NAMES.get(code as usize).copied()
+        Activity::NAMES.get(code as usize).copied()
     }
 
     /// Whether this is the state of a blocked call.
     pub fn is_blocked(code: u32) -> bool {
-        Doing::name(code).is_some_and(|name| name.starts_with("blocked"))
+        Activity::name(code).is_some_and(|name| name.starts_with("blocked"))
     }
 }
 
-/// In this order: what observers read (look.rs) begins with what they read most often.
+/// In this order: the fields that observers read most often (observed.rs) come first.
 #[repr(C)]
 pub struct Shared {
     magic: AtomicU64,
     uid: [AtomicU64; 2],
     /// Rung when something arrived for a blocked call, and when a blocked sender may go on.
     pub bell: Padded<Bell>,
-    /// Rung when the network thread has work: callbacks, a full ring, an observer's wish.
+    /// Rung when the network thread has work: callbacks, a full ring, an observer's request.
     pub network: Padded<Bell>,
     /// Bit n: the process in slot n has published something since the bit was taken.
     pub arrivals: Padded<[AtomicU64; SLOTS / 64]>,
     /// 1 while the network thread receives for callbacks; senders then ring `network` too.
     pub callbacks: AtomicU32,
-    /// 1 while a receiving call sleeps where `bell` cannot wake it; senders ring `network` too.
+    /// 1 while a receiving call sleeps so that `bell` cannot wake it; senders ring `network` too.
     pub driving: AtomicU32,
     /// 1 when a sender's ring is full: the network thread must make room if nobody receives.
     pub pressure: AtomicU32,
-    /// 1 once the process has left: sending to it is of no use.
-    pub left: AtomicU32,
+    /// 1 once the process has left: sending to it is useless.
+    pub departed: AtomicU32,
     /// Held by the network thread.
     pub life: Life,
-    pub doing: Padded<AtomicU32>,
-    /// Nanoseconds since 1970 at which `doing` became what it is.
+    pub activity: Padded<AtomicU32>,
+    /// Nanoseconds since 1970 at which `activity` got its present value.
     pub since: AtomicU64,
     pub depth: AtomicU64,
     pub bytes: AtomicU64,
     pub sent: AtomicU64,
     pub received: AtomicU64,
-    /// Messages that have come into the inbox, ever.
+    /// Messages that have ever come into the inbox.
     pub arrived: AtomicU64,
-    /// Where in its program the process made its last call.
-    pub at: AtomicU64,
-    /// Grows with each blocked call. What the next ones say is true of the call of this number.
+    /// The location of the process's last call in its program.
+    pub location: AtomicU64,
+    /// Grows with each blocked call. The next fields are about the call of this number.
     pub call: AtomicU64,
-    /// Nanoseconds since 1970 at which the call ends by itself; 0 where it does not.
+    /// Nanoseconds since 1970 at which the call ends by itself; 0 if it does not.
     pub until: AtomicU64,
-    /// What the call had looked at when it went to sleep: `arrived` in a receive, what the peer had
-    /// taken in a send; UNSETTLED before that, and where the other side can end the wait by itself.
+    /// What the call had examined when it went to sleep: `arrived` in a receive, what the peer had
+    /// taken in a send; UNSETTLED before that, and if the other side can end the wait by itself.
     pub examined: AtomicU64,
     /// The number of a call that is to end with `judgement`: an observer's verdict.
     pub judged: AtomicU64,
-    /// What the call waits for: in one line, and as JSON; the latter comes after a tenth of a second.
+    /// What the call waits for: in one line, and as JSON; the latter follows after a tenth of a
+    /// second.
     pub waits: Text<128>,
     pub facts: Text<256>,
     /// What could go on while the call waits, or after the program's end: threads, callbacks …, as
-    /// JSON; empty before it was looked for, and while the program runs.
+    /// JSON; empty before that was checked, and while the program runs.
     pub others: Text<{ OTHERS_BYTES / 8 }>,
     pub polls: Polls,
     pub main: MainThread,
-    /// An observer wants `summary` written anew: it has written another number here.
-    pub wishes: AtomicU32,
+    /// An observer requests a new `summary` by writing another number here.
+    pub requests: AtomicU32,
     pub info: Text<512>,
     pub summary: Text<2048>,
     pub peers: Peers,
@@ -139,7 +140,7 @@ pub fn create(path: &Path, uid: u128, info: &str) -> Result<Segment, ShmError> {
     })
 }
 
-/// Map another process's segment. Reaching it is the proof that memory is shared.
+/// Map another process's segment. That this succeeds is the proof that memory is shared.
 pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
     let segment: Segment = Mapping::open(path, 0)?;
     if !segment.is_known() {
@@ -151,7 +152,7 @@ pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
     Ok(segment)
 }
 
-/// A sender's segment; of a guest from another world it has a name of its own here.
+/// A sender's segment; that of a guest from another world has a different name here.
 pub fn segment_of(folder: &Path, uid: u128) -> PathBuf {
     let guest = folder.join(format!("{uid:032x}.guest"));
     if guest.exists() {
@@ -164,17 +165,17 @@ fn split(uid: u128) -> [u64; 2] {
     [uid as u64, (uid >> 64) as u64]
 }
 
-fn join(parts: &[AtomicU64; 2]) -> u128 {
-    let [low, high] = [parts[0].load(Ordering::Acquire), parts[1].load(Ordering::Acquire)];
+fn join(halves: &[AtomicU64; 2]) -> u128 {
+    let [low, high] = [halves[0].load(Ordering::Acquire), halves[1].load(Ordering::Acquire)];
     u128::from(low) | u128::from(high) << 64
 }
 
 impl Shared {
     pub fn init(&self, uid: u128) {
-        for (word, part) in self.uid.iter().zip(split(uid)) {
-            word.store(part, Ordering::Relaxed);
+        for (word, half) in self.uid.iter().zip(split(uid)) {
+            word.store(half, Ordering::Relaxed);
         }
-        self.set_doing(Doing::Running);
+        self.set_activity(Activity::Running);
         self.magic.store(MAGIC, Ordering::Release);
     }
 
@@ -187,10 +188,10 @@ impl Shared {
         self.magic.load(Ordering::Acquire) == MAGIC
     }
 
-    /// A sender in `slot` says which ring it writes to; before its first `announce_arrival`.
+    /// Announce the ring of the sender in `slot`; before its first `announce_arrival`.
     pub fn announce_ring(&self, slot: usize, uid: u128) {
-        for (word, part) in self.rings[slot].iter().zip(split(uid)) {
-            word.store(part, Ordering::Release);
+        for (word, half) in self.rings[slot].iter().zip(split(uid)) {
+            word.store(half, Ordering::Release);
         }
     }
 
@@ -198,7 +199,7 @@ impl Shared {
         join(&self.rings[slot])
     }
 
-    /// Tell the owner that `slot` has published something, and wake it.
+    /// Announce to the owner that `slot` has published something, and wake it.
     pub fn announce_arrival(&self, slot: usize) {
         // SYNC POINT segment/arrivals: the bit is set before the bell is rung; the owner takes
         // the bits after it has read the bell's word.
@@ -206,10 +207,11 @@ impl Shared {
         self.wake();
     }
 
-    /// Have the owner look again for what it waits for.
+    /// Make the owner check its wait again.
     pub fn wake(&self) {
         self.bell.0.ring();
-        // SYNC POINT core/driving: with the flag's owner, who looks for arrivals after it set it.
+        // SYNC POINT core/driving: with the flag's owner, which checks for arrivals after it has
+        // set the flag.
         if self.callbacks.load(Ordering::SeqCst) | self.driving.load(Ordering::SeqCst) != 0 {
             self.network.0.ring();
         }
@@ -225,76 +227,77 @@ impl Shared {
         self.arrivals.0.iter().any(|word| word.load(Ordering::SeqCst) != 0)
     }
 
-    pub fn is_doing(&self, doing: Doing) -> bool {
-        self.doing.0.load(Ordering::Acquire) == doing as u32
+    pub fn activity_is(&self, activity: Activity) -> bool {
+        self.activity.0.load(Ordering::Acquire) == activity as u32
     }
 
-    pub fn set_doing(&self, doing: Doing) {
+    pub fn set_activity(&self, activity: Activity) {
         self.since.store(now(), Ordering::Relaxed);
-        self.doing.0.store(doing as u32, Ordering::Release);
-        self.record(Event { number: doing as u64, ..Event::of(What::Doing) }, &[]);
+        self.activity.0.store(activity as u32, Ordering::Release);
+        self.record(Event { number: activity as u64, ..Event::of(EventKind::Activity) }, &[]);
     }
 
-    /// Write down what happens at this thread's location; `about`: attributes, encoded.
+    /// Record an event at this thread's location; `about`: attributes, encoded.
     pub fn record(&self, event: Event, about: &[u8]) {
-        let location = here();
-        // Where a blocked call waits is not where another thread sends meanwhile.
-        let blocked = Doing::is_blocked(self.doing.0.load(Ordering::Relaxed));
-        if event.what == What::Doing || !blocked {
-            self.at.store(location, Ordering::Relaxed);
+        let location = current();
+        // A blocked call's location stays published while another thread sends.
+        let blocked = Activity::is_blocked(self.activity.0.load(Ordering::Relaxed));
+        if event.kind == EventKind::Activity || !blocked {
+            self.location.store(location, Ordering::Relaxed);
         }
         self.codes.note(location);
         self.trace.record(Event { location, ..event }, about);
     }
 
-    /// A message of so many bytes has gone to `peer`, the `number`th; `front`: how it begins.
+    /// A message has gone to `peer`, the `number`th; `front`: its first bytes.
     pub fn record_sent(&self, peer: u64, number: u64, bytes: usize, front: &[u8]) {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let what = if is_answer(context_of(front)) { What::Answered } else { What::Sent };
+        let kind = if is_answer(context_of(front)) { EventKind::AckSent } else { EventKind::Sent };
         let (bytes, context) = (bytes as u64, mark(context_of(front)));
-        let event = Event { peer, number, bytes, context, ..Event::of(what) };
+        let event = Event { peer, number, bytes, context, ..Event::of(kind) };
         with_entries(front, |entries| self.record(event, entries));
     }
 
-    /// A message of `peer` has left the inbox, one of `bytes`. By one thread at a time.
+    /// A message of `peer` has left the inbox. By one thread at a time.
     pub fn record_received(&self, peer: u64, number: u64, bytes: usize, context: u64) {
         bump(&self.received, 1);
-        let what = if is_answer(context) { What::Heard } else { What::Received };
+        let kind = if is_answer(context) { EventKind::AckReceived } else { EventKind::Received };
         let (bytes, context) = (bytes as u64, mark(context));
-        let event = Event { peer, number, bytes, context, ..Event::of(what) };
+        let event = Event { peer, number, bytes, context, ..Event::of(kind) };
         self.record(event, &[]);
     }
 
-    /// A call blocks from now on: its number.
-    pub fn begin_call(&self, doing: Doing, waits: &str, facts: &str, until: u64) -> u64 {
+    /// A call blocks from now on. Returns its number.
+    pub fn begin_call(&self, activity: Activity, waits: &str, facts: &str, until: u64) -> u64 {
         self.examined.store(UNSETTLED, Ordering::Relaxed);
         let call = self.call.fetch_add(1, Ordering::AcqRel) + 1;
         self.others.write("");
         self.facts.write(facts);
         self.waits.write(waits);
         self.until.store(until, Ordering::Relaxed);
-        self.set_doing(doing);
+        self.set_activity(activity);
         call
     }
 
-    /// A call has asked for a message in vain. True if `tell_polls` is to be called.
+    /// A call has asked for a message and found none. True if `publish_polls` is to be called.
     pub fn polled(&self) -> bool {
-        self.polls.failed(self.wishes.load(Ordering::Relaxed))
+        self.polls.failed(self.requests.load(Ordering::Relaxed))
     }
 
-    /// What this thread's call in vain, which comes from `here()`, has asked for, as JSON.
-    pub fn tell_polls(&self, about: &str) {
-        let location = here();
+    /// Publish what this thread's unsuccessful call, at its current location, has asked for, as
+    /// JSON.
+    pub fn publish_polls(&self, about: &str) {
+        let location = current();
         self.codes.note(location);
-        self.polls.tell(self.wishes.load(Ordering::Relaxed), location, about);
+        self.polls.publish(self.requests.load(Ordering::Relaxed), location, about);
     }
 
     /// The call has ended.
     pub fn end_call(&self) {
-        // Before it is known that nothing else goes on, nothing is to be concluded.
+        // Until it is known that nothing else goes on, observers must conclude nothing.
         self.examined.store(UNSETTLED, Ordering::Release);
         self.others.write("");
-        self.set_doing(Doing::Running);
+        self.set_activity(Activity::Running);
         self.waits.write("");
         self.facts.write("");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::packet::ACCOUNTS;
 
-/// The accounts of one peer: cost of the packets sent to it, and of those it has received.
+/// The accounts of one peer: the cost of the packets sent to it, and of those it has received.
 pub struct SendCredit {
     core: Arc<Core>,
     /// The peer, for observers.
@@ -38,7 +38,7 @@ impl SendCredit {
         self.sent[account].load(Ordering::SeqCst).saturating_sub(taken)
     }
 
-    /// The same of all accounts.
+    /// The same, summed over all accounts.
     pub fn all_waiting(&self) -> u64 {
         (0..ACCOUNTS).map(|account| self.waiting(account)).sum()
     }
@@ -64,7 +64,7 @@ impl SendCredit {
         may_send(self.waiting(account), cost, buffering)
     }
 
-    /// A packet of `nbytes` has left; `front`: how it begins.
+    /// Count a packet that was sent; `front`: its first bytes.
     pub fn count(&self, nbytes: usize, front: &[u8]) {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let shared = self.core.shared();
@@ -72,7 +72,7 @@ impl SendCredit {
         shared.record_sent(self.peer, number, nbytes, front);
     }
 
-    /// What the peer has received, as far as is known here.
+    /// The cost of what the peer has received, as far as this process knows.
     pub fn all_taken(&self) -> u64 {
         self.taken.iter().map(|taken| taken.load(Ordering::SeqCst)).sum()
     }

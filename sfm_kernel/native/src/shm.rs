@@ -31,7 +31,7 @@ impl From<io::Error> for ShmError {
 
 /// A mapped file that begins with a `T`. Unmapped when dropped.
 pub struct Mapping<T> {
-    at: NonNull<u8>,
+    start: NonNull<u8>,
     len: usize,
     lock: Option<File>,
     marker: PhantomData<T>,
@@ -44,10 +44,10 @@ unsafe impl<T: Sync> Sync for Mapping<T> {}
 
 impl<T> Mapping<T> {
     /// Create `path` with `len` zeroed bytes and mode 0600, and map it; behind them `more` bytes
-    /// without pages, where the file system allows it (`Mapping::len` says). The file is locked
+    /// without pages, if the file system allows it (see `Mapping::len`). The file is locked
     /// exclusively for as long as the returned mapping keeps it.
     ///
-    /// The file appears under `path` only when it is whole: it is made under a temporary name,
+    /// The file appears under `path` only when it is complete: it is made under a temporary name,
     /// reserved, locked, prepared by `init`, and then linked in.
     pub fn create(
         path: &Path,
@@ -57,15 +57,15 @@ impl<T> Mapping<T> {
     ) -> Result<Mapping<T>, ShmError> {
         let fresh = path.with_extension("new");
         let file = Self::fresh_file(&fresh)?;
-        let made = Self::prepare(path, &fresh, file, len, more, init);
-        if made.is_err() {
+        let result = Self::prepare(path, &fresh, file, len, more, init);
+        if result.is_err() {
             let _ = std::fs::remove_file(&fresh);
         }
-        made
+        result
     }
 
-    /// Map `path`; where there is none, create it as `create` does, but without a lock, under the
-    /// name `fresh` first. Of several that do so at once, all get the same file.
+    /// Map `path`; if there is none, create it as `create` does, but without a lock, under the name
+    /// `fresh` first. If several processes do so at once, all get the same file.
     pub fn create_or_open(
         path: &Path,
         fresh: &Path,
@@ -77,11 +77,11 @@ impl<T> Mapping<T> {
             other => return other,
         }
         let file = Self::fresh_file(fresh)?;
-        let made =
-            reserve(&file, len, path).and_then(|()| Self::map(&file, len)).and_then(|made| {
-                init(&made);
+        let result =
+            reserve(&file, len, path).and_then(|()| Self::map(&file, len)).and_then(|result| {
+                init(&result);
                 match std::fs::hard_link(fresh, path) {
-                    Ok(()) => Ok(made),
+                    Ok(()) => Ok(result),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                         Self::open(path, 0)
                     }
@@ -89,7 +89,7 @@ impl<T> Mapping<T> {
                 }
             });
         let _ = std::fs::remove_file(fresh);
-        made
+        result
     }
 
     fn fresh_file(path: &Path) -> io::Result<File> {
@@ -111,8 +111,8 @@ impl<T> Mapping<T> {
         init: impl FnOnce(&Mapping<T>),
     ) -> Result<Mapping<T>, ShmError> {
         reserve(&file, len, path)?;
-        let whole = len + more;
-        let whole = if more > 0 && file.set_len(whole as u64).is_ok() { whole } else { len };
+        let total = len + more;
+        let total = if more > 0 && file.set_len(total as u64).is_ok() { total } else { len };
         // A second open file carries the lock. The mapping keeps the first one open, also in a
         // forked child, where it would make a dead process look alive.
         let lock = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open(fresh)?;
@@ -121,15 +121,15 @@ impl<T> Mapping<T> {
             return Err(io::Error::last_os_error().into());
         }
         // Address space may be limited (ulimit -v).
-        let mut mapping = Self::map(&file, whole).or_else(|_| Self::map(&file, len))?;
+        let mut mapping = Self::map(&file, total).or_else(|_| Self::map(&file, len))?;
         mapping.lock = Some(lock);
         init(&mapping);
         std::fs::rename(fresh, path)?;
         Ok(mapping)
     }
 
-    /// Map an existing file of the caller's own user: all of it, or `least` bytes where the
-    /// address space has no room for more.
+    /// Map an existing file of the caller's user: all of it, or `least` bytes if the address space
+    /// has no room for more.
     pub fn open(path: &Path, least: usize) -> Result<Mapping<T>, ShmError> {
         let file = OpenOptions::new()
             .read(true)
@@ -158,7 +158,7 @@ impl<T> Mapping<T> {
 
     fn map(file: &File, len: usize) -> Result<Mapping<T>, ShmError> {
         // SAFETY: a fresh shared mapping of a file of at least `len` reserved bytes.
-        let at = unsafe {
+        let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 len,
@@ -168,15 +168,15 @@ impl<T> Mapping<T> {
                 0,
             )
         };
-        if at == libc::MAP_FAILED {
+        if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error().into());
         }
-        let at = NonNull::new(at.cast()).expect("mmap never returns null");
-        Ok(Mapping { at, len, lock: None, marker: PhantomData })
+        let start = NonNull::new(start.cast()).expect("mmap never returns null");
+        Ok(Mapping { start, len, lock: None, marker: PhantomData })
     }
 
     /// Reserve and map the pages of a range (multiples of 4096) that may have none; whether there
-    /// was room. Never a SIGBUS later. Needs Linux 5.14; without it there is no room.
+    /// was room. Never causes a SIGBUS later. Needs Linux 5.14; before that, returns false.
     pub fn populate(&self, from: u64, to: u64) -> bool {
         const MADV_POPULATE_WRITE: i32 = 23; // not in every libc yet
         self.advise(from, to, MADV_POPULATE_WRITE)
@@ -191,8 +191,8 @@ impl<T> Mapping<T> {
         assert!(from <= to && to <= self.len as u64);
         // SAFETY: a range inside the mapping; neither advice changes what other ranges hold.
         unsafe {
-            let at = self.at.as_ptr().add(from as usize);
-            libc::madvise(at.cast(), (to - from) as usize, advice) == 0
+            let start = self.start.as_ptr().add(from as usize);
+            libc::madvise(start.cast(), (to - from) as usize, advice) == 0
         }
     }
 
@@ -210,7 +210,7 @@ impl<T> Mapping<T> {
         self.len == 0
     }
     pub fn as_ptr(&self) -> *mut u8 {
-        self.at.as_ptr()
+        self.start.as_ptr()
     }
     /// The descriptor that carries the lock, in the process that created the file.
     pub fn lock_fd(&self) -> Option<i32> {
@@ -223,14 +223,14 @@ impl<T> std::ops::Deref for Mapping<T> {
     fn deref(&self) -> &T {
         // SAFETY: the mapping holds at least a T (checked in open, len given in create), page
         // aligned; T consists of atomics and plain data that is written before it is shared.
-        unsafe { self.at.cast().as_ref() }
+        unsafe { self.start.cast().as_ref() }
     }
 }
 
 impl<T> Drop for Mapping<T> {
     fn drop(&mut self) {
         // SAFETY: mapped in `map`, unmapped once.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
@@ -271,7 +271,7 @@ impl Owner {
         Ok(Owner(OpenOptions::new().read(true).custom_flags(options).open(path)?))
     }
 
-    /// The same of a file that was opened for it, and may be used for other things.
+    /// The owner of a file that was opened for this, and may be used for other things.
     pub fn of_file(file: File) -> Owner {
         Owner(file)
     }
@@ -280,7 +280,7 @@ impl Owner {
         &self.0
     }
 
-    /// Whether it has died, or let go of the file: nobody holds the lock.
+    /// Whether it has died, or released the file: nobody holds the lock.
     pub fn is_dead(&self) -> bool {
         let file = self.0.as_raw_fd();
         // SAFETY: a descriptor that we own; the shared lock is dropped again.
@@ -294,8 +294,9 @@ impl Owner {
     }
 }
 
-/// Whether the process that created `path` has died: nobody holds the lock, or it is gone. A file
-/// that cannot be looked at (no descriptors left) says nothing, and its owner counts as alive.
+/// Whether the process that created `path` has died: nobody holds the lock, or the file is missing.
+/// A file that cannot be opened (no descriptors left) proves nothing, and its owner counts as
+/// alive.
 pub fn is_dead(path: &Path) -> bool {
     match Owner::of(path) {
         Ok(owner) => owner.is_dead(),

@@ -1,9 +1,9 @@
 //! How long to spin before a sleep.
 //!
-//! Waking a sleeping process costs 3 us where its core is awake, and 50 us and more where a
-//! virtual machine's core has gone to sleep with it. A spin saves that if the message comes soon
-//! and the core is not needed by anybody. Eight engines on two cores is the normal case in a
-//! class, so two conditions must hold: cores are free now, and spinning has paid off lately.
+//! Waking a sleeping process costs 3 us if its core is awake, and 50 us and more if a virtual
+//! machine's core has gone to sleep with it. A spin saves that if the message comes soon and nobody
+//! else needs the core. Eight engines on two cores is the normal case in a class, so two conditions
+//! must hold: cores are free now, and spinning has paid off lately.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,24 +13,25 @@ use std::time::{Duration, Instant};
 
 /// Longest spin, in nanoseconds: a few times what a wake-up costs.
 const LONGEST: u32 = 150_000;
-/// Shortest: so little that nobody is kept from a core.
+/// Shortest spin, in nanoseconds: it keeps nobody from a core.
 const SHORTEST: u32 = 1_000;
-/// What giving back Python's GIL and taking it again is worth.
-const GLANCE: Duration = Duration::from_micros(3);
-/// How old the knowledge about free cores may be, in nanoseconds.
+/// The cost of releasing Python's GIL and taking it again.
+const BRIEF: Duration = Duration::from_micros(3);
+/// Age, in nanoseconds, up to which the knowledge about free cores is used.
 const FRESH: u64 = 10_000_000;
 
-/// Longest time, in nanoseconds, that a process gives way to others again and again.
+/// Longest time, in nanoseconds, that a process yields the core again and again.
 const LONGEST_TURNS: u32 = 1_000_000;
-/// The same where it waits for a message, which need not come at all.
-const LONGEST_WAY: u32 = 200_000;
+/// The same if it waits for a message, which need not come at all.
+const LONGEST_YIELD: u32 = 200_000;
 
-/// Who is kept from the core for so long, in nanoseconds, has given way to somebody who computes.
-const KEPT: u64 = 500_000;
-/// So many times as long nobody gives way then: a sleeper who is woken gets the core at once.
-const RESENTED: u64 = 8;
+/// Nanoseconds without the core after which a process knows that it has yielded to one that
+/// computes.
+const PREEMPTED: u64 = 500_000;
+/// For this multiple of that time it yields no more: a woken sleeper gets the core at once.
+const BACKOFF: u64 = 8;
 
-/// For how long doing something was worth it lately, in nanoseconds.
+/// The time for which a kind of waiting was worth it lately, in nanoseconds.
 struct Worth {
     now: AtomicU32,
     longest: u32,
@@ -50,12 +51,12 @@ impl Worth {
         self.now.store(now.saturating_mul(times).min(self.longest), Ordering::Relaxed);
     }
 
-    fn in_vain(&self) {
+    fn failed(&self) {
         let now = self.now.load(Ordering::Relaxed);
         self.now.store((now / 2).max(SHORTEST), Ordering::Relaxed);
     }
 
-    /// A sleep of `time` was ended by what was waited for: would it have been worth it?
+    /// News ended a sleep of `time`: would spinning have been worth it?
     fn slept(&self, time: Duration, times_longest: u32) {
         if time < Duration::from_nanos(u64::from(times_longest) * u64::from(self.longest)) {
             self.paid_off(4);
@@ -63,14 +64,14 @@ impl Worth {
     }
 }
 
-/// One endpoint's experience with spinning, and with giving way.
+/// One endpoint's experience with spinning, and with yielding.
 pub struct Spin {
     spin: Worth,
-    /// Giving way to those who wait for each other, and to those who send messages.
+    /// Yielding to processes that wait for each other, and to those that send messages.
     turns: Worth,
-    way: Worth,
-    /// Until when no way is given: `since_start`.
-    kept_until: AtomicU64,
+    yields: Worth,
+    /// The time, by `since_start`, before which it does not yield.
+    yield_from: AtomicU64,
 }
 
 impl Default for Spin {
@@ -78,15 +79,15 @@ impl Default for Spin {
         Spin {
             spin: Worth::up_to(LONGEST),
             turns: Worth::up_to(LONGEST_TURNS),
-            way: Worth::up_to(LONGEST_WAY),
-            kept_until: AtomicU64::new(0),
+            yields: Worth::up_to(LONGEST_YIELD),
+            yield_from: AtomicU64::new(0),
         }
     }
 }
 
 impl Spin {
     /// Spin for a moment.
-    pub fn glance(&self, news: impl Fn() -> bool) -> bool {
+    pub fn spin_briefly(&self, news: impl Fn() -> bool) -> bool {
         if news() {
             return true;
         }
@@ -94,7 +95,7 @@ impl Spin {
             return false;
         }
         let start = Instant::now();
-        while start.elapsed() < GLANCE {
+        while start.elapsed() < BRIEF {
             for _ in 0..32 {
                 if news() {
                     return true;
@@ -105,7 +106,7 @@ impl Spin {
         false
     }
 
-    /// Spin until `news()`; false where it did not come in the time that a spin is worth.
+    /// Spin until `news()`; false if it did not come in the time that a spin is worth.
     pub fn until(&self, news: impl Fn() -> bool) -> bool {
         if news() {
             return true;
@@ -121,53 +122,59 @@ impl Spin {
                 std::hint::spin_loop();
             }
         }
-        self.spin.in_vain();
+        self.spin.failed();
         false
     }
 
-    /// Give way to whoever wants the core, if anybody does.
-    pub fn give_way(&self) {
+    /// Yield the core if another process wants it.
+    pub fn yield_core(&self) {
         if !cores_are_free() {
             std::thread::yield_now();
         }
     }
 
-    /// Give way to whoever wants the core until `news()`; false where that did not pay off lately.
+    /// Yield the core until `news()`; false if that did not pay off lately.
     ///
-    /// For those who wait for each other, with more processes than cores: the one that is waited
-    /// for is then about to run here. Giving way takes a microsecond, a sleep and a wake-up
+    /// For processes that wait for each other, if there are more of them than cores: the awaited
+    /// process is then about to run here. Yielding takes a microsecond, a sleep and a wake-up
     /// several, on both sides.
     pub fn take_turns(&self, news: impl Fn() -> bool) -> bool {
         take_turns(&self.turns, news, |_| false)
     }
 
-    /// `take_turns` for who waits for a message: shorter, for it may be long in coming, and not
-    /// where the core then goes to somebody who computes, who keeps it for milliseconds.
-    pub fn give_way_until(&self, news: impl Fn() -> bool) -> bool {
-        if since_start() < self.kept_until.load(Ordering::Relaxed) {
+    /// `take_turns` for a process that waits for a message: shorter, since it may be long in
+    /// coming, and not if the core then goes to a process that computes, which keeps it for
+    /// milliseconds.
+    pub fn yield_until(&self, news: impl Fn() -> bool) -> bool {
+        if since_start() < self.yield_from.load(Ordering::Relaxed) {
             return news();
         }
-        let kept = |time: Duration| {
+        let preempted = |time: Duration| {
             let time = time.as_nanos() as u64;
-            if time > KEPT {
-                self.kept_until.store(since_start() + RESENTED * time, Ordering::Relaxed);
+            if time > PREEMPTED {
+                self.yield_from.store(since_start() + BACKOFF * time, Ordering::Relaxed);
             }
-            time > KEPT
+            time > PREEMPTED
         };
-        take_turns(&self.way, news, kept)
+        take_turns(&self.yields, news, preempted)
     }
 
-    /// A sleep took so long until it was rung: was it the length of a spin, or of some turns?
+    /// A sleep took `time` until it was rung: was it the length of a spin, or of some turns?
     pub fn slept(&self, time: Duration) {
         self.spin.slept(time, 1);
-        self.way.slept(time, 1);
-        // A round of many processes takes so much longer when all of them sleep and are woken.
+        self.yields.slept(time, 1);
+        // A round of many processes takes longer by this factor when all of them sleep and are
+        // woken.
         self.turns.slept(time, 4);
     }
 }
 
-/// `kept`: whether it is enough, since a turn of others took so long.
-fn take_turns(worth: &Worth, news: impl Fn() -> bool, kept: impl Fn(Duration) -> bool) -> bool {
+/// `preempted`: whether to stop, since others kept the core for this long.
+fn take_turns(
+    worth: &Worth,
+    news: impl Fn() -> bool,
+    preempted: impl Fn(Duration) -> bool,
+) -> bool {
     if news() {
         return true;
     }
@@ -176,7 +183,7 @@ fn take_turns(worth: &Worth, news: impl Fn() -> bool, kept: impl Fn(Duration) ->
     while before < limit {
         std::thread::yield_now();
         let after = start.elapsed();
-        let over = kept(after - before);
+        let over = preempted(after - before);
         if news() {
             if !over {
                 worth.paid_off(2);
@@ -188,17 +195,17 @@ fn take_turns(worth: &Worth, news: impl Fn() -> bool, kept: impl Fn(Duration) ->
         }
         before = after;
     }
-    worth.in_vain();
+    worth.failed();
     false
 }
 
 /// Whether there are at least as many cores as processes that want to run, this one included.
 fn cores_are_free() -> bool {
-    static LOOKED: AtomicU64 = AtomicU64::new(0);
+    static CHECKED: AtomicU64 = AtomicU64::new(0);
     static BUSY: AtomicU32 = AtomicU32::new(0);
     let now = since_start() + FRESH;
-    if now.saturating_sub(LOOKED.load(Ordering::Relaxed)) >= FRESH {
-        LOOKED.store(now, Ordering::Relaxed);
+    if now.saturating_sub(CHECKED.load(Ordering::Relaxed)) >= FRESH {
+        CHECKED.store(now, Ordering::Relaxed);
         BUSY.store(
             u32::from(runnable().is_none_or(|wanting| wanting > cores())),
             Ordering::Relaxed,
@@ -207,7 +214,7 @@ fn cores_are_free() -> bool {
     BUSY.load(Ordering::Relaxed) == 0
 }
 
-/// Nanoseconds since this was asked first.
+/// Nanoseconds since the first call of this function.
 fn since_start() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64

@@ -1,8 +1,8 @@
 //! The trace: a process's latest events, in its segment, for observers to read at any time.
 //!
-//! Written by the process's own threads, read by others without its help; what was overwritten is
-//! gone. A message's number is the same at both ends (the nth from this sender to this receiver),
-//! so that an observer can draw it from its sending to its receipt. An event takes one look at the
+//! The process's threads write it, and others read it without its help; overwritten events are
+//! lost. A message's number is the same at both ends (the nth from this sender to this receiver),
+//! so that an observer can draw it from its sending to its receipt. An event takes one read of the
 //! clock and a few stores on two cache lines.
 
 use std::ops::Range;
@@ -20,49 +20,51 @@ const BUSY: u64 = u64::MAX;
 /// Words for a message's first attributes.
 const ABOUT: usize = 9;
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum What {
+pub enum EventKind {
     /// A message went to `peer`.
     Sent = 1,
     /// A message of `peer` was received: it left the inbox.
     Received = 2,
-    /// The process's state became that of code `number` (`segment::Doing`).
-    Doing = 3,
+    /// The process's state became that of code `number` (`segment::Activity`).
+    Activity = 3,
     /// An acknowledgement went to `peer`: a message that no program has sent.
-    Answered = 4,
+    AckSent = 4,
     /// An acknowledgement of `peer` was taken in.
-    Heard = 5,
+    AckReceived = 5,
 }
 
-impl What {
-    fn from_u8(code: u8) -> Option<What> {
-        use What::*;
-        [Sent, Received, Doing, Answered, Heard].into_iter().find(|one| *one as u8 == code)
+impl EventKind {
+    fn from_u8(code: u8) -> Option<EventKind> {
+        use EventKind::*;
+        [Sent, Received, Activity, AckSent, AckReceived]
+            .into_iter()
+            .find(|entry| *entry as u8 == code)
     }
 }
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Nanoseconds since 1970; 0: when it is recorded.
+    /// Nanoseconds since 1970; 0: set when the event is recorded.
     pub time: u64,
-    pub what: What,
-    /// The lower half of the peer's uid; 0 where there is no peer.
+    pub kind: EventKind,
+    /// The lower half of the peer's uid; 0 if there is no peer.
     pub peer: u64,
-    /// Which message of this pair it is, from 1 on.
+    /// The message's number between these two processes, from 1 on.
     pub number: u64,
     /// Bytes of the packet.
     pub bytes: u64,
-    /// Which context it was in, as `mark` tells.
+    /// The message's context, as `mark` encodes it.
     pub context: u16,
-    /// Where in the program it happened.
+    /// The location in the program.
     pub location: CodeLocation,
 }
 
-/// A few bits of a context's number, by which a message's context is told from most others; 0 for
-/// the user's own messages.
+/// A few bits of a context's number, which distinguish it from most others; 0 for the user's own
+/// messages.
 pub fn mark(context: u64) -> u16 {
     match context {
         0 => 0,
@@ -70,19 +72,20 @@ pub fn mark(context: u64) -> u16 {
     }
 }
 
-/// A packet has fewer bytes than this shifts by.
+/// The shift of the context: packets have fewer bytes than 1 << MARK.
 const MARK: u32 = 48;
 
 impl Event {
-    /// One of which nothing else is known; it gets its time when it is recorded.
-    pub fn of(what: What) -> Event {
-        Event { time: 0, what, peer: 0, number: 0, bytes: 0, context: 0, location: 0 }
+    /// An event of which only the kind is known; it gets its time when it is recorded.
+    pub fn of(kind: EventKind) -> Event {
+        Event { time: 0, kind, peer: 0, number: 0, bytes: 0, context: 0, location: 0 }
     }
 }
 
 #[repr(C, align(128))]
 struct Slot {
-    /// Its event's place in the history, from 1 on, times 256, plus `What`; BUSY while it is written.
+    /// Its event's position in the history, from 1 on, times 256, plus `EventKind`; BUSY while it
+    /// is written.
     stamp: AtomicU64,
     time: AtomicU64,
     peer: AtomicU64,
@@ -96,9 +99,9 @@ struct Slot {
 
 #[repr(C)]
 pub struct Trace {
-    /// Events ever.
+    /// Number of events ever recorded.
     count: Padded<AtomicU64>,
-    /// 1 where nothing is recorded.
+    /// 1 if nothing is recorded.
     off: AtomicU32,
     slots: [Slot; EVENTS],
 }
@@ -108,7 +111,7 @@ impl Trace {
         self.off.store(1, Ordering::Relaxed);
     }
 
-    /// Write an event down, with the beginning of a message's attributes (packet/mod.rs: the table).
+    /// Record an event, with the beginning of a message's attributes (packet/mod.rs: the table).
     /// From any thread of the process.
     pub fn record(&self, event: Event, about: &[u8]) {
         if self.off.load(Ordering::Relaxed) != 0 {
@@ -137,49 +140,49 @@ impl Trace {
             });
             word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
         }
-        slot.stamp.store((nth + 1) << 8 | event.what as u64, Ordering::Release);
-        // The history is larger than a cache: have the next slot there when it is wanted.
+        slot.stamp.store((nth + 1) << 8 | event.kind as u64, Ordering::Release);
+        // The history is larger than a cache: fetch the next slot in advance.
         prefetch(&self.slots[(nth as usize + 1) % EVENTS]);
     }
 
-    /// Events ever.
+    /// Number of events ever recorded.
     pub fn count(&self) -> u64 {
         self.count.0.load(Ordering::Acquire)
     }
 
-    /// Of `count` events the places of those from the `from`th on (0 is the first ever) that can
+    /// The positions of those of `count` events from the `from`th on (0 is the first ever) that can
     /// still be there.
-    pub fn kept(from: u64, count: u64) -> Range<u64> {
+    pub fn available(from: u64, count: u64) -> Range<u64> {
         from.max(count.saturating_sub(EVENTS as u64)).min(count)..count
     }
 
-    /// Where some events are that are `kept`: bytes from the start, in two pieces at most.
-    pub fn ranges_of(places: Range<u64>) -> [Range<usize>; 2] {
+    /// The bytes of the `available` events, from the trace's start, in two ranges at most.
+    pub fn byte_ranges(positions: Range<u64>) -> [Range<usize>; 2] {
         let slots = std::mem::offset_of!(Trace, slots);
-        let at = |slot: usize| slots + slot * std::mem::size_of::<Slot>();
-        let first = places.start as usize % EVENTS;
-        let end = first + (places.end - places.start) as usize;
-        [at(first)..at(end.min(EVENTS)), at(0)..at(end.saturating_sub(EVENTS))]
+        let byte_of = |slot: usize| slots + slot * std::mem::size_of::<Slot>();
+        let first = positions.start as usize % EVENTS;
+        let end = first + (positions.end - positions.start) as usize;
+        [byte_of(first)..byte_of(end.min(EVENTS)), byte_of(0)..byte_of(end.saturating_sub(EVENTS))]
     }
 
-    /// The events at some places, each with its own; without those that are overwritten, or being
-    /// written. From a copy that was made between two others.
+    /// The events at these positions, each with its own; without overwritten or unfinished ones.
+    /// From a copy that was made between two others.
     pub fn read_between(
         &self,
-        places: Range<u64>,
+        positions: Range<u64>,
         before: &Trace,
         after: &Trace,
     ) -> Vec<(u64, Event, Vec<u8>)> {
-        places.filter_map(|nth| self.event(nth, before, after)).collect()
+        positions.filter_map(|nth| self.event(nth, before, after)).collect()
     }
 
     fn event(&self, nth: u64, before: &Trace, after: &Trace) -> Option<(u64, Event, Vec<u8>)> {
-        let at = nth as usize % EVENTS;
-        let slot = &self.slots[at];
-        let stamp = before.slots[at].stamp.load(Ordering::Acquire);
+        let index = nth as usize % EVENTS;
+        let slot = &self.slots[index];
+        let stamp = before.slots[index].stamp.load(Ordering::Acquire);
         let bytes = slot.bytes.load(Ordering::Relaxed);
         let event = Event {
-            what: What::from_u8(stamp as u8)?,
+            kind: EventKind::from_u8(stamp as u8)?,
             time: slot.time.load(Ordering::Relaxed),
             peer: slot.peer.load(Ordering::Relaxed),
             number: slot.number.load(Ordering::Relaxed),
@@ -190,9 +193,9 @@ impl Trace {
         let words = slot.about.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
         let mut about: Vec<u8> = words.flatten().collect();
         about.truncate(slot.length.load(Ordering::Relaxed) as usize);
-        // SYNC POINT trace: the event before the second look at the stamp.
+        // SYNC POINT trace: the event before the second read of the stamp.
         fence(Ordering::Acquire);
-        let still = after.slots[at].stamp.load(Ordering::Relaxed);
+        let still = after.slots[index].stamp.load(Ordering::Relaxed);
         (still == stamp && stamp >> 8 == nth + 1).then_some((nth, event, about))
     }
 }
@@ -220,15 +223,15 @@ mod tests {
 
     fn read(trace: &Trace, from: u64) -> (Vec<(u64, Event, Vec<u8>)>, u64) {
         let count = trace.count();
-        (trace.read_between(Trace::kept(from, count), trace, trace), count)
+        (trace.read_between(Trace::available(from, count), trace, trace), count)
     }
 
     #[test]
-    fn where_events_are_is_inside_and_as_much_as_they_are() {
+    fn byte_ranges_are_inside_and_as_long_as_their_events() {
         let size = |from, count| {
-            let ranges = Trace::ranges_of(Trace::kept(from, count));
-            assert!(ranges.iter().all(|one| one.end <= std::mem::size_of::<Trace>()));
-            ranges.iter().map(|one| one.len()).sum::<usize>() / std::mem::size_of::<Slot>()
+            let ranges = Trace::byte_ranges(Trace::available(from, count));
+            assert!(ranges.iter().all(|entry| entry.end <= std::mem::size_of::<Trace>()));
+            ranges.iter().map(|entry| entry.len()).sum::<usize>() / std::mem::size_of::<Slot>()
         };
         assert_eq!([size(0, 0), size(0, 5), size(3, 5), size(9, 5)], [0, 5, 2, 0]);
         let many = EVENTS as u64 + 3;
@@ -236,10 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_events_are_there_and_older_ones_are_not_made_up() {
+    fn the_latest_events_are_available_and_older_events_are_not_made_up() {
         let trace = fresh();
         for number in 0..EVENTS as u64 + 10 {
-            trace.record(Event { peer: 7, number, ..Event::of(What::Sent) }, b"tag");
+            trace.record(Event { peer: 7, number, ..Event::of(EventKind::Sent) }, b"tag");
         }
         let (events, next) = read(&trace, 0);
         assert_eq!((events.len(), next), (EVENTS, EVENTS as u64 + 10));
@@ -257,7 +260,7 @@ mod tests {
     fn nothing_is_recorded_while_it_is_off() {
         let trace = fresh();
         trace.switch_off();
-        trace.record(Event::of(What::Doing), &[]);
+        trace.record(Event::of(EventKind::Activity), &[]);
         assert_eq!(read(&trace, 0), (vec![], 0));
     }
 
@@ -272,7 +275,7 @@ mod tests {
                         let number = n as u64 * 2 + writer;
                         let event = Event {
                             time: number,
-                            what: What::Received,
+                            kind: EventKind::Received,
                             peer: number,
                             number,
                             bytes: number,
@@ -288,11 +291,11 @@ mod tests {
                 let (events, next) = read(trace, seen);
                 for (_, event, about) in events {
                     let Event { time, peer, number, bytes, context, location, .. } = event;
-                    let same = [time, peer, bytes, location].iter().all(|one| *one == number)
+                    let same = [time, peer, bytes, location].iter().all(|entry| *entry == number)
                         && context == number as u16;
                     let words: Vec<_> = about.chunks(8).collect();
                     assert!(
-                        same && words.iter().all(|one| *one == number.to_le_bytes()),
+                        same && words.iter().all(|entry| *entry == number.to_le_bytes()),
                         "{event:?}"
                     );
                 }

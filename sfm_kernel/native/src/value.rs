@@ -1,9 +1,9 @@
-//! Values that can be compared without Python: what matching goes by.
+//! Values that can be compared without Python: the basis of matching.
 
 use crate::packet::{u64_at, Attribute, Kind};
 
-/// A value whose `==` is known here, wherever it lies. Two are equal exactly when Python says
-/// `a == b`: `1 == 1.0 == True`, `-0.0 == 0.0`, and text never equals bytes.
+/// A value whose `==` is known natively. Two are equal exactly when Python says `a == b`: `1 == 1.0
+/// == True`, `-0.0 == 0.0`, and text never equals bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scalar<'a> {
     None,
@@ -14,7 +14,7 @@ pub enum Scalar<'a> {
     Bytes(&'a [u8]),
 }
 
-/// How a message's value stands to native comparison.
+/// A message's value as native comparison sees it.
 pub enum Native<'a> {
     Scalar(Scalar<'a>),
     /// NaN: equal to nothing that is native.
@@ -24,7 +24,7 @@ pub enum Native<'a> {
 }
 
 /// A float, by Python's rules for comparing with integers.
-pub fn of_float(value: f64) -> Native<'static> {
+pub fn from_float(value: f64) -> Native<'static> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2**63
     if value.is_nan() {
         Native::Nothing
@@ -40,15 +40,15 @@ pub fn of_float(value: f64) -> Native<'static> {
 }
 
 /// An attribute's value.
-pub fn of_attribute<'a>(one: &Attribute<'a>) -> Native<'a> {
-    match one.kind {
+pub fn from_attribute<'a>(attribute: &Attribute<'a>) -> Native<'a> {
+    match attribute.kind {
         Kind::None => Native::Scalar(Scalar::None),
         Kind::False => Native::Scalar(Scalar::Int(0)),
         Kind::True => Native::Scalar(Scalar::Int(1)),
-        Kind::Int => Native::Scalar(Scalar::Int(u64_at(one.value, 0) as i64)),
-        Kind::Float => of_float(f64::from_bits(u64_at(one.value, 0))),
-        Kind::Str => Native::Scalar(Scalar::Str(text(one.value))),
-        Kind::Bytes => Native::Scalar(Scalar::Bytes(one.value)),
+        Kind::Int => Native::Scalar(Scalar::Int(u64_at(attribute.value, 0) as i64)),
+        Kind::Float => from_float(f64::from_bits(u64_at(attribute.value, 0))),
+        Kind::Str => Native::Scalar(Scalar::Str(text(attribute.value))),
+        Kind::Bytes => Native::Scalar(Scalar::Bytes(attribute.value)),
         Kind::BigInt
         | Kind::Pickle
         | Kind::BigStr
@@ -58,7 +58,7 @@ pub fn of_attribute<'a>(one: &Attribute<'a>) -> Native<'a> {
     }
 }
 
-/// What comparing a template's value with a message's gives.
+/// The result of comparing a template's value with a message's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Yes,
@@ -68,20 +68,20 @@ pub enum Verdict {
 }
 
 /// Compare a template's value with a message's.
-pub fn compare(wanted: &Scalar<'_>, one: &Attribute<'_>) -> Verdict {
-    let equal = match (wanted, one.kind) {
+pub fn compare(expected: &Scalar<'_>, attribute: &Attribute<'_>) -> Verdict {
+    let equal = match (expected, attribute.kind) {
         (Scalar::None, Kind::None) => true,
         (Scalar::Int(0), Kind::False) | (Scalar::Int(1), Kind::True) => true,
-        (Scalar::Int(value), Kind::Int) => *value == u64_at(one.value, 0) as i64,
+        (Scalar::Int(value), Kind::Int) => *value == u64_at(attribute.value, 0) as i64,
         (Scalar::Int(_) | Scalar::Float(_), Kind::Float) => {
-            return match of_float(f64::from_bits(u64_at(one.value, 0))) {
-                Native::Scalar(value) if value == *wanted => Verdict::Yes,
+            return match from_float(f64::from_bits(u64_at(attribute.value, 0))) {
+                Native::Scalar(value) if value == *expected => Verdict::Yes,
                 Native::Opaque => Verdict::Unknown,
                 _ => Verdict::No,
             }
         }
-        (Scalar::Str(value), Kind::Str) => value.as_bytes() == one.value,
-        (Scalar::Bytes(value), Kind::Bytes) => *value == one.value,
+        (Scalar::Str(value), Kind::Str) => value.as_bytes() == attribute.value,
+        (Scalar::Bytes(value), Kind::Bytes) => *value == attribute.value,
         (
             _,
             Kind::BigInt

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use sfm_endpoint::receive::{Template, Wanted};
+use sfm_endpoint::receive::{Expected, Template};
 use sfm_endpoint::{Name, Route};
 use sfm_native::packet::{Builder, Kind, MAX_DIMENSIONS};
 
@@ -70,11 +70,11 @@ impl Packet {
                     template.src = Some(name(text));
                     continue;
                 }
-                Value::Int(number) => Wanted::Int(*number),
-                Value::Double(number) => Wanted::Double(*number),
-                Value::Text(text) => Wanted::Text(text.clone()),
-                Value::Bytes(bytes) => Wanted::Bytes(bytes.clone()),
-                Value::Any(one) => Wanted::Any { shown: one.shown(), accepts: one.accepts() },
+                Value::Int(number) => Expected::Int(*number),
+                Value::Double(number) => Expected::Double(*number),
+                Value::Text(text) => Expected::Text(text.clone()),
+                Value::Bytes(bytes) => Expected::Bytes(bytes.clone()),
+                Value::Any(one) => Expected::Any { shown: one.shown(), accepts: one.accepts() },
                 Value::Array(_) => {
                     let text = format!(
                         "{key:?} is an array, which a template cannot contain: use another \

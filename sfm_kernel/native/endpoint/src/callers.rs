@@ -1,10 +1,10 @@
-//! Where in a program without Python a call comes from: the address to which it returns.
+//! Call locations in a program without Python: the address to which a call returns.
 //!
 //! Each function of the library begins with a few instructions that `entry!` makes: they write the
-//! address down, and the function's name, in two words of the thread, and jump on. So a call pays a
-//! nanosecond, whether anybody looks or not, and no frame pointers are needed. When something happens that observers are told
-//! of, the word becomes a place (core: places.rs): a binary and an address in it. The line of the
-//! source is found out by the observer, from the binary's debug information.
+//! return address and the function's name into two words of the thread, and jump on. So a call pays
+//! a nanosecond, observed or not, and no frame pointers are needed. When an event is published, the
+//! word becomes a code location (core: code_location.rs): a binary and an address in it. The
+//! observer finds the source line in the binary's debug information.
 
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,12 +17,13 @@ use sfm_native::code_location::{self, CodeLocation};
 use crate::modules::{self, Module};
 use crate::sites::{self, Lookup, NOWHERE};
 
-/// Call sites that are remembered, by a part of their address.
-const REMEMBERED: usize = 256;
+/// Call sites whose location is cached, by a hash of their address.
+const CAPACITY: usize = 256;
 
-// The words, for each thread: the address, and where the name is. Not a `thread_local!`, whose address only Rust knows; and found from
-// the thread's pointer without a call (initial-exec), since all registers belong to the arguments.
-// What is so found has to have little room: a program may load the library late.
+// The words of each thread: the address, and a pointer to the name. Not a `thread_local!`, whose
+// address only Rust knows; and found from the thread's pointer without a call (initial-exec), since
+// all registers belong to the arguments. Such variables have little room: a program may load the
+// library late.
 std::arch::global_asm!(
     ".pushsection .tbss.sfm_caller,\"awT\",%nobits",
     ".balign 8",
@@ -33,8 +34,8 @@ std::arch::global_asm!(
     ".popsection"
 );
 
-/// Export functions under these names which note where they were called from and go on as another
-/// one: `entry!(sfm_send => send)`, where `send` is `unsafe extern "C"`. With its prototype,
+/// Export functions under these names, which note their caller and go on as another one:
+/// `entry!(sfm_send => send)`, where `send` is `unsafe extern "C"`. With its prototype,
 /// `entry!(MPI_Wtime() -> c_double, wtime)`, Rust can call it, too.
 #[macro_export]
 macro_rules! entry {
@@ -49,7 +50,7 @@ macro_rules! entry {
     ($($name:ident),+ => $body:path) => { $(
         $crate::entry_name!($name);
         /// # Safety
-        /// As the function that it goes on as; it has that one's arguments.
+        /// The same as for the function that it goes on as, whose arguments it has.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name() {
@@ -58,7 +59,7 @@ macro_rules! entry {
     )+ };
 }
 
-/// The name of an entry, in a module that is called like it.
+/// The name of an entry, in a module of the same name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_name {
@@ -108,7 +109,7 @@ macro_rules! note_caller_and_jump {
     };
 }
 
-/// What this thread's words hold.
+/// The contents of this thread's words.
 #[derive(Clone, Copy)]
 struct Words {
     /// The address after the latest call; 0 before the first.
@@ -120,7 +121,7 @@ struct Words {
 /// This thread's words.
 fn words() -> *mut Words {
     let words: *mut Words;
-    // SAFETY: reads the thread's pointer and a constant of the linker's.
+    // SAFETY: reads the thread's pointer and a constant of the linker.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         std::arch::asm!(
@@ -145,7 +146,7 @@ fn words() -> *mut Words {
 
 /// The address after the latest call of this thread; 0 before the first.
 pub fn caller() -> usize {
-    // SAFETY: words of this thread's, which live as long as it does.
+    // SAFETY: this thread's words, which live as long as it does.
     unsafe { (*words()).caller }
 }
 
@@ -155,8 +156,7 @@ pub fn name() -> &'static str {
     unsafe { (*words()).name.map_or("", |name| name) }
 }
 
-/// Run a function of the program's, which may make calls itself. Those after it are again where
-/// they were before.
+/// Run a function of the program, which may make calls itself. Later calls keep their location.
 pub fn kept<T>(function: impl FnOnce() -> T) -> T {
     struct Back(Words);
     impl Drop for Back {
@@ -170,12 +170,12 @@ pub fn kept<T>(function: impl FnOnce() -> T) -> T {
     function()
 }
 
-/// Have observers told of this program's binaries and addresses.
+/// Publish this program's binaries and addresses as code locations from now on.
 pub fn install() {
     code_location::set_finder(location);
 }
 
-/// The place of this thread's latest call; 0 before the first, and where it is in no binary.
+/// The location of this thread's latest call; 0 before the first, and if it is in no binary.
 pub fn location() -> CodeLocation {
     match caller() {
         0 => 0,
@@ -183,11 +183,11 @@ pub fn location() -> CodeLocation {
     }
 }
 
-static SITES: Sites = Sites { sites: [const { Site::new() }; REMEMBERED], writing: Mutex::new(()) };
+static SITES: Sites = Sites { sites: [const { Site::new() }; CAPACITY], writing: Mutex::new(()) };
 
-/// Locations by addresses; of two that want the same entry the later one has it.
+/// Locations by addresses; of two with the same entry the later one has it.
 struct Sites {
-    sites: [Site; REMEMBERED],
+    sites: [Site; CAPACITY],
     writing: Mutex<()>,
 }
 
@@ -204,19 +204,19 @@ impl Site {
 
 impl Sites {
     fn get(&self, address: usize) -> Option<CodeLocation> {
-        let site = &self.sites[address % REMEMBERED];
+        let site = &self.sites[address % CAPACITY];
         // SYNC POINT callers: the address before the location, and again after it.
-        let is_there = site.address.load(Ordering::Acquire) == address;
+        let matches = site.address.load(Ordering::Acquire) == address;
         let location = site.location.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        let is_still = site.address.load(Ordering::Relaxed) == address;
-        (is_there && is_still).then_some(location)
+        let still_matches = site.address.load(Ordering::Relaxed) == address;
+        (matches && still_matches).then_some(location)
     }
 
     fn put(&self, address: usize, location: CodeLocation) {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let site = &self.sites[address % REMEMBERED];
-        // SYNC POINT callers: no address while the place changes.
+        let site = &self.sites[address % CAPACITY];
+        // SYNC POINT callers: no address while the location changes.
         site.address.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         site.location.store(location, Ordering::Relaxed);
@@ -226,7 +226,8 @@ impl Sites {
 
 #[cold]
 fn find(caller: usize) -> CodeLocation {
-    // The instruction before: of a call that is a function's last the next line may be another's.
+    // The instruction before: if a call is the last instruction of a function, the next line may be
+    // another's.
     let address = caller - 1;
     let known = modules::find(address, |module| {
         let line = u32::try_from(address - module.base).ok()?;
@@ -262,10 +263,10 @@ fn new_site(key: sites::Key) -> u32 {
     }
 }
 
-/// Where this thread's latest call came from, for the launcher: two lines, which the observer's
-/// crashes.py reads. The first is the cell, the second the address, the build id and the binary; both
-/// empty where nothing is known.
-pub fn told() -> String {
+/// The location of this thread's latest call, for the launcher: two lines, which the observer's
+/// crashes.py reads. The first is the cell, the second the address, the build id and the binary;
+/// both empty if nothing is known.
+pub fn report() -> String {
     let address = caller().saturating_sub(1);
     let site = modules::find(address, |module| {
         let (offset, path) = (address - module.base, path_of(module.name));
@@ -274,20 +275,20 @@ pub fn told() -> String {
     format!("{}\n{}", cell(), site.unwrap_or_default())
 }
 
-/// A cell's program is told in `SFM_CELL` which one it is: number and id, with a tab between them.
+/// The cell of this program, from `SFM_CELL`: number and id, with a tab between them.
 fn cell() -> String {
     let cell = std::env::var("SFM_CELL").ok().filter(|cell| cell.matches('\t').count() == 1);
     cell.unwrap_or_else(|| "\t".to_owned())
 }
 
-/// The text of a binary for observers: that of a piece of code (sfm_kernel/observe/places.py), whose
-/// function is the binary's build id, behind an @.
+/// The text of a binary for observers: that of a piece of code
+/// (sfm_kernel/observe/code_locations.py), whose function is the binary's build id, behind an @.
 fn text_of(module: &Module) -> String {
     let path = path_of(module.name);
     format!("{}\t0\t@{}\t{}", cell(), module.build_id(), path.display())
 }
 
-/// The file of a binary; `name`: as the dynamic linker has it, empty for the program itself.
+/// The file of a binary; `name`: from the dynamic linker, empty for the program itself.
 fn path_of(name: &CStr) -> PathBuf {
     if name.is_empty() {
         return std::fs::read_link("/proc/self/exe").unwrap_or_default();
@@ -306,14 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_call_is_its_binary_and_an_address_in_that() {
+    fn the_location_of_a_call_is_its_binary_and_an_address_in_it() {
         assert_eq!(location(), 0);
-        let here = the_place_of_a_call_is_its_binary_and_an_address_in_that as fn() as usize;
+        let address = the_location_of_a_call_is_its_binary_and_an_address_in_it as fn() as usize;
         for _ in 0..2 {
-            set_caller(here + 1);
+            set_caller(address + 1);
             let found = location();
             assert_ne!(code_location::code_of(found), 0);
-            let offset = modules::find(here, |module| here - module.base).unwrap();
+            let offset = modules::find(address, |module| address - module.base).unwrap();
             assert_eq!(code_location::line_of(found) as usize, offset);
         }
         let site = sites::get(site()).unwrap();
@@ -321,25 +322,25 @@ mod tests {
             site.code.contains("\t@") && site.line == code_location::line_of(location()),
             "{site:?}"
         );
-        assert!(told().starts_with("\t\n") && told().contains(" @"), "{}", told());
+        assert!(report().starts_with("\t\n") && report().contains(" @"), "{}", report());
         set_caller(17); // no code is there
         assert_eq!(location(), 0);
-        assert_eq!(told(), "\t\n");
+        assert_eq!(report(), "\t\n");
     }
 
     #[test]
-    fn a_call_of_the_program_s_function_changes_nothing() {
+    fn a_call_of_a_program_function_preserves_the_caller() {
         set_caller(1234);
         kept(|| set_caller(99));
         assert_eq!(caller(), 1234);
     }
 
     #[test]
-    fn addresses_that_want_the_same_entry_are_not_mixed_up() {
-        let sites = Sites { sites: [const { Site::new() }; REMEMBERED], writing: Mutex::new(()) };
+    fn addresses_with_the_same_entry_are_not_mixed_up() {
+        let sites = Sites { sites: [const { Site::new() }; CAPACITY], writing: Mutex::new(()) };
         sites.put(5, 50);
         assert_eq!(sites.get(5), Some(50));
-        sites.put(5 + REMEMBERED, 60);
-        assert_eq!((sites.get(5), sites.get(5 + REMEMBERED)), (None, Some(60)));
+        sites.put(5 + CAPACITY, 60);
+        assert_eq!((sites.get(5), sites.get(5 + CAPACITY)), (None, Some(60)));
     }
 }

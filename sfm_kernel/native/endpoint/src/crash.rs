@@ -1,10 +1,11 @@
-//! What kills a program of a launcher's, told to the launcher: the signal, and the frames it was in.
+//! Crash reports of a program to its launcher: the signal, and the frames.
 //!
-//! Handlers take the signals that crashes make, where the program has none itself. They say what
-//! they know on the socket for reports (sfm_kernel/mpi/launch/reports.py), and have the program die
-//! as it would have without them: exit status and core dump stay. They allocate nothing and take no
-//! lock but the dynamic linker's; should one of them crash over a broken stack, a second one tells
-//! what is known by then. The launcher finds the lines of source (sfm_kernel/observe/crashes.py).
+//! Handlers take the signals that crashes raise, if the program has no handlers of its own. They
+//! send a report on the launcher's socket (sfm_kernel/mpi/launch/reports.py), and then let the
+//! program die as it would have without them: exit status and core dump stay. They allocate nothing
+//! and take no lock but the dynamic linker's; should one of them crash over a broken stack, a
+//! second one reports what is known so far. The launcher finds the source lines
+//! (sfm_kernel/observe/crashes.py).
 
 mod report;
 
@@ -20,31 +21,32 @@ use crate::modules;
 const SIGNALS: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
 
-/// Bytes of the stack that the handlers run on: that of the program may be full.
+/// Bytes of the handlers' stack: the program's may be full.
 const STACK: usize = 256 << 10;
-/// Frames that are told, from the innermost.
+/// Most frames in a report, from the innermost.
 const FRAMES: usize = 24;
-/// Bytes of a report.
+/// Most bytes of a report.
 const ROOM: usize = 16 << 10;
 
-/// The launcher's socket, and whose crashes it is told: not those of what the program forks.
+/// The launcher's socket, and the process whose crashes are reported: not those of its forked
+/// children.
 static REPORTS: AtomicI32 = AtomicI32::new(-1);
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-/// The thread whose crash is told; 0 while there is none.
+/// The thread whose crash is reported; 0 while there is none.
 static CRASHED: AtomicI32 = AtomicI32::new(0);
-/// Of which cell this is the program, as callers.rs has it: later its environment may be damaged.
+/// The cell of this program, as in callers.rs: later its environment may be damaged.
 static CELL: OnceLock<String> = OnceLock::new();
-/// The least address that the main thread's stack can have; 0 where it has no limit.
-static STACK_ENDS: AtomicUsize = AtomicUsize::new(0);
+/// The lowest address that the main thread's stack can have; 0 if it has no limit.
+static STACK_LIMIT: AtomicUsize = AtomicUsize::new(0);
 
-/// Tell crashes of this process on the socket `reports`; on this thread also that its stack is full.
+/// Report crashes of this process on the socket `reports`; on this thread also a full stack.
 pub fn install(reports: c_int) {
     PROCESS.store(process(), Ordering::Relaxed);
     if REPORTS.swap(reports, Ordering::Relaxed) >= 0 {
         return;
     }
     let _ = CELL.set(std::env::var("SFM_CELL").unwrap_or_default());
-    STACK_ENDS.store(stack_ends(), Ordering::Relaxed);
+    STACK_LIMIT.store(stack_limit(), Ordering::Relaxed);
     set_stack();
     for signal in SIGNALS {
         // SAFETY: plain calls, with memory of this frame.
@@ -52,7 +54,7 @@ pub fn install(reports: c_int) {
             let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
             libc::sigaction(signal, std::ptr::null(), &mut action);
             if action.sa_sigaction != libc::SIG_DFL {
-                continue; // somebody takes care of it
+                continue; // the program handles it
             }
             action.sa_sigaction = handle as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -79,12 +81,12 @@ fn set_stack() {
     }
 }
 
-fn stack_ends() -> usize {
+fn stack_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: memory of this frame.
     unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
-    let begins = &raw const limit as usize; // or little more
-    begins.saturating_sub(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+    let start = &raw const limit as usize; // or little more
+    start.saturating_sub(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
 fn process() -> c_int {
@@ -104,12 +106,12 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         match CRASHED.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
                 WALK.begin(signal, info, context);
-                WALK.go_on();
-                tell();
+                WALK.walk();
+                report();
             }
-            Err(first) if first == thread() => tell(), // it crashed while this walked its stack
+            Err(first) if first == thread() => report(), // it crashed while this walked its stack
             Err(_) => loop {
-                // SAFETY: waits for the end, which the other thread brings.
+                // SAFETY: waits for the process's end, which the other thread brings.
                 unsafe { libc::pause() };
             },
         }
@@ -117,28 +119,28 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     // SAFETY: plain calls, allowed in handlers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
-        // What an instruction did it does again; what somebody sent has to be sent again.
+        // An instruction raises its signal again; a signal that was sent has to be sent again.
         if info.si_code <= 0 {
             libc::raise(signal);
         }
     }
 }
 
-/// What is known of the crash.
+/// The crash as far as it is known.
 static WALK: Walk = Walk { about: UnsafeCell::new(About::NOTHING), count: AtomicUsize::new(0) };
 
 struct Walk {
     about: UnsafeCell<About>,
-    /// Frames that are whole.
+    /// Frames that are complete.
     count: AtomicUsize,
 }
 
 struct About {
     signal: c_int,
     code: c_int,
-    /// What was touched, by signals that mean this.
+    /// The address that was touched, for signals that have one.
     address: usize,
-    /// Which check of the compiler's has failed, if that is what the signal means.
+    /// The compiler's check that has failed, if the signal means that.
     check: Option<u8>,
     is_stack_full: bool,
     /// Addresses of instructions in the program.
@@ -162,7 +164,7 @@ impl About {
 impl Walk {
     fn begin(&self, signal: c_int, info: &libc::siginfo_t, context: &libc::ucontext_t) {
         let (instruction, stack) = registers(context);
-        // SAFETY: see `Sync`; and the union's part that these signals have.
+        // SAFETY: see `Sync`; and the union's field that these signals have.
         unsafe {
             let about = &mut *self.about.get();
             (about.signal, about.code) = (signal, info.si_code);
@@ -171,7 +173,7 @@ impl Walk {
         }
         self.push(instruction);
         if modules::find(instruction, |_| ()).is_none() {
-            // A call of what is no function: it comes from where it would return to.
+            // A call of an address that is no function: its caller is where it would return to.
             self.push(return_address(context).wrapping_sub(1));
         } else if signal == libc::SIGILL || signal == libc::SIGTRAP {
             // SAFETY: see `Sync`.
@@ -179,9 +181,9 @@ impl Walk {
         }
     }
 
-    /// The frames further out.
-    fn go_on(&self) {
-        // SAFETY: the function takes what it is given here. It is called while this runs.
+    /// Walk the outer frames.
+    fn walk(&self) {
+        // SAFETY: the function takes this argument, and is called while this runs.
         unsafe { _Unwind_Backtrace(step, (&raw const *self).cast_mut().cast()) };
     }
 
@@ -196,13 +198,13 @@ impl Walk {
     }
 
     fn about(&self) -> (&About, &[usize]) {
-        // SAFETY: see `Sync`; the thread that tells no longer walks.
+        // SAFETY: see `Sync`; the reporting thread no longer walks.
         let about = unsafe { &*self.about.get() };
         (about, &about.frames[..self.count.load(Ordering::Acquire)])
     }
 }
 
-// Of the compiler's runtime, which Rust's library is linked with anyway.
+// From the compiler's runtime, which Rust's library is linked with anyway.
 unsafe extern "C" {
     fn _Unwind_Backtrace(
         step: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
@@ -213,9 +215,9 @@ unsafe extern "C" {
 
 /// Called for each frame from this handler's own outwards.
 unsafe extern "C" fn step(frame: *mut c_void, walk: *mut c_void) -> c_int {
-    const GO_ON: c_int = 0;
+    const CONTINUE: c_int = 0;
     const END: c_int = 5;
-    // SAFETY: what `go_on` has given.
+    // SAFETY: the argument of `walk`.
     let walk = unsafe { &*walk.cast::<Walk>() };
     let mut is_exact = 0;
     // SAFETY: the frame is the unwinder's, and there while this runs.
@@ -231,11 +233,11 @@ unsafe extern "C" fn step(frame: *mut c_void, walk: *mut c_void) -> c_int {
     if after == 0 || walk.about().1.len() == FRAMES {
         END
     } else {
-        GO_ON
+        CONTINUE
     }
 }
 
-/// Where the program was interrupted: instruction and stack.
+/// The point of interruption: instruction and stack.
 fn registers(context: &libc::ucontext_t) -> (usize, usize) {
     let machine = &context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
@@ -245,20 +247,21 @@ fn registers(context: &libc::ucontext_t) -> (usize, usize) {
     (found.0 as usize, found.1 as usize)
 }
 
-/// Whether a stack has come to its end, this thread's.
+/// Whether this thread's stack has reached its end.
 fn is_full(stack: usize) -> bool {
     const NEARLY: usize = 64 << 10;
-    let ends = STACK_ENDS.load(Ordering::Relaxed);
-    thread() == process() && ends != 0 && stack < ends + NEARLY
+    let limit = STACK_LIMIT.load(Ordering::Relaxed);
+    thread() == process() && limit != 0 && stack < limit + NEARLY
 }
 
-/// The number of a check that clang has ended the program by; gcc does not say it.
+/// The number of the check by which clang has ended the program; gcc does not give it.
 fn failed_check(instruction: usize) -> Option<u8> {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: it was executed; the first three bytes tell whether there are more.
+        // SAFETY: it was executed; the first three bytes show whether there are more.
         let code = |nth: usize| unsafe { *((instruction + nth) as *const u8) };
-        let is_check = [0x67, 0x0f, 0xb9, 0x40].iter().enumerate().all(|(n, one)| code(n) == *one);
+        let is_check =
+            [0x67, 0x0f, 0xb9, 0x40].iter().enumerate().all(|(n, byte)| code(n) == *byte);
         is_check.then(|| code(4)) // ud1 NUMBER(%eax), %eax
     }
     #[cfg(target_arch = "aarch64")]
@@ -269,26 +272,28 @@ fn failed_check(instruction: usize) -> Option<u8> {
     }
 }
 
-/// To where a function would return that has only just been called.
+/// The return address of a function that has only just been called.
 fn return_address(context: &libc::ucontext_t) -> usize {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the call has just written it there; if it was none, a second handler tells the rest.
+    // SAFETY: the call has just written it there; if there was none, a second handler reports the
+    // rest.
     let found = unsafe { *(registers(context).1 as *const usize) };
     #[cfg(target_arch = "aarch64")]
     let found = context.uc_mcontext.regs[30] as usize;
     found
 }
 
-/// Send what is known: [kind, status, text] as JSON. The text's lines: signal, code, address,
-/// whether the stack is full, failed check; the cell; then for each frame address, build id behind an @, and binary.
-fn tell() {
-    static IS_TOLD: AtomicBool = AtomicBool::new(false);
-    if IS_TOLD.swap(true, Ordering::Relaxed) {
+/// Send the report: [kind, status, text] as JSON. The text's lines: signal, code, address, whether
+/// the stack is full, failed check; the cell; then for each frame address, build id behind an @,
+/// and binary.
+fn report() {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    if REPORTED.swap(true, Ordering::Relaxed) {
         return; // even this has crashed
     }
     let (about, frames) = WALK.about();
     let mut report = Report { bytes: [0; ROOM], used: 0 };
-    let _ = report.write(about, frames); // what has no room is not told
+    let _ = report.write(about, frames); // what has no room is left out
     let bytes = &report.bytes[..report.used];
     let reports = REPORTS.load(Ordering::Relaxed);
     // SAFETY: these bytes.

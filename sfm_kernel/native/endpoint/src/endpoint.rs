@@ -32,7 +32,7 @@ pub struct Endpoint {
     member: Member,
     folder: PathBuf,
     surroundings: Box<dyn Surroundings>,
-    /// None once the world was left.
+    /// None after leaving the world.
     directory: Mutex<Option<Directory>>,
     others: Mutex<Others>,
     /// Held while a route is made.
@@ -41,23 +41,23 @@ pub struct Endpoint {
     size: Option<u64>,
     pub buffering: AtomicU64,
     interrupted: AtomicBool,
-    /// How many senders there had been when ranks were looked up last.
-    ranks_as_of: AtomicU64,
+    /// The number of senders when ranks were last refreshed.
+    senders_at_refresh: AtomicU64,
     process: u32,
 }
 
 struct Others {
     peers: Peers,
-    /// By uid: the same process may be known by name and by rank, and has one way, or order would
-    /// be lost.
+    /// By uid: the same process may be known by name and by rank, and has one channel, or order
+    /// would be lost.
     routes: Vec<Arc<Route>>,
-    /// The uids to which a way has failed.
+    /// The uids to which a channel has failed.
     given_up: Vec<String>,
 }
 
 impl Endpoint {
-    /// Become a process of `world`. On an error nothing is left behind. `size`: how many ranked
-    /// processes there will be, where that is known.
+    /// Become a process of `world`. On an error nothing is left behind. `size`: the number of
+    /// ranked processes there will be, if that is known.
     pub fn join(
         world: &str,
         request: &JoinRequest,
@@ -97,7 +97,7 @@ impl Endpoint {
             size,
             buffering: AtomicU64::new(BUFFERING),
             interrupted: AtomicBool::new(false),
-            ranks_as_of: AtomicU64::new(0),
+            senders_at_refresh: AtomicU64::new(0),
             process: std::process::id(),
         };
         endpoint.describe("process");
@@ -128,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// Tell observers what this process is; `kind`: as `Endpoint.describe` in Python has it.
+    /// Publish a description of this process; `kind`: as in Python's `Endpoint.describe`.
     pub fn describe(&self, kind: &str) {
         let Member { name, rank, pid, host, site, uid, .. } = &self.member;
         let about = json!({
@@ -138,7 +138,7 @@ impl Endpoint {
         self.core.shared().info.write(&about.to_string());
     }
 
-    // ---- who ----
+    // ---- members ----
 
     pub fn core(&self) -> &Arc<Core> {
         &self.core
@@ -158,22 +158,22 @@ impl Endpoint {
         &*self.surroundings
     }
 
-    /// How many ranked processes the world has: as it was said when this one joined, else those
-    /// that live now.
+    /// The number of ranked processes of the world: as given at joining, otherwise those that live
+    /// now.
     pub fn size(&self) -> Result<u64> {
         if let Some(size) = self.size {
             return Ok(size);
         }
-        let ranked = self.members()?.into_iter().filter(|one| one.rank.is_some());
-        Ok(ranked.filter(|one| self.alive(one)).count() as u64)
+        let ranked = self.members()?.into_iter().filter(|member| member.rank.is_some());
+        Ok(ranked.filter(|member| self.alive(member)).count() as u64)
     }
 
-    /// Everybody in the world, the dead that nobody replaced among them.
+    /// All members of the world, including the dead that nobody has replaced.
     pub fn members(&self) -> Result<Vec<Member>> {
         self.with_directory(|others, directory| Ok(others.peers.refresh(directory)?.to_vec()))
     }
 
-    /// Whether this incarnation lives. Some 10 µs.
+    /// Whether this incarnation lives. Takes about 10 µs.
     pub fn alive(&self, member: &Member) -> bool {
         if member.uid == self.member.uid {
             return !self.core.is_closed();
@@ -183,7 +183,7 @@ impl Endpoint {
         self.with_directory(alive).unwrap_or(false)
     }
 
-    /// Who has this name or rank; None if nobody has, or has had.
+    /// The member with this name or rank; None if there is none, or has been none.
     pub fn lookup(&self, name: &Name) -> Result<Option<Member>> {
         self.with_directory(|others, directory| others.peers.lookup(name, directory))
     }
@@ -196,33 +196,33 @@ impl Endpoint {
         })
     }
 
-    /// The name by which whoever has this rank signs messages; None if nobody has had it yet.
+    /// The name that the process of this rank sends under; None if nobody has had the rank yet.
     pub(crate) fn name_of_rank(&self, rank: i64) -> Result<Option<Name>> {
         self.check_open()?; // in a forked child the locks are the parent's
         if self.core.shared().has_arrivals() {
             self.core.take_in();
         }
-        // Has somebody new sent something? A dead one's rank may be theirs now.
-        let senders = self.core.senders_ever();
-        let news = self.ranks_as_of.swap(senders, Ordering::Relaxed) != senders;
+        // Has a new process sent something? It may have a dead one's rank now.
+        let senders = self.core.senders_total();
+        let news = self.senders_at_refresh.swap(senders, Ordering::Relaxed) != senders;
         self.with_directory(|others, directory| {
             let rank = Name::Rank(rank);
             if news || others.peers.known(&rank).is_none() {
                 others.peers.refresh(directory)?;
             }
-            Ok(others.peers.known(&rank).map(|one| one.name.clone()))
+            Ok(others.peers.known(&rank).map(|member| member.name.clone()))
         })
     }
 
-    /// Who had this name or rank and has left since this process joined.
-    pub fn who_left(&self, name: &Name) -> Option<Member> {
-        self.others().peers.who_left(name).cloned()
+    /// The member that had this name or rank and has left since this process joined.
+    pub fn departed(&self, name: &Name) -> Option<Member> {
+        self.others().peers.departed(name).cloned()
     }
 
     /// Return when all of these have joined and live; false when the time is up.
     pub fn wait_for(&self, names: &[Name], until: Deadline) -> Result<bool> {
         let mut goal = Joined::new(self, names);
-        // Others begin at the same time, as a rule.
+        // The others usually begin at the same time.
         let soon = Instant::now() + SOON;
         while Instant::now() < soon {
             if goal.is_reached()? {
@@ -271,12 +271,12 @@ impl Endpoint {
 
     // ---- routes ----
 
-    /// The way to whoever has this name or rank; made if there is none.
+    /// The route to the process with this name or rank; made if there is none.
     pub fn route(&self, dest: &Name) -> Result<Arc<Route>> {
         self.check_open()?;
         let known = {
             let others = self.others();
-            let uid = others.peers.known(dest).map(|one| &one.uid);
+            let uid = others.peers.known(dest).map(|member| &member.uid);
             others.routes.iter().find(|route| Some(&route.peer().uid) == uid).cloned()
         };
         known.map_or_else(|| self.make_route(dest), Ok)
@@ -284,9 +284,9 @@ impl Endpoint {
 
     fn make_route(&self, dest: &Name) -> Result<Arc<Route>> {
         let member = self.with_directory(|others, directory| {
-            // Who was replaced, or has left, gets nothing more.
+            // A process that was replaced, or has left, gets nothing more.
             let members = others.peers.refresh(directory)?;
-            others.routes.retain(|one| members.iter().any(|other| other.uid == one.peer().uid));
+            others.routes.retain(|route| members.iter().any(|other| other.uid == route.peer().uid));
             others.peers.living(dest, directory)
         })?;
         // One at a time: of two routes to the same process the receiver would see only the first.
@@ -301,16 +301,16 @@ impl Endpoint {
         Ok(route)
     }
 
-    /// After a failure of kind PeerLost: the way to the process that has taken the place of the
-    /// lost one; None if there is none. The next message gets a new way in any case.
+    /// After a failure of kind PeerLost: the route to the process that has replaced the lost one;
+    /// None if there is none. The next message gets a new route in any case.
     pub fn successor(&self, dest: &Name, failed: &Arc<Route>) -> Result<Option<Arc<Route>>> {
         let member = self.with_directory(|others, directory| {
             others.routes.retain(|route| !Arc::ptr_eq(route, failed));
             others.given_up.push(failed.peer().uid.clone());
             others.peers.refresh(directory)?;
             let member = others.peers.known(dest).cloned();
-            let new = member.filter(|one| !others.given_up.contains(&one.uid));
-            Ok(new.filter(|one| others.peers.alive(one, directory)))
+            let new = member.filter(|member| !others.given_up.contains(&member.uid));
+            Ok(new.filter(|member| others.peers.alive(member, directory)))
         })?;
         member.map(|_| self.route(dest)).transpose()
     }
@@ -348,12 +348,12 @@ impl Endpoint {
         if let Some(network) = network {
             let _ = network.join();
         }
-        // What was never opened was sent to nobody; rings that lead to others stay until their
-        // reader opens them: what was sent is received.
+        // A ring that was never opened has no receiver any more; rings that lead to others stay
+        // until their reader opens them: what was sent is received.
         let incoming = format!("-{}.ring", self.member.uid);
-        let rings = fs::read_dir(&self.folder).into_iter().flatten().filter_map(|one| one.ok());
-        for one in rings.filter(|one| one.file_name().to_string_lossy().ends_with(&incoming)) {
-            let _ = fs::remove_file(one.path());
+        let rings = fs::read_dir(&self.folder).into_iter().flatten().filter_map(|entry| entry.ok());
+        for ring in rings.filter(|ring| ring.file_name().to_string_lossy().ends_with(&incoming)) {
+            let _ = fs::remove_file(ring.path());
         }
         let _ = fs::remove_file(self.folder.join(format!("{}.seg", self.member.uid)));
         self.others().routes.clear();
@@ -368,11 +368,12 @@ impl Drop for Endpoint {
     }
 }
 
-/// `SFM_TRANSPORT` may leave out shared memory, which is all that there is here.
+/// `SFM_TRANSPORT` may exclude shared memory, the only transport here.
 fn check_transport() -> Result<()> {
     let chosen = std::env::var("SFM_TRANSPORT").unwrap_or_default();
-    let mut chosen_ones = chosen.split(',').map(str::trim).filter(|one| !one.is_empty()).peekable();
-    if chosen_ones.peek().is_none() || chosen_ones.any(|one| one == "shm") {
+    let mut transports =
+        chosen.split(',').map(str::trim).filter(|name| !name.is_empty()).peekable();
+    if transports.peek().is_none() || transports.any(|name| name == "shm") {
         return Ok(());
     }
     let text = format!(

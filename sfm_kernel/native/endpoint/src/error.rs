@@ -1,4 +1,4 @@
-//! What can go wrong. Each text says what happened, to whom, and what to do next.
+//! Errors. Each text says what happened, to whom, and what to do next.
 
 use std::fmt;
 use std::io;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use sfm_native::shm::ShmError;
 
-/// The kinds of errors; as Python's classes in `sfm_kernel/errors.py`, where those exist.
+/// The kinds of errors; as Python's classes in `sfm_kernel/errors.py`, as far as those exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What was given makes no sense.
+    /// An argument makes no sense.
     Argument,
     /// No matching message is queued.
     WouldBlock,
-    /// None came in time.
+    /// No message came in time.
     TimedOut,
-    /// Who the call depends on has died or left.
+    /// A process that the call depends on has died or left.
     PeerLost,
     /// The peer lives, but could not read what was sent.
     MessagesLost,
@@ -62,11 +62,11 @@ impl Error {
         Error { kind, text: text.into() }
     }
 
-    /// `peer`: as observers show it, that is a name in quotes or a rank.
-    pub fn peer_lost(peer: &str, what: &str) -> Error {
-        let blank = if what.is_empty() { "" } else { " " };
+    /// `peer`: as observers show it, a name in quotes or a rank.
+    pub fn peer_lost(peer: &str, detail: &str) -> Error {
+        let blank = if detail.is_empty() { "" } else { " " };
         let text = format!(
-            "process {peer} is gone{blank}{what}. What it sent before is still received; restart \
+            "process {peer} is gone{blank}{detail}. What it sent before is still received; restart \
              it, and it takes its old name and rank"
         );
         Error::new(Kind::PeerLost, text)
@@ -94,21 +94,21 @@ impl Error {
         Error::new(Kind::Closed, text)
     }
 
-    pub fn full(needed: u64, free: u64, limit: u64, place: &Path) -> Error {
+    pub fn full(needed: u64, free: u64, limit: u64, folder: &Path) -> Error {
         let text = format!(
             "{} has {free} of {limit} bytes free and {needed} are needed. Run `python -m \
              sfm_kernel clean`, enlarge it (docker run --shm-size=1g), or set SFM_DIR to a folder \
              with more room",
-            place.display()
+            folder.display()
         );
         Error::new(Kind::SegmentFull, text)
     }
 
-    pub fn system(what: &str, error: &io::Error) -> Error {
-        Error::new(Kind::System, format!("{what}: {error}"))
+    pub fn system(detail: &str, error: &io::Error) -> Error {
+        Error::new(Kind::System, format!("{detail}: {error}"))
     }
 
-    /// What the system, or a file in shared memory, has refused.
+    /// An error of the system, or of a file in shared memory.
     pub fn shared(failure: ShmError, folder: &Path) -> Error {
         match failure {
             ShmError::Full { needed, free, limit } => Error::full(needed, free, limit, folder),

@@ -1,18 +1,18 @@
-//! A forked child has its parent's memory, but is not in the parent's worlds.
+//! Forked children: they have their parent's memory, but are not in the parent's worlds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, Weak};
 
 use sfm_native::core::Core;
 
-/// The open endpoints' cores, under a lock that can be held over a fork: a mutex of the standard
-/// library can only be given back by who has its guard.
+/// The open endpoints' cores, under a lock that can be held over a fork: only the holder of a guard
+/// can release a mutex of the standard library.
 struct Open {
     busy: AtomicBool,
     cores: std::cell::UnsafeCell<Vec<Weak<Core>>>,
 }
 
-// SAFETY: who has set `busy` has the list alone.
+// SAFETY: the thread that has set `busy` has the list alone.
 unsafe impl Sync for Open {}
 
 static OPEN: Open =
@@ -31,7 +31,7 @@ impl Open {
     }
 }
 
-/// In a forked child, this core's endpoint counts as closed, and does not look alive for its parent.
+/// Close this core's endpoint in forked children, so that it does not look alive for its parent.
 pub fn watch(core: Weak<Core>) {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -41,7 +41,7 @@ pub fn watch(core: Weak<Core>) {
     OPEN.lock();
     // SAFETY: under the lock.
     let cores = unsafe { &mut *OPEN.cores.get() };
-    cores.retain(|one| one.strong_count() > 0);
+    cores.retain(|core| core.strong_count() > 0);
     cores.push(core);
     OPEN.unlock();
 }
@@ -59,8 +59,8 @@ extern "C" fn child() {
     for core in unsafe { &*OPEN.cores.get() } {
         if let Some(core) = core.upgrade() {
             core.abandon();
-            // Another thread of the parent's may have been about to drop the last reference, which
-            // is not to be done here: it would wait for threads that are not in this process.
+            // Another thread of the parent may have been about to drop the last reference, which
+            // must not happen here: it would wait for threads that are not in this process.
             std::mem::forget(core);
         }
     }

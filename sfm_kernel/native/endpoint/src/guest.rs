@@ -1,6 +1,6 @@
-//! Worlds of this machine beside the own one. A process that has to do with one of its members is a
-//! guest there: it has a slot, and its segment a second name in that world's folder, so that both
-//! ends find what they need of each other in the receiver's own folder.
+//! Other worlds of this machine. A process that talks to a member of one is a guest there: it has a
+//! slot, and its segment a second name in that world's folder, so that both ends find in the
+//! receiver's own folder what they need of each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,27 +21,27 @@ pub struct Guest {
     slot: usize,
 }
 
-/// Whether somebody lives in a world's folder.
+/// Whether a world's folder has a living process.
 pub fn is_inhabited(folder: &Path) -> bool {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path());
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     files
         .filter(|path| path.extension().is_some_and(|kind| kind == "seg"))
-        .any(|one| is_alive(&one))
+        .any(|file| is_alive(&file))
 }
 
 impl Guest {
-    /// Be a guest in a world that is there.
+    /// Become a guest in an existing world.
     pub fn visit(endpoint: &Endpoint, world: &str) -> Result<Guest> {
-        let (own, directory) = (endpoint.member(), Directory::open(world)?);
-        let link = directory.path().join(format!("{}.guest", own.uid));
-        let entered = fs::hard_link(&own.segment, &link)
+        let (member, directory) = (endpoint.member(), Directory::open(world)?);
+        let link = directory.path().join(format!("{}.guest", member.uid));
+        let entered = fs::hard_link(&member.segment, &link)
             .map_err(|error| Error::system(&link.display().to_string(), &error))
             .and_then(|()| {
-                let name = Some(format!("guest-{}", own.uid));
+                let name = Some(format!("guest-{}", member.uid));
                 let request = JoinRequest { name, guest: true, ..JoinRequest::default() };
                 directory.join(
                     endpoint.core().shared().uid(),
-                    PathBuf::from(&own.segment),
+                    PathBuf::from(&member.segment),
                     &request,
                 )
             });
@@ -55,10 +55,12 @@ impl Guest {
         }
     }
 
-    /// The process of this rank, should it be there.
+    /// The process of this rank, if there is one.
     pub fn lookup(&self, rank: i64) -> Option<Member> {
         let members = self.directory.seen().ok()?.members;
-        members.into_iter().find(|one| one.rank == Some(rank) && is_alive(Path::new(&one.segment)))
+        members
+            .into_iter()
+            .find(|member| member.rank == Some(rank) && is_alive(Path::new(&member.segment)))
     }
 
     /// Whether this incarnation lives, and has not left.
@@ -66,12 +68,12 @@ impl Guest {
         is_alive(Path::new(&member.segment))
     }
 
-    /// A way to one of its processes.
+    /// A ring to one of its processes.
     pub fn sender(&self, endpoint: &Endpoint, peer: &Member) -> Result<Arc<RingSender>> {
         route::ring(endpoint, peer, self.directory.path(), self.slot)
     }
 
-    /// Be no guest any more; what was sent is received.
+    /// End the visit; what was sent is received.
     pub fn leave(self) {
         let _ = fs::remove_file(&self.link);
         let _ = self.directory.leave(&self.uid);

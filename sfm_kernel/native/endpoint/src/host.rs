@@ -1,4 +1,4 @@
-//! The program around an endpoint: what the core's calls that wait know of it (`calls::Host`).
+//! The program around an endpoint: what the core's waiting calls know of it (`calls::Host`).
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -12,47 +12,50 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
 use crate::wait_facts;
 
-/// What the program that an endpoint belongs to has to say to its calls that wait.
+/// An endpoint's program, as its waiting calls see it.
 pub trait Surroundings: Send + Sync {
     /// A signal came while a call waited, or may have come to another thread: an error ends the
-    /// call. The handlers of a program in C have run by then, and it goes on.
+    /// call. The handlers of a program in C have run already, and it goes on.
     fn signals(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether the address that an entry has noted says where in the program a call is (callers.rs).
+    /// Whether the address that an entry has noted is the call's location in the program
+    /// (callers.rs).
     fn has_addresses(&self) -> bool {
         true
     }
 
-    /// What the call is called there (`comm.recv`), if not: asked for once it is seen to wait.
+    /// The call's name in the program (`comm.recv`), if it differs: asked for once the call is seen
+    /// to wait.
     fn call(&self) -> Option<String> {
         None
     }
 
-    /// A call has begun, from where this thread is now: what happens in it is shown there.
+    /// A call has begun at this thread's present location: its events are shown there.
     fn enter(&self) {}
 
-    /// The number of the call that it is in (sites.rs), as cheap as can be.
+    /// The number of the present call (sites.rs), as cheap as can be.
     fn site(&self) -> u32 {
         callers::site()
     }
 
-    /// What of the program could go on while this thread waits: JSON for observers, empty if
-    /// nothing. As in `sfm_kernel/endpoint/bystanders.py`.
+    /// Which other parts of the program could go on while this thread waits: JSON for observers,
+    /// empty if none could. As in `sfm_kernel/endpoint/bystanders.py`.
     fn bystanders(&self) -> String {
-        let (own, ours) = (this_thread(), known());
-        let others = threads().filter(|id| *id != own && !ours.contains(id)).filter(|id| acts(*id));
-        let told: Vec<_> = others.map(|id| json!(["thread", name_of(id), "", 0, null])).collect();
-        if told.is_empty() {
+        let (this, internal) = (this_thread(), known());
+        let others =
+            threads().filter(|id| *id != this && !internal.contains(id)).filter(|id| acts(*id));
+        let shown: Vec<_> = others.map(|id| json!(["thread", name_of(id), "", 0, null])).collect();
+        if shown.is_empty() {
             String::new()
         } else {
-            shortened(told)
+            shortened(shown)
         }
     }
 }
 
-/// A program in C, or in anything that is compiled.
+/// A program in C, or in another compiled language.
 pub struct Program;
 
 impl Surroundings for Program {}
@@ -85,12 +88,12 @@ impl Host for Around<'_> {
     }
 }
 
-/// What the core ends a call with, as an error.
+/// The error for the core's reason to end a call.
 pub fn error_of(why: End) -> Error {
     let kind = match &why {
         End::Closed => return Error::closed(),
         End::Deadlock(judgement) => {
-            return Error::new(Kind::Deadlock, wait_facts::of_judgement(judgement))
+            return Error::new(Kind::Deadlock, wait_facts::judgement_text(judgement))
         }
         End::Interrupted => Kind::Interrupted,
         End::PeerLost(_) => Kind::PeerLost,
@@ -102,16 +105,16 @@ pub fn error_of(why: End) -> Error {
     Error::new(kind, why.to_string())
 }
 
-/// Bystanders that are told one by one.
+/// Bystanders that are listed one by one.
 const SHOWN: usize = 6;
 
-fn shortened(mut told: Vec<serde_json::Value>) -> String {
-    if told.len() > SHOWN + 1 {
-        let more = told.len() - SHOWN;
-        told.truncate(SHOWN);
-        told.push(json!(["more", more.to_string(), "", 0, null]));
+fn shortened(mut shown: Vec<serde_json::Value>) -> String {
+    if shown.len() > SHOWN + 1 {
+        let more = shown.len() - SHOWN;
+        shown.truncate(SHOWN);
+        shown.push(json!(["more", more.to_string(), "", 0, null]));
     }
-    serde_json::Value::from(told).to_string()
+    serde_json::Value::from(shown).to_string()
 }
 
 pub fn this_thread() -> i32 {
@@ -121,7 +124,7 @@ pub fn this_thread() -> i32 {
 
 fn threads() -> impl Iterator<Item = i32> {
     let folder = fs::read_dir("/proc/self/task").into_iter().flatten();
-    folder.filter_map(|one| one.ok()?.file_name().to_str()?.parse().ok())
+    folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 fn name_of(id: i32) -> String {
@@ -131,33 +134,33 @@ fn name_of(id: i32) -> String {
         .to_owned()
 }
 
-/// Threads of this library: they do nothing of the program's.
-static OURS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+/// Threads of this library, which do nothing for the program.
+static INTERNAL: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 fn known() -> Vec<i32> {
-    OURS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The calling thread is the library's while this lives.
-pub struct Ours(i32);
+/// Marks the calling thread as the library's while this lives.
+pub struct InternalThread(i32);
 
-impl Ours {
-    pub fn enter() -> Ours {
+impl InternalThread {
+    pub fn enter() -> InternalThread {
         let id = this_thread();
-        OURS.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        Ours(id)
+        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        InternalThread(id)
     }
 }
 
-impl Drop for Ours {
+impl Drop for InternalThread {
     fn drop(&mut self) {
-        OURS.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != self.0);
+        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != self.0);
     }
 }
 
 /// Whether a thread could do something by itself. One that sleeps without a limit for a word of
-/// this process's own memory, such as an idle one of OpenMP or of a library, cannot: somebody else
-/// of the process has to wake it, and is told of himself if he can.
+/// this process's own memory, such as an idle one of OpenMP or of a library, cannot: another thread
+/// of the process has to wake it, and is listed itself if it can.
 fn acts(id: i32) -> bool {
     match fs::read_to_string(format!("/proc/self/task/{id}/syscall")) {
         Ok(line) => !sleeps_for_others(&line),
@@ -175,11 +178,11 @@ fn sleeps_for_others(line: &str) -> bool {
         return false;
     };
     let [wait, wait_for_bits] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
-    let own = libc::FUTEX_PRIVATE_FLAG;
+    let this = libc::FUTEX_PRIVATE_FLAG;
     let operation = operation as i32 & !libc::FUTEX_CLOCK_REALTIME;
     number == libc::SYS_futex
         && limit == 0
-        && (operation == wait | own || operation == wait_for_bits | own)
+        && (operation == wait | this || operation == wait_for_bits | this)
 }
 
 #[cfg(test)]
@@ -187,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_others_of_his_process_is_no_bystander() {
+    fn a_thread_that_waits_for_its_own_process_is_no_bystander() {
         let line = |words: &str| format!("{} {words} 0x0 0x0 0x7ffd 0x7f00\n", libc::SYS_futex);
         assert!(sleeps_for_others(&line("0x1 0x80 0x0 0x0")));
         assert!(sleeps_for_others(&line("0x1 0x189 0x0 0x0")));

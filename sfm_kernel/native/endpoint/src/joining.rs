@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sfm_native::bell::Woken;
 use sfm_native::calls::{Examined, Goal, WaitFacts};
-use sfm_native::segment::{Doing, UNSETTLED};
+use sfm_native::segment::{Activity, UNSETTLED};
 
 use crate::endpoint::Endpoint;
 use crate::error::Result;
@@ -12,10 +12,10 @@ use crate::host::Around;
 use crate::name::Name;
 use crate::wait_facts;
 
-/// For so long it is looked often, before it is looked as seldom as other blocked calls do.
+/// Time of frequent checks, before they become as rare as those of other blocked calls.
 pub const SOON: Duration = Duration::from_millis(500);
 
-/// That all of these have joined and live.
+/// The goal that all of these have joined and live.
 pub struct Joined<'a> {
     endpoint: &'a Endpoint,
     names: &'a [Name],
@@ -30,13 +30,13 @@ impl<'a> Joined<'a> {
 
     pub fn is_reached(&mut self) -> Result<bool> {
         let members = self.endpoint.members()?;
-        let living: Vec<_> = members.iter().filter(|one| self.endpoint.alive(one)).collect();
-        let is_there = |name: &Name| {
-            living
-                .iter()
-                .any(|one| one.name == *name || one.rank.map(Name::Rank).as_ref() == Some(name))
+        let living: Vec<_> = members.iter().filter(|member| self.endpoint.alive(member)).collect();
+        let has_joined = |name: &Name| {
+            living.iter().any(|member| {
+                member.name == *name || member.rank.map(Name::Rank).as_ref() == Some(name)
+            })
         };
-        self.missing = self.names.iter().filter(|name| !is_there(name)).cloned().collect();
+        self.missing = self.names.iter().filter(|name| !has_joined(name)).cloned().collect();
         Ok(self.missing.is_empty())
     }
 
@@ -63,15 +63,15 @@ impl Goal<Around<'_>> for Joined<'_> {
     }
 
     fn examined(&self) -> Examined {
-        Examined::Arrived(UNSETTLED) // who joins sends nothing
+        Examined::Arrived(UNSETTLED) // a joining process sends nothing
     }
 
     fn facts(&mut self, _host: &Around<'_>) -> Result<Option<WaitFacts>> {
-        let (doing, text, facts) = (Doing::Receiving, self.text(), String::new());
-        Ok(Some(WaitFacts { doing, text, facts }))
+        let (activity, text, facts) = (Activity::Receiving, self.text(), String::new());
+        Ok(Some(WaitFacts { activity, text, facts }))
     }
 
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
-        Ok(Some(wait_facts::of_joining(&self.missing, &self.text())))
+        Ok(Some(wait_facts::for_joining(&self.missing, &self.text())))
     }
 }

@@ -2,17 +2,17 @@
 //! are for those with it. Both are in one world, with the same files and the same core.
 //!
 //! ```text
-//! error, name, facts      what went wrong; who; what observers are told, in their notation
+//! error, name, wait_facts what went wrong; addresses; the facts of waits, for observers
 //! host                    the program around calls that wait (the core's `calls`)
-//! directory/              who is in a world of this machine
-//! peers, route, joining   the others; the way to each; waiting for them
+//! directory/              the members of a world on this machine
+//! peers, route, joining   the other members; the channel to each; waiting for them
 //! endpoint, network, fork one process's end of a world; its thread; its forked children
 //! guest                   other worlds of this machine, in which it is a guest
 //! receive                 receiving by a template of values that can be compared here
-//! callers, modules        where in the program a call comes from
-//! sites                   calls by number, for what was begun there
-//! calltext                what observers are told of a call of MPI
-//! loaded, crash           what is done before `main`; what has killed the program
+//! callers, modules        code locations of calls
+//! sites                   calls by number, for operations that were begun there
+//! calltext                the facts of MPI calls, for observers
+//! loaded, crash           actions before `main`; crash reports
 //! ```
 
 pub mod callers;

@@ -1,7 +1,7 @@
-//! What the libraries do when they are loaded into a program that a launcher has started.
+//! Actions of the libraries when they are loaded into a program that a launcher has started.
 //!
-//! Before `main`: a program may crash, or print, before it makes its first call. The launcher says
-//! who the process is in the environment; what a rank starts inherits that, and is no rank.
+//! Before `main`: a program may crash, or print, before it makes its first call. The launcher
+//! describes the process in the environment; a rank's children inherit that, and are no ranks.
 
 use std::ffi::{c_int, c_void};
 
@@ -18,17 +18,17 @@ fn reports() -> Option<c_int> {
 pub extern "C" fn begin() {
     let Some(reports) = reports() else { return };
     crash::install(reports);
-    // SAFETY: nothing was written yet; the C library brings the room.
+    // SAFETY: nothing was written yet; the C library allocates the buffer.
     unsafe { setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
 }
 
-// What is printed comes in whole lines and soon, as on a terminal: not lost when a program crashes.
+// Output is sent line by line, as on a terminal: it is not lost when a program crashes.
 unsafe extern "C" {
     static stdout: *mut c_void;
     fn setvbuf(stream: *mut c_void, room: *mut u8, mode: c_int, size: usize) -> c_int;
 }
 
-/// In a library: have it begin when it is loaded.
+/// Make a library call `begin` when it is loaded.
 #[macro_export]
 macro_rules! at_load {
     () => {

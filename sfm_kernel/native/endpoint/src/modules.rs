@@ -1,29 +1,29 @@
 //! The binaries that are loaded in this process, by the addresses of their code.
 //!
-//! Allocates nothing, so that it can be asked while a crash is handled. The dynamic linker's lock,
-//! which its list is read under, may be taken again by the thread that has it.
+//! Allocates nothing, so that a crash handler can use it. The dynamic linker's lock, under which
+//! its list is read, may be taken again by the thread that has it.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::fmt;
 
 /// A binary that is loaded.
 pub struct Module<'a> {
-    /// What is added to the addresses in its file.
+    /// Added to the addresses in its file.
     pub base: usize,
-    /// As the dynamic linker has it: empty for the program itself.
+    /// From the dynamic linker: empty for the program itself.
     pub name: &'a CStr,
     build_id: &'a [u8],
 }
 
 impl Module<'_> {
-    /// The first digits of what its linker has written into it, by which it is told from what is
-    /// compiled anew in its place; empty if it has written nothing.
+    /// The first digits of the id that its linker has written into it, which distinguishes it from
+    /// a binary compiled anew in its place; empty if there is none.
     pub fn build_id(&self) -> BuildId<'_> {
         BuildId(&self.build_id[..self.build_id.len().min(BYTES)])
     }
 }
 
-/// Bytes of a build id that are told.
+/// Bytes of a build id that are shown.
 const BYTES: usize = 8;
 
 pub struct BuildId<'a>(&'a [u8]);
@@ -34,11 +34,11 @@ impl fmt::Display for BuildId<'_> {
     }
 }
 
-/// The module in which `address` is, given to `use_it`; None where there is none.
+/// Give `use_it` the module that contains `address`; None if there is none.
 pub fn find<T, F: FnOnce(&Module) -> T>(address: usize, use_it: F) -> Option<T> {
     let mut search = Search { address, use_it: Some(use_it), found: None };
-    // SAFETY: the function takes what it is given here, and is called before this returns.
-    unsafe { libc::dl_iterate_phdr(Some(look::<T, F>), (&raw mut search).cast()) };
+    // SAFETY: the function takes this argument, and is called before this returns.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<T, F>), (&raw mut search).cast()) };
     search.found
 }
 
@@ -48,12 +48,12 @@ struct Search<T, F> {
     found: Option<T>,
 }
 
-unsafe extern "C" fn look<T, F: FnOnce(&Module) -> T>(
+unsafe extern "C" fn visit<T, F: FnOnce(&Module) -> T>(
     info: *mut libc::dl_phdr_info,
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: what `find` has given, and what dl_iterate_phdr promises: valid while this runs.
+    // SAFETY: the argument of `find`, and what dl_iterate_phdr promises: valid while this runs.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<T, F>>()) };
     // SAFETY: as above.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -71,7 +71,7 @@ unsafe extern "C" fn look<T, F: FnOnce(&Module) -> T>(
     let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
     let build_id = notes.filter_map(|header| {
         let start = (base + header.p_vaddr as usize) as *const u8;
-        // SAFETY: the linker has put these notes there, in a part that is loaded.
+        // SAFETY: the linker has put these notes there, in a segment that is loaded.
         build_id_in(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
     });
     let module = Module { base, name, build_id: build_id.into_iter().next().unwrap_or_default() };
@@ -82,7 +82,7 @@ unsafe extern "C" fn look<T, F: FnOnce(&Module) -> T>(
 /// The build id among notes: elf(5), Nhdr.
 fn build_id_in(mut notes: &[u8]) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: u32 = 3;
-    let word = |at: &[u8]| at.first_chunk().copied().map(u32::from_ne_bytes);
+    let word = |bytes: &[u8]| bytes.first_chunk().copied().map(u32::from_ne_bytes);
     loop {
         let name_size = word(notes)? as usize;
         let size = word(notes.get(4..)?)? as usize;

@@ -1,4 +1,4 @@
-//! What addresses a process: a rank, or the name that it was given.
+//! Addresses of processes: a rank, or a given name.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Name {
     Text(String),
 }
 
-/// As Python writes it: a number, or a text in quotes. So observers show it.
+/// As Python writes it, and observers show it: a number, or a text in quotes.
 impl fmt::Display for Name {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Receiving by a native.
+//! Receiving by a template of values that can be compared here.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use sfm_native::calls::{Deadline, Matcher, Search, Watch};
 use sfm_native::matching::{self, Condition, Taken};
 use sfm_native::packet::{u32_at, u64_at, Attribute, Kind as Value, Packet};
-use sfm_native::value::{of_float, text, Native, Scalar};
+use sfm_native::value::{from_float, text, Native, Scalar};
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
@@ -19,80 +19,79 @@ use crate::host::Around;
 use crate::name::Name;
 use crate::wait_facts;
 
-/// A blocked receive looks up every 100 ms, and so many times less often for the death of whom it
-/// waits for: waiting must cost no CPU.
-const LOOK_EVERY: u32 = 10;
+/// Ticks, of 100 ms, between two checks that the awaited peer lives: waiting must cost no CPU.
+const CHECK_EVERY: u32 = 10;
 
-/// What an attribute must be.
+/// A condition on an attribute.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum Expected {
     Int(i64),
     Double(f64),
     Text(String),
     Bytes(Vec<u8>),
-    /// There, and accepted by its kind.
+    /// Present, and accepted by its kind.
     Any {
         shown: &'static str,
         accepts: fn(Value) -> bool,
     },
 }
 
-/// What a receive wants: each attribute once. `src` is not among them.
+/// A receive's conditions: each attribute once. `src` is not among them.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
-    pub attributes: Vec<(String, Wanted)>,
+    pub attributes: Vec<(String, Expected)>,
     pub src: Option<Name>,
 }
 
-impl Wanted {
+impl Expected {
     fn shown(&self) -> String {
         match self {
-            Wanted::Int(number) => number.to_string(),
-            Wanted::Double(number) => format!("{number:?}"),
-            Wanted::Text(text) => wait_facts::short(wait_facts::quoted(text)),
-            Wanted::Bytes(bytes) => wait_facts::short(wait_facts::quoted_bytes(bytes)),
-            Wanted::Any { shown, .. } => format!("<{shown}>"),
+            Expected::Int(number) => number.to_string(),
+            Expected::Double(number) => format!("{number:?}"),
+            Expected::Text(text) => wait_facts::short(wait_facts::quoted(text)),
+            Expected::Bytes(bytes) => wait_facts::short(wait_facts::quoted_bytes(bytes)),
+            Expected::Any { shown, .. } => format!("<{shown}>"),
         }
     }
 
     fn condition<'a>(&'a self, name: &'a str) -> Condition<'a> {
-        let (wanted, never_native) = match self {
-            Wanted::Int(number) => (Some(Scalar::Int(*number)), false),
-            Wanted::Text(text) => (Some(Scalar::Str(text)), false),
-            Wanted::Bytes(bytes) => (Some(Scalar::Bytes(bytes)), false),
-            Wanted::Double(number) => match of_float(*number) {
+        let (expected, never_native) = match self {
+            Expected::Int(number) => (Some(Scalar::Int(*number)), false),
+            Expected::Text(text) => (Some(Scalar::Str(text)), false),
+            Expected::Bytes(bytes) => (Some(Scalar::Bytes(bytes)), false),
+            Expected::Double(number) => match from_float(*number) {
                 Native::Scalar(scalar) => (Some(scalar), false),
                 Native::Nothing => (None, true),
                 Native::Opaque => (None, false),
             },
-            Wanted::Any { .. } => (None, false),
+            Expected::Any { .. } => (None, false),
         };
-        Condition { name, wanted, never_native }
+        Condition { name, expected, never_native }
     }
 
-    /// Whether a value is the wanted one, where the core leaves that open: because it is large, or
-    /// beyond 64 bits. What only Python can compare never is.
-    fn is_met(&self, packet: &Packet, one: &Attribute<'_>) -> bool {
-        let buffer = || packet.buffer_bytes(u32_at(one.value, 0) as usize);
-        match (self, one.kind) {
-            (Wanted::Any { accepts, .. }, kind) => accepts(kind),
-            (Wanted::Text(text), Value::BigStr) => buffer() == text.as_bytes(),
-            (Wanted::Bytes(bytes), Value::BigBytes) => buffer() == &bytes[..],
-            (Wanted::Text(text), Value::Str) => one.value == text.as_bytes(),
-            (Wanted::Bytes(bytes), Value::Bytes) => one.value == &bytes[..],
-            (Wanted::Double(wanted), Value::Float) => {
-                f64::from_bits(u64_at(one.value, 0)) == *wanted
+    /// Whether a value meets the condition, if the core leaves that open: because it is large, or
+    /// beyond 64 bits. A value that only Python can compare never does.
+    fn is_met(&self, packet: &Packet, attribute: &Attribute<'_>) -> bool {
+        let buffer = || packet.buffer_bytes(u32_at(attribute.value, 0) as usize);
+        match (self, attribute.kind) {
+            (Expected::Any { accepts, .. }, kind) => accepts(kind),
+            (Expected::Text(text), Value::BigStr) => buffer() == text.as_bytes(),
+            (Expected::Bytes(bytes), Value::BigBytes) => buffer() == &bytes[..],
+            (Expected::Text(text), Value::Str) => attribute.value == text.as_bytes(),
+            (Expected::Bytes(bytes), Value::Bytes) => attribute.value == &bytes[..],
+            (Expected::Double(expected), Value::Float) => {
+                f64::from_bits(u64_at(attribute.value, 0)) == *expected
             }
-            (Wanted::Int(wanted), Value::Int) => u64_at(one.value, 0) as i64 == *wanted,
-            (Wanted::Int(wanted), Value::Float) => {
-                matches!(of_float(f64::from_bits(u64_at(one.value, 0))),
-                    Native::Scalar(Scalar::Int(number)) if number == *wanted)
+            (Expected::Int(expected), Value::Int) => u64_at(attribute.value, 0) as i64 == *expected,
+            (Expected::Int(expected), Value::Float) => {
+                matches!(from_float(f64::from_bits(u64_at(attribute.value, 0))),
+                    Native::Scalar(Scalar::Int(number)) if number == *expected)
             }
-            (Wanted::Int(wanted), Value::False) => *wanted == 0,
-            (Wanted::Int(wanted), Value::True) => *wanted == 1,
-            (Wanted::Double(wanted), Value::Int) => {
-                matches!(of_float(*wanted),
-                    Native::Scalar(Scalar::Int(number)) if number == u64_at(one.value, 0) as i64)
+            (Expected::Int(expected), Value::False) => *expected == 0,
+            (Expected::Int(expected), Value::True) => *expected == 1,
+            (Expected::Double(expected), Value::Int) => {
+                matches!(from_float(*expected),
+                    Native::Scalar(Scalar::Int(number)) if number == u64_at(attribute.value, 0) as i64)
             }
             _ => false,
         }
@@ -100,26 +99,26 @@ impl Wanted {
 }
 
 impl Template {
-    /// As observers are told it.
-    fn told(&self) -> Vec<wait_facts::Condition> {
+    /// The conditions as observers see them.
+    fn conditions(&self) -> Vec<wait_facts::Condition> {
         let src = self.src.iter().map(|name| ("src".to_owned(), name.to_string(), false));
-        let others = self.attributes.iter().map(|(name, wanted)| {
-            (name.clone(), wanted.shown(), matches!(wanted, Wanted::Any { .. }))
+        let others = self.attributes.iter().map(|(name, expected)| {
+            (name.clone(), expected.shown(), matches!(expected, Expected::Any { .. }))
         });
         src.chain(others).collect()
     }
 
     fn text(&self, function: &str) -> String {
-        wait_facts::call(function, &self.told())
+        wait_facts::call(function, &self.conditions())
     }
 
     fn facts(&self) -> String {
         let peers = self.src.clone().map(|src| [src]);
-        wait_facts::of_receive(peers.as_ref().map(|peers| &peers[..]), &self.told(), "")
+        wait_facts::for_receive(peers.as_ref().map(|peers| &peers[..]), &self.conditions(), "")
     }
 }
 
-/// Take the first match, if it is there.
+/// Take the first match, if there is one.
 pub fn take(endpoint: &Endpoint, template: &Template) -> Result<Option<Taken>> {
     let taken = searching(endpoint, template, |search, _| search.take(&Around(endpoint)))?;
     if taken.is_none() {
@@ -152,7 +151,7 @@ pub fn wait(endpoint: &Endpoint, template: &Template, until: Deadline) -> Result
                 passed_on,
                 awaited: None,
                 ticks: 0,
-                told: false,
+                conditions: false,
             };
             search.wait(&Around(endpoint), until, watch)
         });
@@ -167,7 +166,7 @@ pub fn wait(endpoint: &Endpoint, template: &Template, until: Deadline) -> Result
     }
 }
 
-/// The error of a `take` for which there was nothing.
+/// The error of a `take` that found nothing.
 pub fn would_block(template: &Template) -> Error {
     let text = format!("no queued message matches {}", template.text("sfm_recv"));
     Error::new(Kind::WouldBlock, text)
@@ -181,15 +180,15 @@ pub fn timed_out(endpoint: &Endpoint, template: &Template, limit: Duration) -> E
     Error::new(Kind::TimedOut, text)
 }
 
-/// For observers, of a call that found nothing.
+/// Publish, for observers, a call that found nothing.
 fn polled(endpoint: &Endpoint, template: &Template, function: &str) {
     let shared = endpoint.core().shared();
     if shared.polled() {
-        shared.tell_polls(&wait_facts::of_poll(&template.text(function), &template.facts()));
+        shared.publish_polls(&wait_facts::for_poll(&template.text(function), &template.facts()));
     }
 }
 
-/// `work` with the search, and with the name by which whoever is wanted signs its messages.
+/// Run `work` with the search, and with the name that the expected sender sends under.
 fn searching<T>(
     endpoint: &Endpoint,
     template: &Template,
@@ -201,13 +200,13 @@ fn searching<T>(
     };
     let mut conditions = SmallVec::new();
     if template.src.is_some() {
-        let wanted = src.as_ref().map(|name| match name {
+        let expected = src.as_ref().map(|name| match name {
             Name::Rank(rank) => Scalar::Int(*rank),
             Name::Text(text) => Scalar::Str(text),
         });
-        conditions.push(Condition { name: "src", wanted, never_native: false });
+        conditions.push(Condition { name: "src", expected, never_native: false });
     }
-    conditions.extend(template.attributes.iter().map(|(name, wanted)| wanted.condition(name)));
+    conditions.extend(template.attributes.iter().map(|(name, expected)| expected.condition(name)));
     let late = template.src.as_ref().filter(|_| src.is_none());
     let native = matching::Template { conditions, numbers: None };
     let matcher = Match { endpoint, template, late, native };
@@ -215,11 +214,11 @@ fn searching<T>(
     work(&mut search, src.as_ref())
 }
 
-/// A native whose last word is said here.
+/// A template whose remaining conditions are compared here.
 struct Match<'a> {
     endpoint: &'a Endpoint,
     template: &'a Template,
-    /// A rank that nobody had when the call began: messages of whoever gets it are wanted.
+    /// A rank that nobody had when the call began: it accepts messages of the process that gets it.
     late: Option<&'a Name>,
     native: matching::Template<'a>,
 }
@@ -230,32 +229,35 @@ impl<'a> Matcher<'a, Around<'_>> for Match<'a> {
     }
 
     fn accepts(&self, _host: &Around<'_>, packet: &Arc<Packet>) -> Result<bool> {
-        let met = |(name, wanted): &(String, Wanted)| {
-            packet.find(name).is_some_and(|one| wanted.is_met(packet, &one))
+        let met = |(name, expected): &(String, Expected)| {
+            packet.find(name).is_some_and(|attribute| expected.is_met(packet, &attribute))
         };
         let Some(rank) = self.late else { return Ok(self.template.attributes.iter().all(met)) };
         let src = match packet.find("src") {
-            Some(one) if one.kind == Value::Int => Name::Rank(u64_at(one.value, 0) as i64),
-            Some(one) if one.kind == Value::Str => Name::from(text(one.value)),
+            Some(attribute) if attribute.kind == Value::Int => {
+                Name::Rank(u64_at(attribute.value, 0) as i64)
+            }
+            Some(attribute) if attribute.kind == Value::Str => Name::from(text(attribute.value)),
             _ => return Ok(false),
         };
-        let is_src = src == *rank || self.endpoint.lookup(rank)?.is_some_and(|one| one.name == src);
+        let is_src =
+            src == *rank || self.endpoint.lookup(rank)?.is_some_and(|member| member.name == src);
         Ok(is_src && self.template.attributes.iter().all(met))
     }
 }
 
-/// What goes with a receive that waits.
+/// The checks of a waiting receive.
 struct Watched<'a> {
     endpoint: &'a Endpoint,
     template: &'a Template,
-    /// The name that the search looks for.
+    /// The sender's name in the search.
     src: Option<&'a Name>,
-    /// Becomes true where the rank that is wanted belongs to somebody else by now.
+    /// Becomes true if the expected rank belongs to another process now.
     passed_on: &'a Cell<bool>,
-    /// Whom the wait is for; as it was when it began.
+    /// The member that the wait is for, as of its beginning.
     awaited: Option<Member>,
     ticks: u32,
-    told: bool,
+    conditions: bool,
 }
 
 impl Watch<Around<'_>> for Watched<'_> {
@@ -274,24 +276,25 @@ impl Watch<Around<'_>> for Watched<'_> {
         Ok(call)
     }
 
-    /// A process that dies while somebody waits for it is lost for that wait, even if another takes
-    /// its place at once: the new one does not know what was asked of the old one. So is one who
-    /// has left before, but since this endpoint joined; a name that nobody had is waited for.
+    /// A process that dies while a receive waits for it is lost for that wait, even if another
+    /// takes its place at once: the new one does not know what was asked of the old one. The same
+    /// holds for one that has left before, but since this endpoint joined; a name that nobody had
+    /// is waited for.
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
         self.ticks += 1;
         if let Some(src) =
-            self.template.src.as_ref().filter(|_| self.ticks.is_multiple_of(LOOK_EVERY))
+            self.template.src.as_ref().filter(|_| self.ticks.is_multiple_of(CHECK_EVERY))
         {
             if self.awaited.is_none() {
                 self.awaited = self.endpoint.lookup_now(src)?; // a late joiner
             }
-            let lost = self.awaited.clone().or_else(|| self.endpoint.who_left(src));
+            let lost = self.awaited.clone().or_else(|| self.endpoint.departed(src));
             if lost.is_some_and(|lost| !self.endpoint.alive(&lost)) {
-                let (own, call) = (&self.endpoint.member().name, self.template.text("sfm_recv"));
-                let what = format!("while {own} waited for it in {call}");
-                return Err(Error::peer_lost(&src.to_string(), &what));
+                let (name, call) = (&self.endpoint.member().name, self.template.text("sfm_recv"));
+                let detail = format!("while {name} waited for it in {call}");
+                return Err(Error::peer_lost(&src.to_string(), &detail));
             }
         }
-        Ok((!std::mem::replace(&mut self.told, true)).then(|| self.template.facts()))
+        Ok((!std::mem::replace(&mut self.conditions, true)).then(|| self.template.facts()))
     }
 }

@@ -1,4 +1,5 @@
-//! Routes: to whom, and the way there, through a ring in shared memory or into the own inbox.
+//! Routes: a peer and the channel to it, through a ring in shared memory or into this process's
+//! inbox.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,31 +16,31 @@ use crate::error::{Error, Kind, Result};
 use crate::host::Around;
 use crate::name::Name;
 
-/// How long a peer may take to look at what another process has sent it before.
+/// Time that a peer may take to read what another process has sent it before.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// The way to one incarnation of a peer.
+/// A route to one incarnation of a peer.
 pub struct Route {
     peer: Member,
     /// Its name, as observers are shown it.
     shown: String,
     channel: Channel,
-    /// The attributes `dest` and `src` of every message that goes this channel, encoded.
+    /// The attributes `dest` and `src` of every message on this channel, encoded.
     ends: Vec<u8>,
 }
 
 impl Route {
     pub(crate) fn make(endpoint: &Endpoint, peer: Member) -> Result<Route> {
-        let (core, own) = (endpoint.core(), endpoint.member());
-        let channel = if peer.uid == own.uid {
+        let (core, member) = (endpoint.core(), endpoint.member());
+        let channel = if peer.uid == member.uid {
             let uid = core.shared().uid();
             Channel::local(core, uid, core, uid)
         } else {
-            Channel::Ring(ring(endpoint, &peer, endpoint.folder(), own.slot)?)
+            Channel::Ring(ring(endpoint, &peer, endpoint.folder(), member.slot)?)
         };
         let mut builder = Builder::new();
         add_name(&mut builder, "dest", &peer.name);
-        add_name(&mut builder, "src", &own.name);
+        add_name(&mut builder, "src", &member.name);
         Ok(Route { shown: peer.name.to_string(), peer, channel, ends: builder.entries().to_vec() })
     }
 
@@ -52,13 +53,13 @@ impl Route {
         &self.ends
     }
 
-    /// What a send goes through, for those who step through it themselves.
+    /// The channel, for callers that step through a send themselves.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// Put a packet on its channel; returns when its bytes are copied, with `buffering` 0 when it was
-    /// received. Blocks while more than `buffering` bytes to this peer were not received.
+    /// Send a packet; returns when its bytes are copied, with `buffering` 0 when it was received.
+    /// Blocks while more than `buffering` bytes to this peer were not received.
     pub fn send(&self, endpoint: &Endpoint, packet: &Gather<'_>, buffering: u64) -> Result<()> {
         self.channel.send(&Around(endpoint), self, packet, buffering)
     }
@@ -85,7 +86,7 @@ impl Peer<Around<'_>> for Route {
     }
 }
 
-/// A ring to a process of the world in `folder`, in which the own one has this slot.
+/// A ring to a process of the world in `folder`, in which this process has this slot.
 pub(crate) fn ring(
     endpoint: &Endpoint,
     peer: &Member,
@@ -121,7 +122,7 @@ pub(crate) fn ring(
         .map_err(|failure| Error::shared(failure, folder))
 }
 
-/// Reaching the segment, and finding its uid in it, is the proof that memory is shared.
+/// Map the peer's segment. Success, and the right uid in it, prove that memory is shared.
 fn open(endpoint: &Endpoint, peer: &Member, folder: &Path, uid: u128) -> Result<Segment> {
     segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).map_err(|failure| {
         if Path::new(&peer.segment).parent() != Some(folder) {

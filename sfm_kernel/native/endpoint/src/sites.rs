@@ -1,8 +1,9 @@
-//! Calls in the program's source, by number: what was begun there is told at the end of the program.
+//! Calls in the program's source, by number: the end of the program lists operations that were
+//! begun there.
 //!
-//! A call is looked for whenever something is begun, so its number must cost next to nothing: what
-//! a line is called is found out the first time, and kept. There is room for more calls than a
-//! program has that people have written; what is beyond them has no number.
+//! The number is looked up whenever an operation is begun, so it must cost next to nothing: the
+//! location's name is found out the first time, and kept. There is room for more calls than a
+//! program written by people has; the calls beyond that have no number.
 
 use std::sync::OnceLock;
 
@@ -13,11 +14,11 @@ use sfm_native::code_location::{self, CodeLocation};
 pub struct Site {
     /// Its function: `MPI_Irecv`, `comm.irecv`.
     pub call: String,
-    /// The code in which it stands, as observers are told of it (core: places.rs); empty where that
-    /// is not known.
+    /// The code that contains it, as observers see it (core: code_location.rs); empty if that is
+    /// not known.
     pub code: String,
     pub line: u32,
-    /// The same two for the core.
+    /// Code and line for the core.
     pub location: CodeLocation,
 }
 
@@ -31,10 +32,10 @@ impl Site {
     }
 }
 
-/// What tells two calls from each other: addresses, which stay what they are.
+/// Distinguishes two calls: addresses, which do not change.
 pub type Key = (usize, usize);
 
-/// No call that is known.
+/// No known call.
 pub const NOWHERE: u32 = 0;
 
 const ROOM: usize = 1024;
@@ -45,11 +46,11 @@ type Entry = (Key, Option<Site>);
 
 static ENTRIES: [OnceLock<Entry>; ROOM] = [const { OnceLock::new() }; ROOM];
 
-/// What is known of a call.
+/// The result of a search for a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
     Known(u32),
-    /// None of the program's: whoever has called it may be.
+    /// None of the program's: its caller may be one.
     Hidden,
     /// It can be added.
     New,
@@ -66,7 +67,7 @@ fn tries(key: Key) -> impl Iterator<Item = usize> {
     (0..TRIES).map(move |more| (first(key) + more) % ROOM)
 }
 
-fn looked(nth: usize, entry: &Entry) -> Lookup {
+fn lookup(nth: usize, entry: &Entry) -> Lookup {
     match entry.1 {
         Some(_) => Lookup::Known(nth as u32 + 1),
         None => Lookup::Hidden,
@@ -78,20 +79,20 @@ pub fn find(key: Key) -> Lookup {
     for nth in tries(key) {
         match ENTRIES[nth].get() {
             None => return Lookup::New,
-            Some(entry) if entry.0 == key => return looked(nth, entry),
+            Some(entry) if entry.0 == key => return lookup(nth, entry),
             Some(_) => {}
         }
     }
     Lookup::Full
 }
 
-/// What is known of it from now on; `site`: None for what is none of the program's.
+/// Record a call; `site`: None for one that is none of the program's.
 pub fn add(key: Key, site: Option<Site>) -> Lookup {
     let mut new = Some((key, site));
     for nth in tries(key) {
         let entry = ENTRIES[nth].get_or_init(|| new.take().expect("put into one entry"));
         if entry.0 == key {
-            return looked(nth, entry);
+            return lookup(nth, entry);
         }
     }
     Lookup::Full
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_keeps_its_number_and_what_is_hidden_has_none() {
+    fn a_call_keeps_its_number_and_a_hidden_one_has_none() {
         let keys: Vec<Key> = (0..40).map(|nth| (0x7f00_0000_1000 + 16 * nth, 7)).collect();
         assert_eq!(find(keys[0]), Lookup::New);
         let numbers: Vec<_> = keys.iter().map(|key| add(*key, site(key.0 as u32))).collect();
@@ -125,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_room_has_no_number() {
-        // Apart from the other tests' calls, which are few: these all want the same entries.
+    fn a_call_beyond_the_capacity_has_no_number() {
+        // Apart from the other tests' calls, which are few: these all have the same entries.
         let same = (0..).map(|nth| (3 + 16 * nth, 5)).filter(|key| first(*key) == first((3, 0)));
         let same: Vec<Key> = same.take(TRIES + 1).collect();
         let added: Vec<_> = same.iter().map(|key| add(*key, None)).collect();

@@ -1,4 +1,4 @@
-//! Endpoints of one process in a world of their own.
+//! Endpoints of one process in their own world.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use sfm_native::packet::{u64_at, Builder, Kind as Value};
 
 use sfm_native::calls::{deadline, Deadline};
 
-use crate::receive::{peek, take, wait, Template, Wanted};
+use crate::receive::{peek, take, wait, Expected, Template};
 use crate::{Endpoint, JoinRequest, Kind, Name, Program};
 
 /// A fresh private folder.
@@ -24,10 +24,10 @@ struct Root(PathBuf, #[expect(dead_code, reason = "held")] MutexGuard<'static, (
 impl Root {
     fn new() -> Root {
         static ONE: Mutex<()> = Mutex::new(());
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let root = folder().join("worlds");
         std::env::set_var("SFM_DIR", &root);
-        Root(root, one)
+        Root(root, endpoint)
     }
 
     fn join(&self, name: Option<&str>) -> Endpoint {
@@ -58,7 +58,7 @@ fn send(from: &Endpoint, dest: &Name, tag: i64, data: &[u8], buffering: u64) -> 
 }
 
 fn tagged(tag: i64) -> Template {
-    Template { attributes: vec![("tag".into(), Wanted::Int(tag))], src: None }
+    Template { attributes: vec![("tag".into(), Expected::Int(tag))], src: None }
 }
 
 fn seconds(seconds: u64) -> Deadline {
@@ -94,18 +94,18 @@ fn two_endpoints_find_each_other_and_exchange_messages() {
 }
 
 #[test]
-fn a_message_to_oneself_is_received_by_whichever_thread_wants_it() {
+fn a_message_to_oneself_is_received_by_any_thread() {
     let root = Root::new();
-    let one = root.join(Some("one"));
+    let endpoint = root.join(Some("one"));
     std::thread::scope(|scope| {
-        scope.spawn(|| send(&one, &Name::from("one"), 1, &[1; 1 << 20], 0).unwrap());
+        scope.spawn(|| send(&endpoint, &Name::from("one"), 1, &[1; 1 << 20], 0).unwrap());
         let request = Template { src: Some("one".into()), ..tagged(1) };
-        assert!(wait(&one, &request, seconds(60)).unwrap().is_some());
+        assert!(wait(&endpoint, &request, seconds(60)).unwrap().is_some());
     });
 }
 
 #[test]
-fn who_is_not_there_is_named_and_who_leaves_is_lost() {
+fn an_unknown_peer_is_named_and_a_departed_one_is_lost() {
     let root = Root::new();
     let a = root.join(Some("A"));
     let unknown = send(&a, &Name::from("B"), 1, b"", 1).unwrap_err();
@@ -125,13 +125,13 @@ fn who_is_not_there_is_named_and_who_leaves_is_lost() {
         assert_eq!(blocked.join().unwrap().unwrap_err().kind, Kind::PeerLost);
     });
     assert_eq!(send(&a, &Name::from("B"), 3, b"", 1).unwrap_err().kind, Kind::PeerLost);
-    // Another one takes its place.
+    // Another process takes its place.
     let _again = root.join(Some("B"));
     send(&a, &Name::from("B"), 4, b"", 1 << 20).unwrap();
 }
 
 #[test]
-fn a_rank_that_another_has_taken_is_the_other_ones() {
+fn a_rank_belongs_to_the_process_that_took_it_over() {
     let root = Root::new();
     let (a, b) = (root.join(Some("A")), root.join(Some("B")));
     let from_rank = |tag| Template { src: Some(Name::Rank(0)), ..tagged(tag) };
@@ -142,7 +142,8 @@ fn a_rank_that_another_has_taken_is_the_other_ones() {
     assert_eq!(c.member().rank, Some(0));
     std::thread::scope(|scope| {
         // C's first message is yet to come.
-        let waits = scope.spawn(|| wait(&b, &from_rank(2), seconds(60)).map(|one| one.is_some()));
+        let waits =
+            scope.spawn(|| wait(&b, &from_rank(2), seconds(60)).map(|endpoint| endpoint.is_some()));
         std::thread::sleep(Duration::from_millis(300));
         send(&c, &Name::from("B"), 2, b"", 1 << 20).unwrap();
         assert!(waits.join().unwrap().unwrap());
@@ -160,7 +161,7 @@ fn waiting_ends_when_the_endpoint_is_closed_or_the_program_wants_it() {
         let other = a.clone();
         let waits =
             std::thread::spawn(move || wait(&other, &tagged(1), None).map(|_| ()).unwrap_err());
-        while !a.core().shared().is_doing(sfm_native::segment::Doing::Receiving) {
+        while !a.core().shared().activity_is(sfm_native::segment::Activity::Receiving) {
             std::thread::yield_now();
         }
         end(&a);
@@ -198,5 +199,5 @@ fn a_forked_child_is_not_in_its_parent_s_world() {
     // SAFETY: waits for our own child.
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!(status, 0);
-    assert!(a.members().unwrap().iter().any(|one| a.alive(one)));
+    assert!(a.members().unwrap().iter().any(|endpoint| a.alive(endpoint)));
 }

@@ -184,7 +184,7 @@ impl Home for Endpoint {
             }
             Some(member) => !self.inner.alive(&member),
             None if process::nth(process).is_none() => true,
-            None => self.inner.who_left(&process::shown(process)).is_some(),
+            None => self.inner.departed(&process::shown(process)).is_some(),
         }
     }
 

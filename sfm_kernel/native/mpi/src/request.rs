@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::sites::NOWHERE;
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 use crate::collective::schedule::Schedule;
 use crate::comm::{self, Comm};
@@ -237,10 +237,10 @@ impl Request {
     }
 
     /// The state of the process while it waits for it.
-    pub fn doing(&self) -> Doing {
+    pub fn doing(&self) -> Activity {
         match *self.work() {
-            Work::Sending(_) => Doing::Sending,
-            _ => Doing::Receiving,
+            Work::Sending(_) => Activity::Sending,
+            _ => Activity::Receiving,
         }
     }
 

@@ -110,7 +110,7 @@ pub fn abort(code: c_int) -> ! {
     let status = status_of(code);
     flush();
     if launcher::find() {
-        launcher::report(launcher::ABORTED, status, &format!("{}\n{code}", callers::told()));
+        launcher::report(launcher::ABORTED, status, &format!("{}\n{code}", callers::report()));
         while !launcher::has_released(Duration::from_secs(60)) {}
     } else {
         eprintln!("MPI_Abort was called in process {} with code {code}", rank());
@@ -126,7 +126,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     flush();
     if launcher::find() {
         let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
-        launcher::report(kind, status, &format!("{}\n{text}", callers::told()));
+        launcher::report(kind, status, &format!("{}\n{text}", callers::report()));
     } else {
         eprintln!("MPI error in process {}: {text}", rank());
     }

@@ -1,13 +1,13 @@
-//! A host that is nothing but a program: no interpreter, no lock to give back.
+//! A host that is a plain program: no interpreter, no lock to release.
 
 use super::{End, Host, Peer};
 
-/// A program in C, or in anything that is compiled. The handlers of its signals have run when a call
-/// is woken by one, and the call goes on; `interrupted()` may end it all the same.
+/// A program in C, or in another compiled language. The handlers of its signals have run when a
+/// signal wakes a call, and the call goes on; `interrupted()` may end it all the same.
 #[derive(Default)]
 pub struct Bare {
     pub interrupted: Option<fn() -> bool>,
-    /// What else of the program could go on; see `Host::bystanders`.
+    /// Which other threads of the program could go on; see `Host::bystanders`.
     pub bystanders: Option<fn() -> String>,
 }
 
@@ -38,7 +38,7 @@ impl Host for Bare {
     }
 }
 
-/// A peer of which nothing but its name is known: it lives.
+/// A peer of which only the name is known: it counts as alive.
 impl Peer<Bare> for str {
     fn shown(&self) -> &str {
         self

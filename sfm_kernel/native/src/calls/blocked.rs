@@ -1,4 +1,4 @@
-//! What observers see of a call that waits, and how they can end it.
+//! A waiting call as observers see it, and how they can end it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,46 +9,47 @@ use crate::code_location::helping;
 use crate::core::Core;
 use crate::segment::UNSETTLED;
 
-/// How often a blocked call looks up: for signals that another thread took, and for dead peers.
+/// The interval at which a blocked call checks for signals that another thread took, and for dead
+/// peers.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// While it lives, observers see the process as blocked; where it is a helper's, only through the
+/// While it lives, observers see the process as blocked; a helper's wait they see only through the
 /// call that it works for (core/helpers.rs).
 pub struct Blocked<'a> {
     core: &'a Core,
     call: u64,
-    /// The number of the helper; 0 where the call is shown.
+    /// The number of the helper; 0 if the call itself is shown.
     helper: u64,
-    /// What `examined` becomes once it has been looked for who else could go on.
+    /// Published as `examined` once the call has published what else could go on.
     examined: Examined,
-    looked: bool,
-    /// What was last said of who else could go on.
+    published: bool,
+    /// The last text about what else could go on.
     others: String,
 }
 
 impl<'a> Blocked<'a> {
-    /// `limit`: when the wait ends by itself.
+    /// `limit`: the time after which the wait ends by itself.
     pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let helper = helping();
         let call = if helper == 0 {
             core.settle(UNSETTLED, true);
             let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
-            core.shared().begin_call(shown.doing, &shown.text, &shown.facts, until)
+            core.shared().begin_call(shown.activity, &shown.text, &shown.facts, until)
         } else {
             core.settle_helper(helper, UNSETTLED);
             u64::MAX
         };
-        let (looked, others) = (false, String::new());
-        Blocked { core, call, helper, examined: Examined::Taken(UNSETTLED), looked, others }
+        let (published, others) = (false, String::new());
+        Blocked { core, call, helper, examined: Examined::Taken(UNSETTLED), published, others }
     }
 
-    /// What a tick does for observers: say who else could go on, and what is waited for.
-    pub fn tell<H: Host>(&mut self, host: &H, facts: Option<&str>) -> Result<(), H::Error> {
+    /// Tell observers what else could go on, and what the call waits for. Called at each tick.
+    pub fn publish<H: Host>(&mut self, host: &H, facts: Option<&str>) -> Result<(), H::Error> {
         let shared = self.core.shared();
         if self.helper != 0 {
             if let Some(facts) = facts {
-                self.core.tell_of_helper(self.helper, facts);
-                self.looked = true;
+                self.core.publish_helper(self.helper, facts);
+                self.published = true;
             }
             self.settle(self.examined);
             return Ok(());
@@ -57,7 +58,7 @@ impl<'a> Blocked<'a> {
             shared.facts.write(facts);
         }
         if let Some(others) = host.bystanders()? {
-            self.looked = true;
+            self.published = true;
             if others != self.others {
                 shared.others.write(&others); // only then: observers notice each change
                 self.others = others;
@@ -67,29 +68,30 @@ impl<'a> Blocked<'a> {
         Ok(())
     }
 
-    /// What this call has told includes what its helpers had told before: `Core::told_by_helpers`.
-    pub fn hear(&self, told: u64) {
+    /// This call's facts include all that its helpers had published up to `version`:
+    /// see `Core::helpers_version`.
+    pub fn include_helpers(&self, version: u64) {
         if self.helper == 0 {
-            self.core.heard_helpers(Some(told));
+            self.core.include_helpers(Some(version));
         }
     }
 
-    /// The call is about to sleep, and has looked at so much.
+    /// The call is about to sleep, and has examined this much.
     pub fn settle(&mut self, examined: Examined) {
         self.examined = examined;
-        let (looked_at, apart) = match examined {
+        let (count, apart) = match examined {
             Examined::Arrived(count) => (count, false),
             Examined::Taken(count) => (count, true),
         };
-        let looked_at = if self.looked { looked_at } else { UNSETTLED };
+        let count = if self.published { count } else { UNSETTLED };
         if self.helper == 0 {
-            self.core.settle(looked_at, apart);
+            self.core.settle(count, apart);
         } else {
-            self.core.settle_helper(self.helper, looked_at);
+            self.core.settle_helper(self.helper, count);
         }
     }
 
-    /// An observer has found that nothing can end this call.
+    /// Fail if an observer has found that nothing can end this call.
     pub fn judged(&self) -> Result<(), End> {
         let shared = self.core.shared();
         if shared.judged.load(Ordering::Acquire) != self.call {
@@ -103,7 +105,7 @@ impl Drop for Blocked<'_> {
     fn drop(&mut self) {
         if self.helper == 0 {
             self.core.settle(UNSETTLED, true);
-            self.core.heard_helpers(None);
+            self.core.include_helpers(None);
             self.core.shared().end_call();
         } else {
             self.core.settle_helper(self.helper, UNSETTLED);

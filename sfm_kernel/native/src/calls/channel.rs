@@ -1,4 +1,4 @@
-//! The way to one incarnation of a peer: what a send goes through, whatever the transport.
+//! A channel to one incarnation of a peer: what a send goes through, whatever the transport.
 
 use std::sync::Arc;
 
@@ -14,23 +14,24 @@ use crate::send_credit::SendCredit;
 
 #[derive(Clone)]
 pub enum Channel {
-    /// To a process that shares memory: a ring.
+    /// A ring, to a process that shares memory.
     Ring(Arc<RingSender>),
-    /// To a process that does not, as a rule on another machine: TCP.
+    /// TCP, to a process that does not, as a rule on another machine.
     Link(Arc<Link>),
-    /// To an inbox of this process: its account, and the inbound on which it takes in what comes.
+    /// To an inbox of this process: the sender's credit, and the inbound that its packets arrive
+    /// on.
     Local { credit: Arc<SendCredit>, inbox: Arc<Core>, inbound: u32 },
 }
 
 impl Channel {
-    /// The way from `core` to another inbox of this process, or to itself.
+    /// A channel from `core` to another inbox of this process, or to itself.
     pub fn local(core: &Arc<Core>, uid: u128, inbox: &Arc<Core>, peer: u128) -> Channel {
         let credit = Arc::new(SendCredit::new(core.clone(), peer));
         let inbound = inbox.inbound(uid, Some(credit.clone()));
         Channel::Local { credit, inbox: inbox.clone(), inbound }
     }
 
-    /// How messages travel on it, as users know it.
+    /// The name of its transport, as users know it.
     pub fn kind(&self) -> &'static str {
         match self {
             Channel::Ring(_) => "shm",
@@ -39,12 +40,12 @@ impl Channel {
         }
     }
 
-    /// Put the packet on its way; order is kept between calls.
+    /// Send the packet; order is kept between calls.
     ///
     /// Blocks: while more than `buffering` bytes of earlier packets to this peer were not yet
     /// received (a packet larger than that passes alone); with 0, until the packet itself was.
-    /// Fails: as the peer's `check`, with `End::Closed` and what else a wait ends with; the packet
-    /// is then not delivered, but for `buffering` 0, where it stays in the inbox.
+    /// Fails: as the peer's `check`, with `End::Closed` and all that ends a wait; the packet is
+    /// then not delivered, except with `buffering` 0, where it stays in the inbox.
     pub fn send<H: Host>(
         &self,
         host: &H,

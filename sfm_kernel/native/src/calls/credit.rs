@@ -9,10 +9,10 @@ use crate::bell::Woken;
 use crate::core::Core;
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
-use crate::segment::{Doing, UNSETTLED};
+use crate::segment::{Activity, UNSETTLED};
 use crate::send_credit::SendCredit;
 
-/// What observers are told of a wait for `peer`, as its host writes its name.
+/// The facts of a wait for `peer`, in JSON; `peer`: as its host writes its name.
 pub fn facts_of_send(peer: &str) -> String {
     format!("{{\"kind\": \"send\", \"peer\": {}}}", quoted(peer))
 }
@@ -20,27 +20,27 @@ pub fn facts_of_send(peer: &str) -> String {
 /// A text in JSON.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
-    for one in text.chars() {
-        match one {
-            '"' | '\\' => quoted.extend(['\\', one]),
-            one if one.is_control() => quoted.push_str(&format!("\\u{:04x}", one as u32)),
-            one => quoted.push(one),
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
+            c => quoted.push(c),
         }
     }
     quoted.push('"');
     quoted
 }
 
-/// What a send waits for.
+/// The condition that a send waits for.
 pub enum Room {
-    /// Room for a packet of so many bytes.
+    /// Room for a packet of this many bytes.
     For(usize),
-    /// That it is received.
+    /// The receipt of the packet.
     Received,
 }
 
-/// Wait until `ready()`, for a send to `peer`. `sleep` is until then, and for at most so long.
-/// `seen()`: what the peer had taken when it was not ready; None where the peer need not receive
+/// Wait until `ready()`, for a send to `peer`. `sleep` sleeps until then, for at most the given
+/// time. `seen()`: what the peer had taken when it was not ready; None if the peer need not receive
 /// anything for it to become so.
 pub fn block_until<H: Host>(
     host: &H,
@@ -75,7 +75,7 @@ where
     type Out = ();
 
     fn poll(&mut self, _host: &H, _all: bool) -> Result<Option<()>, H::Error> {
-        // Observers compare it with what the peer has taken: so not read after the look.
+        // Observers compare it with what the peer has taken: so it is not read after the check.
         self.examined = (self.seen)().unwrap_or(UNSETTLED);
         Ok((self.ready)().then_some(()))
     }
@@ -98,7 +98,7 @@ where
             Room::For(nbytes) => format!("room at {shown} for {nbytes} bytes"),
             Room::Received => format!("{shown} to receive it (buffering=0)"),
         };
-        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -107,7 +107,7 @@ where
 }
 
 /// Put the packet into another inbox of this process; with `buffering` 0 returns when it was
-/// received. What the host holds keeps another thread's packet from coming between counting and
+/// received. The host's lock keeps another thread's packet from coming between counting and
 /// delivery.
 pub fn send_in_process<H: Host>(
     host: &H,

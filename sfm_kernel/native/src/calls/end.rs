@@ -1,36 +1,38 @@
-//! Why a call ends early.
+//! Reasons why a call ends early.
 
 use std::fmt;
 
 use crate::core::{Core, Trouble};
 
-/// The core's own reasons; a host makes errors of its own of them.
+/// The core's reasons; a host turns them into its errors.
 #[derive(Debug)]
 pub enum End {
     /// The endpoint was closed.
     Closed,
     /// The host's signals have ended it.
     Interrupted,
-    /// An observer has found that nothing can end it: JSON that says whose deadlock it is, and why.
+    /// An observer has found that nothing can end it: JSON that names the deadlock's members, and
+    /// the cause.
     Deadlock(String),
-    /// A peer is lost; why, in a few words.
+    /// A peer is lost; the cause, in a few words.
     PeerLost(String),
     /// A sender's bytes made no sense.
     Damaged(String),
-    /// This process lacks what it takes to open a new sender's ring.
+    /// This process lacks the resources to open a new sender's ring.
     Unopened(std::io::Error),
-    /// The peer takes nothing more from here: what came made no sense to it.
+    /// The peer takes nothing more from this process: its bytes made no sense to it.
     MessagesLost,
-    /// The peer has no memory for a message of so many bytes.
+    /// The peer has no memory for a message of this many bytes.
     TooLarge(usize),
-    /// This thread was sending to that peer already when something interrupted it.
+    /// This thread was already sending to that peer when something interrupted it.
     Reentered,
     /// There is no memory for a copy of the message.
     NoMemory,
 }
 
 impl End {
-    /// An error where a call on this core has no sense any more, or a sender is to be reported.
+    /// An error if a call on this core makes no sense any more, or a sender's trouble is to be
+    /// reported.
     pub fn check(core: &Core) -> Result<(), End> {
         if core.is_closed() {
             return Err(End::Closed);
@@ -65,8 +67,8 @@ impl fmt::Display for End {
             }
             End::Reentered => write!(
                 to,
-                "this thread was sending there already when a signal handler (or a finalizer) came \
-                 in between, which cannot send there now. Let it set a flag or an event instead"
+                "this thread was sending to that peer already when a signal handler (or a finalizer) came \
+                 in between, which cannot send to it now. Let it set a flag or an event instead"
             ),
             End::NoMemory => write!(to, "no memory for a copy of the message"),
         }

@@ -8,7 +8,7 @@ use crate::net::{Link, MAX_SINGLE_FRAME};
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
 
-/// Who waits for room asks again after so long.
+/// Time after which a sender that waits for room asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Hand the packet to the link; with `buffering` 0 returns when it was received.
@@ -47,7 +47,7 @@ pub fn send_through_link<H: Host>(
     }
     let urgent = credit.waiting(account) > buffering / 2;
     let sent = if packet.len() > MAX_SINGLE_FRAME {
-        send_in_parts(host, link, peer, packet, urgent)
+        send_in_chunks(host, link, peer, packet, urgent)
     } else if link.send(packet, urgent) {
         Ok(())
     } else {
@@ -66,8 +66,9 @@ pub fn send_through_link<H: Host>(
     Ok(())
 }
 
-/// Send a packet in parts, each when there is room for it. If it fails, the packet will not arrive.
-fn send_in_parts<H: Host>(
+/// Send a packet in chunks, each when there is room for it. If it fails, the packet will not
+/// arrive.
+fn send_in_chunks<H: Host>(
     host: &H,
     link: &Link,
     peer: &(impl Peer<H> + ?Sized),
@@ -81,8 +82,8 @@ fn send_in_parts<H: Host>(
         if link.holder.is_this_thread() {
             return Err(peer.failed(host, End::Reentered));
         }
-        // Another thread of this process is at it. Never wait for it with what it may need to
-        // finish.
+        // Another thread of this process is sending. Never wait for it while holding what it may
+        // need to finish.
         host.release(|| std::thread::sleep(Duration::from_micros(50)));
         host.signals()?;
     };
@@ -106,7 +107,7 @@ fn send_in_parts<H: Host>(
     Ok(())
 }
 
-/// Wait until the peer has taken in enough of the parts before.
+/// Wait until the peer has taken in enough of the earlier chunks.
 fn wait_for_room<H: Host>(
     host: &H,
     link: &Link,

@@ -8,19 +8,19 @@ use crate::bell::Woken;
 use crate::core::{is_answer, Core, Found};
 use crate::matching::{Taken, Template};
 use crate::packet::Packet;
-use crate::segment::Doing;
-use crate::summary::Wanted;
+use crate::segment::Activity;
+use crate::summary::RequestedTemplate;
 
 /// A template as its host has it.
 pub trait Matcher<'t, H: Host> {
-    /// What can be compared without the host.
+    /// The part that can be compared without the host.
     fn native(&self) -> &Template<'t>;
 
     /// Decide what the native comparison could not. The queue is not locked meanwhile.
     fn accepts(&self, host: &H, packet: &Arc<Packet>) -> Result<bool, H::Error>;
 }
 
-/// Without more, what cannot be compared natively is not what is wanted.
+/// Alone, it rejects what cannot be compared natively.
 impl<'t, H: Host> Matcher<'t, H> for Template<'t> {
     fn native(&self) -> &Template<'t> {
         self
@@ -31,9 +31,9 @@ impl<'t, H: Host> Matcher<'t, H> for Template<'t> {
     }
 }
 
-/// What goes with a wait for a message: see `Goal::shown` and `Goal::tick`.
+/// A host's additions to a wait for a message: see `Goal::facts` and `Goal::tick`.
 pub trait Watch<H: Host> {
-    /// What observers are told that the call waits for.
+    /// The text that observers see of this wait.
     fn text(&mut self, host: &H) -> Result<String, H::Error>;
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error>;
@@ -45,11 +45,11 @@ pub struct Search<'a, M> {
     context: u64,
     matcher: M,
     cursor: u64,
-    /// Where the message number `cursor` stood.
+    /// The slot of the message number `cursor`.
     near: Option<u32>,
     rewinds: u64,
     version: u64,
-    /// What had arrived when nothing was found.
+    /// The number of arrivals when nothing was found.
     examined: u64,
 }
 
@@ -59,7 +59,7 @@ impl<'a, M> Search<'a, M> {
         Search { core, context, matcher, cursor: 0, near: None, rewinds, version: 0, examined: 0 }
     }
 
-    /// Take the first match, if it is there.
+    /// Take the first match, if there is one.
     pub fn take<'t, H: Host>(&mut self, host: &H) -> Result<Option<Taken>, H::Error>
     where
         M: Matcher<'t, H>,
@@ -91,8 +91,8 @@ impl<'a, M> Search<'a, M> {
         wait(host, core, &mut Receive { search: self, watch, shows: false }, until)
     }
 
-    /// The first match among what the search has not seen yet; `Ok(None)` if there is none.
-    /// With `take` it leaves the queue.
+    /// The first match among the messages that the search has not seen yet; `Ok(None)` if there is
+    /// none. With `take` it leaves the queue.
     fn next<'t, H: Host>(
         &mut self,
         host: &H,
@@ -108,7 +108,7 @@ impl<'a, M> Search<'a, M> {
                 (self.rewinds, self.cursor, self.near) = (rewinds, 0, None);
             }
             let (context, template) = (self.context, self.matcher.native());
-            match self.core.look(context, template, self.cursor, self.near, take, all) {
+            match self.core.find(context, template, self.cursor, self.near, take, all) {
                 Found::Taken(taken) => return Ok(Some(Some(taken))),
                 Found::Nothing { cursor, version, examined } => {
                     (self.cursor, self.version, self.examined) = (cursor, version, examined);
@@ -135,7 +135,8 @@ impl<'a, M> Search<'a, M> {
     }
 }
 
-/// The goal of a receive. While it is seen to wait, observers are shown what nearly fits.
+/// The goal of a receive. While it is seen to wait, observers are shown the messages that nearly
+/// fit.
 pub struct Receive<'s, 'a, M, W> {
     search: &'s mut Search<'a, M>,
     watch: W,
@@ -152,8 +153,8 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
 
     fn spin(&mut self, host: &H) -> bool {
         let Search { core, version, .. } = *self.search;
-        // First so shortly that giving the host's lock back and taking it would cost more.
-        core.glance(version) || host.release(|| core.spin(version))
+        // First so briefly that releasing and taking the host's lock would cost more.
+        core.spin_briefly(version) || host.release(|| core.spin(version))
     }
 
     fn sleep(&mut self, host: &H, limit: Duration) -> Woken {
@@ -168,10 +169,10 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
     fn facts(&mut self, host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let text = self.watch.text(host)?;
         let Search { core, context, .. } = *self.search;
-        core.want(Some(Wanted::of(context, self.search.matcher.native())));
+        core.set_requested(Some(RequestedTemplate::of(context, self.search.matcher.native())));
         self.shows = true;
-        let doing = if is_answer(context) { Doing::Sending } else { Doing::Receiving };
-        Ok(Some(WaitFacts { doing, text, facts: String::new() }))
+        let activity = if is_answer(context) { Activity::Sending } else { Activity::Receiving };
+        Ok(Some(WaitFacts { activity, text, facts: String::new() }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -186,7 +187,7 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
 impl<M, W> Drop for Receive<'_, '_, M, W> {
     fn drop(&mut self) {
         if self.shows {
-            self.search.core.want(None);
+            self.search.core.set_requested(None);
         }
     }
 }

@@ -7,13 +7,13 @@ use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::packet::Gather;
 use crate::ring_sender::{account_of, Progress, RingSender, Step, Writing};
-use crate::segment::Doing;
+use crate::segment::Activity;
 
-/// How long a peer may take to end, once its segment says that it has died: its memory goes first,
-/// then its lock. Who holds the lock for longer lives, and its segment is damaged.
+/// Time that a peer may take to end, once its segment says that it has died: its memory goes first,
+/// then its lock. A peer that holds the lock for longer lives, and its segment is damaged.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So many bytes are copied without what the host holds.
+/// Bytes from which on the host's lock is released while they are copied.
 pub const RELEASE_FROM: usize = 1 << 18;
 
 /// Write the packet; returns when it is in the ring, with `buffering` 0 when it was received.
@@ -35,13 +35,13 @@ pub fn send_through_ring<H: Host>(
         if sender.holder.is_this_thread() {
             return Err(peer.failed(host, End::Reentered));
         }
-        // Another thread of this process is sending to the same peer. Never wait for it with what
-        // it may need to finish.
+        // Another thread of this process is sending to the same peer. Never wait for it while
+        // holding what it may need to finish.
         host.release(|| std::thread::sleep(Duration::from_micros(50)));
         host.signals()?;
     };
     let writing = &mut *guard;
-    if sender.peer_left() || sender.doubts(writing) {
+    if sender.peer_departed() || sender.doubts(writing) {
         let _held = sender.holder.enter();
         peer.check(host)?;
     }
@@ -86,7 +86,7 @@ fn wait_for_end<H: Host>(
     let _held = sender.holder.enter();
     let patience = Instant::now() + PATIENCE;
     while Instant::now() < patience {
-        peer.check(host)?; // fails as soon as the kernel has dropped the dead one's lock
+        peer.check(host)?; // fails as soon as the kernel has dropped the dead process's lock
         host.release(|| std::thread::sleep(Duration::from_micros(200)));
         host.signals()?;
     }
@@ -94,7 +94,7 @@ fn wait_for_end<H: Host>(
     Ok(())
 }
 
-/// A packet is in the ring.
+/// The goal: a packet is in the ring.
 struct Written<'a, P: ?Sized> {
     sender: &'a RingSender,
     peer: &'a P,
@@ -102,7 +102,7 @@ struct Written<'a, P: ?Sized> {
     packet: &'a Gather<'a>,
     progress: Progress,
     buffering: u64,
-    /// How far the latest step got.
+    /// The result of the latest step.
     step: Step,
 }
 
@@ -124,7 +124,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
         false
     }
 
-    /// Also goes on writing: what the host holds is given back once for both.
+    /// Also goes on writing: the host's lock is released once for both.
     fn sleep(&mut self, host: &H, limit: Duration) -> Woken {
         let Written { sender, writing, packet, progress, buffering, .. } = self;
         let (step, woken) = host.release(|| {
@@ -142,7 +142,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let shown = self.peer.shown();
         let text = format!("room at {shown} for {} bytes", self.packet.len());
-        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -150,7 +150,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
     }
 }
 
-/// All that was sent on an account was received.
+/// The goal: all that was sent on an account was received.
 struct Drained<'a, P: ?Sized> {
     sender: &'a RingSender,
     peer: &'a P,
@@ -187,7 +187,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Drained<'_, P> {
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let shown = self.peer.shown();
         let text = format!("{shown} to receive it (buffering=0)");
-        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {

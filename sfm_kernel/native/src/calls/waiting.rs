@@ -1,4 +1,4 @@
-//! The one loop for all that waits.
+//! The one loop of all waiting calls.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use crate::bell::Woken;
 use crate::code_location::helping;
 use crate::core::Core;
 
-/// Looks that a call takes before it is seen to wait. Not for ever: where other messages stream in,
-/// nobody here looks for signals and for the dead.
+/// Polls of a call before it is shown as waiting. Not unlimited: if other messages stream in,
+/// nobody here checks for signals and for dead peers.
 const SPINS: u32 = 100;
 
-/// How long callbacks may take to decide whether what a dead peer had sent is for them.
+/// Time that callbacks may take to decide whether a dead peer's messages are for them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Until when a call waits: None is for ever.
+/// When a call's wait ends; None: never.
 pub type Deadline = Option<Instant>;
 
-/// The instant after so much time; where that is too far away to be counted, there is none.
+/// The instant after this time; None if it is too far away to be represented.
 pub fn deadline(limit: Option<Duration>) -> Deadline {
     limit.and_then(|limit| Instant::now().checked_add(limit))
 }
@@ -25,14 +25,14 @@ pub fn deadline(limit: Option<Duration>) -> Deadline {
 /// Wait until the goal is reached; None when the time is up.
 ///
 /// Raises what signals, ticks and the goal itself raise, and `End::Closed` and `Deadlock`; the goal
-/// is then as its latest look has left it.
+/// is then as its latest poll has left it.
 pub fn wait<H: Host, G: Goal<H>>(
     host: &H,
     core: &Core,
     goal: &mut G,
     until: Deadline,
 ) -> Result<Option<G::Out>, H::Error> {
-    let left = || until.map(|at| at.saturating_duration_since(Instant::now()));
+    let remaining = || until.map(|at| at.saturating_duration_since(Instant::now()));
     let mut watched = Watched::Not(SPINS);
     let mut ticked: Option<Instant> = None;
     let mut all = false;
@@ -41,10 +41,10 @@ pub fn wait<H: Host, G: Goal<H>>(
         if core.is_closed() {
             return Err(host.ended(End::Closed));
         }
-        // What a dead peer had sent before is still received, also if callbacks, which are asked
+        // Earlier messages of a dead peer are still received, even if callbacks, which are asked
         // first, take their time.
         let last = lost.take_if(|lost| lost.is_settled(core));
-        // Before what has come since: who sent that was in the deadlock, and has gone on already.
+        // Before what has come since: its sender was in the deadlock, and has gone on already.
         watched.judged().map_err(|why| host.ended(why))?;
         if let Some(out) = goal.poll(host, all)? {
             if goal.was_broken() {
@@ -55,7 +55,7 @@ pub fn wait<H: Host, G: Goal<H>>(
         if let Some(lost) = last {
             return Err(lost.failure);
         }
-        let limit = left().map_or(TICK, |left| left.min(TICK));
+        let limit = remaining().map_or(TICK, |remaining| remaining.min(TICK));
         if limit.is_zero() {
             return Ok(None);
         }
@@ -65,19 +65,20 @@ pub fn wait<H: Host, G: Goal<H>>(
                 continue;
             }
             watched = match goal.facts(host)? {
-                Some(shown) => Watched::By(Blocked::enter(core, &shown, left())),
+                Some(shown) => Watched::By(Blocked::enter(core, &shown, remaining())),
                 None => Watched::Never,
             };
             ticked = Some(Instant::now());
             host.signals()?;
-            // Between the look and the sleep nothing is lost: what has come since ends that at once.
+            // Nothing is lost between the poll and the sleep: an arrival since then ends the sleep
+            // at once.
         } else if ticked.is_some_and(|at| at.elapsed() >= limit) {
             ticked = Some(Instant::now());
             host.signals()?;
             if lost.is_none() {
-                let heard = core.told_by_helpers();
+                let version = core.helpers_version();
                 match goal.tick(host) {
-                    Ok(facts) => watched.tell(host, goal, facts.as_deref(), heard)?,
+                    Ok(facts) => watched.publish(host, goal, facts.as_deref(), version)?,
                     Err(failure) if goal.outlives_peers() && host.is_loss(&failure) => {
                         lost = Some(Lost::of(core, failure));
                         continue;
@@ -95,26 +96,26 @@ pub fn wait<H: Host, G: Goal<H>>(
     }
 }
 
-/// How observers see the call.
+/// The call as observers see it.
 enum Watched<'a> {
-    /// Not yet: it may still spin so often.
+    /// Not yet: it may still spin this many times.
     Not(u32),
     Never,
     By(Blocked<'a>),
 }
 
 impl Watched<'_> {
-    fn tell<H: Host, G: Goal<H>>(
+    fn publish<H: Host, G: Goal<H>>(
         &mut self,
         host: &H,
         goal: &G,
         facts: Option<&str>,
-        heard: u64,
+        version: u64,
     ) -> Result<(), H::Error> {
         if let Watched::By(blocked) = self {
-            blocked.tell(host, facts)?;
-            if goal.hears_helpers() {
-                blocked.hear(heard);
+            blocked.publish(host, facts)?;
+            if goal.includes_helpers() {
+                blocked.include_helpers(version);
             }
         }
         Ok(())
@@ -130,7 +131,7 @@ impl Watched<'_> {
     fn settle(&mut self, core: &Core, examined: Examined) {
         match (self, examined) {
             (Watched::By(blocked), _) => blocked.settle(examined),
-            // What a helper does between its own waits is not shown, but counts.
+            // A helper's work between its waits is not shown, but counts.
             (_, Examined::Arrived(count)) if helping() != 0 => core.settle_helper(helping(), count),
             _ => {}
         }
@@ -140,7 +141,7 @@ impl Watched<'_> {
 /// A peer that has died.
 struct Lost<E> {
     failure: E,
-    /// What it had sent has come in, up to there, at that time.
+    /// The number of messages that had arrived then, its own among them, and that time.
     arrived: u64,
     since: Instant,
 }

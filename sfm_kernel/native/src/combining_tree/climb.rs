@@ -1,24 +1,25 @@
-//! Many arrive, one is the last: the combining tree under a shared-memory reduction.
+//! The combining tree under a shared-memory reduction: the last child to arrive goes up.
 //!
-//! Members are the leaves. Whoever completes a node, as the last of its children to arrive,
-//! combines what they brought and carries it to the next level; whoever completes the top decides
-//! the round, and everybody waits for that decision alone. Nobody waits inside the tree: where
-//! processes are many and cores few, who waits for a child keeps that child from the core.
+//! Members are the leaves. The member that completes a node, as the last of its children to arrive,
+//! combines their values and carries the result to the next level; the member that completes the
+//! top decides the round, and everybody waits for that decision alone. Nobody waits inside the
+//! tree: with many processes and few cores, a process that waits for a child keeps that child from
+//! the core.
 //!
 //! Sources: the boxes and toggles of Van Iwaarden, Steinman and Blank, "A Combined Shared Memory
 //! and TCP/IP Implementation of the SPEEDES Communications Library", Fig. 1, where the parent
 //! polls; Yew, Tzeng and Lawrie, "Distributing Hot-Spot Addressing" (1987), where the last goes up.
 //!
 //! Counters only grow: in round r (from 1 on) a node with k children is complete when it has
-//! counted r·k arrivals, so that nothing need be set back between rounds.
+//! counted r·k arrivals, so that nothing need be reset between rounds.
 
 use crate::sync::{AtomicU64, Ordering, Padded};
 
-/// Children of a node. A line that four write costs less than another level. The model has few
-/// members, and more than one level all the same.
+/// Children of a node. A cache line that four write costs less than another level. The model has
+/// few members, and more than one level all the same.
 pub const FAN: usize = if cfg!(loom) { 2 } else { 4 };
 
-/// Who is below whom, for a number of members.
+/// The levels of a tree with this number of members.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Nodes of each level, from the one above the members to the top; at least one level.
@@ -26,11 +27,11 @@ pub struct Shape {
     members: usize,
 }
 
-/// A node: its number, and what is combined into it.
+/// A node: its number, and its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     pub index: usize,
-    /// Its first child: a member on the lowest level, else a node.
+    /// Its first child: a member on the lowest level, otherwise a node.
     pub first: usize,
     pub children: usize,
     pub lowest: bool,
@@ -50,14 +51,14 @@ impl Shape {
         self.widths.iter().sum()
     }
 
-    /// The nodes above a member, from below.
+    /// The nodes above a member, from the lowest.
     fn path(&self, member: usize) -> impl Iterator<Item = Node> + use<'_> {
-        let (mut place, mut below, mut start, mut base) = (member, self.members, 0, 0);
+        let (mut index, mut below, mut start, mut base) = (member, self.members, 0, 0);
         self.widths.iter().enumerate().map(move |(level, width)| {
-            place /= FAN;
-            let first = place * FAN;
+            index /= FAN;
+            let first = index * FAN;
             let node = Node {
-                index: start + place,
+                index: start + index,
                 first: base + first,
                 children: FAN.min(below - first),
                 lowest: level == 0,
@@ -69,7 +70,7 @@ impl Shape {
     }
 }
 
-/// How often somebody has arrived at a node.
+/// The number of arrivals at a node.
 #[repr(C)]
 pub struct Count(Padded<AtomicU64>);
 
@@ -79,8 +80,8 @@ impl Default for Count {
     }
 }
 
-/// `member` has arrived in `round`. `combine` is called for each node that it completes, from
-/// below; true if that was the top, so that `member` has to decide the round.
+/// `member` has arrived in `round`. `combine` is called for each node that it completes, from the
+/// lowest; true if that was the top, so that `member` has to decide the round.
 pub fn arrive(
     counts: &[Count],
     shape: &Shape,
@@ -100,7 +101,7 @@ pub fn arrive(
     true
 }
 
-/// What became of the latest round: completed, or broken off by a member.
+/// The outcome of the latest round: completed, or broken off by a member.
 #[repr(C)]
 pub struct Decision(Padded<AtomicU64>);
 
@@ -110,24 +111,24 @@ impl Default for Decision {
     }
 }
 
-/// Lower bits of the word: 0, or one more than who broke the round off.
-const WHO: u64 = 0xffff;
+/// Lower bits of the word: 0, or one more than the member that broke the round off.
+const MEMBER: u64 = 0xffff;
 
 impl Decision {
-    /// Whether round `round` is over, one way or the other.
+    /// Whether round `round` is over, either way.
     pub fn is_made(&self, round: u64) -> bool {
         let word = self.word();
-        word / (WHO + 1) >= round || word & WHO != 0
+        word / (MEMBER + 1) >= round || word & MEMBER != 0
     }
 
-    /// Who has broken off `round` or an earlier one. Such a tree is not used any more.
+    /// The member that has broken off `round` or an earlier one. Such a tree is no longer used.
     pub fn broken_by(&self, round: u64) -> Option<usize> {
         let word = self.word();
-        // A later round that was broken off says that this one was completed.
-        (word & WHO != 0 && word / (WHO + 1) <= round).then(|| (word & WHO) as usize - 1)
+        // If a later round was broken off, this one was completed.
+        (word & MEMBER != 0 && word / (MEMBER + 1) <= round).then(|| (word & MEMBER) as usize - 1)
     }
 
-    /// Complete `round`; false if somebody was faster and broke it off.
+    /// Complete `round`; false if another member was faster and broke it off.
     pub fn complete(&self, round: u64) -> bool {
         self.make(round, 0)
     }
@@ -137,8 +138,8 @@ impl Decision {
         self.make(round, member as u64 + 1)
     }
 
-    fn make(&self, round: u64, who: u64) -> bool {
-        let (open, made) = ((round - 1) * (WHO + 1), round * (WHO + 1) + who);
+    fn make(&self, round: u64, member: u64) -> bool {
+        let (open, made) = ((round - 1) * (MEMBER + 1), round * (MEMBER + 1) + member);
         // SYNC POINT combining_tree/decision: Release for the result, with the Acquire in `word`.
         self.0 .0.compare_exchange(open, made, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

@@ -1,12 +1,12 @@
-//! What members bring to a round, and how it is combined.
+//! The members' values in a round, and how they are combined.
 
 use std::sync::atomic::AtomicU64;
 
-/// Bytes that one member can bring.
+/// Most bytes that one member can contribute.
 pub const ROOM: usize = 2048 - FRONT;
 const FRONT: usize = 32;
 
-/// What is in a cell.
+/// The kind of a cell's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -14,19 +14,19 @@ pub enum Kind {
     /// i64s, which wrap around (arrays) or must not overflow (Python's numbers).
     Ints = 1,
     Floats = 2,
-    /// What Python has to look at.
+    /// Values that Python has to combine.
     Bytes = 3,
-    /// What found no room: it has to go another way.
+    /// Bytes that found no room: they must be sent as messages.
     Large = 4,
-    /// Different kinds, or a sum that fits no i64: Python has to combine what the members brought.
+    /// Different kinds, or a sum that fits no i64: Python has to combine the members' values.
     Mixed = 5,
     /// The members are not in the same call.
     Mismatch = 6,
     /// The result of Python's combining.
     Result = 7,
-    /// Python's combining has failed, and this is how.
+    /// Python's combining has failed; the bytes say how.
     Failure = 8,
-    /// What a program's own loops combine (`combine_with`).
+    /// Bytes that a program's own loops combine (`combine_with`).
     Raw = 9,
 }
 
@@ -40,10 +40,10 @@ impl Kind {
     }
 }
 
-/// What is done with numbers. The codes are those that Python gives.
+/// The operation on numbers. The codes are those that Python gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Nothing: everybody looks at what the others brought.
+    /// None: each member reads the others' values.
     Keep,
     Add,
     Multiply,
@@ -67,10 +67,10 @@ impl Op {
     }
 }
 
-/// The front of a cell, and the bytes behind it.
+/// The header of a cell, and its bytes.
 #[repr(C, align(64))]
 pub struct Cell {
-    /// Which call this is, and its details: equal for all members, or they do not belong together.
+    /// The call and its details: equal for all members, or their calls do not match.
     pub call: [u64; 2],
     kind: u32,
     length: u32,
@@ -87,7 +87,7 @@ impl Cell {
         &self.bytes[..(self.length as usize).min(ROOM)]
     }
 
-    /// Write; what has no room becomes `Large`.
+    /// Write; bytes that have no room become `Large`.
     pub fn write(&mut self, call: [u64; 2], kind: Kind, bytes: &[u8]) {
         self.call = call;
         let fits = bytes.len() <= ROOM;
@@ -96,7 +96,7 @@ impl Cell {
         self.bytes[..self.length as usize].copy_from_slice(&bytes[..self.length as usize]);
     }
 
-    /// Begin with what the first child has.
+    /// Begin with the first child's value.
     pub fn copy(&mut self, other: &Cell) {
         self.call = other.call;
         (self.kind, self.length) = (other.kind, other.length);
@@ -106,8 +106,8 @@ impl Cell {
         }
     }
 
-    /// Combine with the next child's, in the order of the members. `wraps`: as arrays of integers
-    /// do, and Python's integers do not.
+    /// Combine with the next child's value, in the order of the members. `wraps`: as arrays of
+    /// integers do, and Python's integers do not.
     pub fn combine(&mut self, other: &Cell, op: Op, wraps: bool) {
         self.kind = if self.call != other.call {
             Kind::Mismatch
@@ -115,7 +115,7 @@ impl Cell {
             match (self.kind(), other.kind()) {
                 (Kind::Mismatch, _) | (_, Kind::Mismatch) => Kind::Mismatch,
                 (Kind::Large, _) | (_, Kind::Large) => Kind::Large,
-                (mine, its) if mine != its || self.length != other.length => match (mine, its) {
+                (a, b) if a != b || self.length != other.length => match (a, b) {
                     (Kind::Bytes, Kind::Bytes) => Kind::Bytes,
                     _ => Kind::Mixed,
                 },
@@ -130,7 +130,7 @@ impl Cell {
         } as u32;
     }
 
-    /// The same of raw bytes, as many in both: `work` changes the first.
+    /// The same for raw bytes, as many in both: `work` changes the first.
     pub fn combine_with(&mut self, other: &Cell, work: impl FnOnce(&mut [u8], &[u8])) {
         let are_alike = self.call == other.call && self.length == other.length;
         if are_alike && (self.kind(), other.kind()) == (Kind::Raw, Kind::Raw) {
@@ -140,17 +140,17 @@ impl Cell {
         }
     }
 
-    /// False where a sum or product fits no i64.
+    /// False if a sum or product fits no i64.
     fn ints(&mut self, other: &Cell, op: Op, wraps: bool) -> bool {
         let mut fits = true;
-        self.each(other, |mine, its| {
-            let (mine, its) = (i64::from_ne_bytes(mine), i64::from_ne_bytes(its));
+        self.each(other, |a, b| {
+            let (a, b) = (i64::from_ne_bytes(a), i64::from_ne_bytes(b));
             let (value, over) = match op {
-                Op::Add => mine.overflowing_add(its),
-                Op::Multiply => mine.overflowing_mul(its),
-                Op::Min | Op::Minimum => (mine.min(its), false),
-                Op::Max | Op::Maximum => (mine.max(its), false),
-                Op::Keep | Op::Other => (mine, true),
+                Op::Add => a.overflowing_add(b),
+                Op::Multiply => a.overflowing_mul(b),
+                Op::Min | Op::Minimum => (a.min(b), false),
+                Op::Max | Op::Maximum => (a.max(b), false),
+                Op::Keep | Op::Other => (a, true),
             };
             fits &= !over || (wraps && op != Op::Other);
             value.to_ne_bytes()
@@ -159,16 +159,16 @@ impl Cell {
     }
 
     fn floats(&mut self, other: &Cell, op: Op) -> Kind {
-        self.each(other, |mine, its| {
-            let (mine, its) = (f64::from_ne_bytes(mine), f64::from_ne_bytes(its));
+        self.each(other, |a, b| {
+            let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
             let value = match op {
-                Op::Add => mine + its,
-                Op::Multiply => mine * its,
-                Op::Min if its < mine => its,
-                Op::Max if its > mine => its,
-                Op::Minimum if its < mine || its.is_nan() => its,
-                Op::Maximum if its > mine || its.is_nan() => its,
-                _ => mine,
+                Op::Add => a + b,
+                Op::Multiply => a * b,
+                Op::Min if b < a => b,
+                Op::Max if b > a => b,
+                Op::Minimum if b < a || b.is_nan() => b,
+                Op::Maximum if b > a || b.is_nan() => b,
+                _ => a,
             };
             value.to_ne_bytes()
         });
@@ -181,10 +181,10 @@ impl Cell {
 
     fn each(&mut self, other: &Cell, mut work: impl FnMut([u8; 8], [u8; 8]) -> [u8; 8]) {
         let length = self.bytes().len();
-        let mine = self.bytes[..length].chunks_exact_mut(8);
-        for (mine, its) in mine.zip(other.bytes().chunks_exact(8)) {
-            let value = work((&*mine).try_into().expect("8"), its.try_into().expect("8"));
-            mine.copy_from_slice(&value);
+        let a = self.bytes[..length].chunks_exact_mut(8);
+        for (a, b) in a.zip(other.bytes().chunks_exact(8)) {
+            let value = work((&*a).try_into().expect("8"), b.try_into().expect("8"));
+            a.copy_from_slice(&value);
         }
     }
 }
@@ -200,17 +200,17 @@ mod tests {
         cell
     }
 
-    fn combined(one: &Cell, two: &Cell, op: Op, wraps: bool) -> (Kind, Vec<u8>) {
+    fn combined(first: &Cell, second: &Cell, op: Op, wraps: bool) -> (Kind, Vec<u8>) {
         let mut result = cell(Kind::Nothing, b"");
-        result.copy(one);
-        result.combine(two, op, wraps);
+        result.copy(first);
+        result.combine(second, op, wraps);
         (result.kind(), result.bytes().to_vec())
     }
 
-    fn floats(op: Op, one: f64, two: f64) -> f64 {
-        let (one, two) =
-            (cell(Kind::Floats, &one.to_ne_bytes()), cell(Kind::Floats, &two.to_ne_bytes()));
-        let (kind, bytes) = combined(&one, &two, op, false);
+    fn floats(op: Op, first: f64, second: f64) -> f64 {
+        let (first, second) =
+            (cell(Kind::Floats, &first.to_ne_bytes()), cell(Kind::Floats, &second.to_ne_bytes()));
+        let (kind, bytes) = combined(&first, &second, op, false);
         assert_eq!(kind, Kind::Floats);
         f64::from_ne_bytes(bytes.try_into().unwrap())
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_together_is_seen() {
+    fn mixed_kinds_and_different_calls_are_detected() {
         let (int, float) = (cell(Kind::Ints, &[0; 8]), cell(Kind::Floats, &[0; 8]));
         let (text, other) = (cell(Kind::Bytes, b"abc"), cell(Kind::Bytes, b"abcd"));
         assert_eq!(combined(&int, &float, Op::Add, false).0, Kind::Mixed);

@@ -1,20 +1,20 @@
 //! The tree: memory that the members of a group share, for barriers and small reductions.
 //!
-//! A file in the world's folder, made by whoever comes first and unlinked when all have it. In
+//! A file in the world's folder, made by the first member and unlinked when all have mapped it. In
 //! each round every member writes its own cell and arrives (`climb`); when the round is decided,
-//! all read. No semaphores and no locks: counters, and one bell for those who sleep.
+//! all read. No semaphores and no locks: counters, and one bell for sleepers.
 //!
 //! ```text
-//! header   magic, members, who has it mapped; the decision; the bell
+//! header   magic, members, number of members that have mapped it; the decision; the bell
 //! counts   one for each node of the tree
 //! cells    two for each member, then two for each node: those of even and of odd rounds
 //! ```
 //!
 //! Two sets of cells are enough: a cell is written again two rounds later, and nobody can be in
-//! that round before everybody has arrived in the one between, having read what it wanted.
+//! that round before everybody has arrived in the one between, having read what it needed.
 //!
-//! A member that dies leaves its round undecided for ever; the others find out and break it off.
-//! A tree whose round was broken off is not used any more.
+//! A member that dies leaves its round undecided for ever; the others notice and break it off. A
+//! tree whose round was broken off is no longer used.
 
 pub mod climb;
 #[cfg(not(loom))]

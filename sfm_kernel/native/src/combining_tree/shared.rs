@@ -31,19 +31,19 @@ pub struct CombiningTree {
     mapping: Mapping<Header>,
     shape: Shape,
     members: usize,
-    place: usize,
+    rank: usize,
     /// The round that this member is in, or was in last.
     round: u64,
 }
 
 impl CombiningTree {
-    /// The tree at `path` for so many members, made if there is none; `place` is the own one.
+    /// The tree at `path` for this number of members, made if there is none; `rank`: this member.
     pub fn open(
         core: Arc<Core>,
         path: &Path,
         fresh: &Path,
         members: usize,
-        place: usize,
+        rank: usize,
     ) -> Result<CombiningTree, ShmError> {
         let shape = Shape::new(members);
         let cells = 2 * (members + shape.nodes());
@@ -63,7 +63,7 @@ impl CombiningTree {
             // Without a name it vanishes with its members, however they end.
             let _ = std::fs::remove_file(path);
         }
-        Ok(CombiningTree { core, mapping, shape, members, place, round: 0 })
+        Ok(CombiningTree { core, mapping, shape, members, rank, round: 0 })
     }
 
     fn first_cell(shape: &Shape) -> usize {
@@ -80,17 +80,17 @@ impl CombiningTree {
     fn counts(&self) -> &[Count] {
         // SAFETY: behind the header, as many as the shape has nodes; atomics.
         unsafe {
-            let at = self.mapping.as_ptr().add(size_of::<Header>()).cast::<Count>();
-            std::slice::from_raw_parts(at, self.shape.nodes())
+            let cell_of = self.mapping.as_ptr().add(size_of::<Header>()).cast::<Count>();
+            std::slice::from_raw_parts(cell_of, self.shape.nodes())
         }
     }
 
     /// The cell of a member (or, behind them, of a node) in this round.
-    fn at(&self, index: usize) -> *mut Cell {
-        self.at_round(index, self.round)
+    fn cell_of(&self, index: usize) -> *mut Cell {
+        self.cell_in(index, self.round)
     }
 
-    fn at_round(&self, index: usize, round: u64) -> *mut Cell {
+    fn cell_in(&self, index: usize, round: u64) -> *mut Cell {
         assert!(index < self.members + self.shape.nodes());
         let nth = 2 * index + (round % 2) as usize;
         // SAFETY: inside the mapping, whose length was checked.
@@ -103,10 +103,10 @@ impl CombiningTree {
         }
     }
 
-    /// Begin the next round with this in the own cell. True: this member is the last, and has to
-    /// `conclude`, or to combine what `cell` shows and `conclude_with` that.
+    /// Begin the next round with this value. True: this member is the last, and has to `conclude`,
+    /// or to combine the values of all `cell`s, `set_result` and then `conclude`.
     pub fn enter(&mut self, call: [u64; 2], op: Op, wraps: bool, kind: Kind, bytes: &[u8]) -> bool {
-        self.climb(call, kind, bytes, |own, other| own.combine(other, op, wraps))
+        self.climb(call, kind, bytes, |cell, other| cell.combine(other, op, wraps))
     }
 
     /// The same with bytes that `work` combines: it changes the first by the second.
@@ -116,7 +116,7 @@ impl CombiningTree {
         bytes: &[u8],
         work: impl Fn(&mut [u8], &[u8]),
     ) -> bool {
-        self.climb(call, Kind::Raw, bytes, |own, other| own.combine_with(other, &work))
+        self.climb(call, Kind::Raw, bytes, |cell, other| cell.combine_with(other, &work))
     }
 
     fn climb(
@@ -127,50 +127,50 @@ impl CombiningTree {
         combine: impl Fn(&mut Cell, &Cell),
     ) -> bool {
         self.round += 1;
-        // SAFETY: the own cell; whoever reads it waits until this member has arrived, and has
-        // read the last one in this place before that round's successor could end.
+        // SAFETY: this member's cell; its readers wait until this member has arrived, and have read
+        // its former value before that round's successor could end.
         unsafe {
-            let own = self.at(self.place);
-            (*own).write(call, kind, bytes);
+            let cell = self.cell_of(self.rank);
+            (*cell).write(call, kind, bytes);
             // SYNC POINT combining_tree/came: with the Acquire in `waits`.
-            (*own).round.store(self.round, Ordering::Release);
+            (*cell).round.store(self.round, Ordering::Release);
         }
-        arrive(self.counts(), &self.shape, self.place, self.round, |node| {
+        arrive(self.counts(), &self.shape, self.rank, self.round, |node| {
             let child = |nth: usize| {
                 let index = if node.lowest { nth } else { self.members + nth };
                 // SAFETY: all children have arrived, and nobody writes to their cells any more.
-                unsafe { &*self.at(index) }
+                unsafe { &*self.cell_of(index) }
             };
-            // SAFETY: who completes a node is alone with its cell.
-            let own = unsafe { &mut *self.at(self.members + node.index) };
-            own.copy(child(node.first));
+            // SAFETY: the member that completes a node is alone with its cell.
+            let cell = unsafe { &mut *self.cell_of(self.members + node.index) };
+            cell.copy(child(node.first));
             for nth in node.first + 1..node.first + node.children {
-                combine(own, child(nth));
+                combine(cell, child(nth));
             }
         })
     }
 
-    /// What the round came to, as far as it was combined; for the last, or once it is decided.
+    /// The round's combined value; for the last member, or once the round is decided.
     pub fn result(&self) -> &Cell {
         // SAFETY: only the last writes to it, before the decision.
-        unsafe { &*self.at(self.members + self.shape.nodes() - 1) }
+        unsafe { &*self.cell_of(self.members + self.shape.nodes() - 1) }
     }
 
-    /// What a member brought; for the last, or once the round is decided.
+    /// A member's value; for the last member, or once the round is decided.
     pub fn cell(&self, member: usize) -> &Cell {
         assert!(member < self.members);
         // SAFETY: it has arrived, and its cell stays as it is until all have read.
-        unsafe { &*self.at(member) }
+        unsafe { &*self.cell_of(member) }
     }
 
-    /// The last member: put Python's result where all find it.
+    /// The last member: publish Python's result to all.
     pub fn set_result(&self, kind: Kind, bytes: &[u8]) {
         let call = self.result().call;
         // SAFETY: the last is alone with the top's cell until the round is decided.
-        unsafe { (*self.at(self.members + self.shape.nodes() - 1)).write(call, kind, bytes) };
+        unsafe { (*self.cell_of(self.members + self.shape.nodes() - 1)).write(call, kind, bytes) };
     }
 
-    /// The last member: the round is complete. False if somebody has broken it off meanwhile.
+    /// The last member: complete the round. False if another member has broken it off meanwhile.
     pub fn conclude(&self) -> bool {
         let done = self.mapping.decision.complete(self.round);
         self.mapping.bell.0.ring();
@@ -179,7 +179,7 @@ impl CombiningTree {
 
     /// End the round for all; false if it was decided before.
     pub fn break_off(&self) -> bool {
-        let broken = self.mapping.decision.break_off(self.round, self.place);
+        let broken = self.mapping.decision.break_off(self.round, self.rank);
         self.mapping.bell.0.ring();
         broken
     }
@@ -192,12 +192,12 @@ impl CombiningTree {
         self.break_off()
     }
 
-    /// Who has broken off this member's round.
+    /// The member that has broken off this member's round.
     pub fn broken_by(&self) -> Option<usize> {
         self.mapping.decision.broken_by(self.round)
     }
 
-    /// Whether somebody has broken off any round: the tree is not used any more.
+    /// Whether a member has broken off any round: the tree is no longer used.
     pub fn is_over(&self) -> bool {
         self.mapping.decision.broken_by(u64::MAX).is_some()
     }
@@ -207,30 +207,30 @@ impl CombiningTree {
     }
 
     /// Spin for a moment: whether the round was decided.
-    pub fn glance(&self) -> bool {
-        self.core.glance_at(|| self.is_decided())
+    pub fn spin_briefly(&self) -> bool {
+        self.core.spin_briefly_for(|| self.is_decided())
     }
 
     /// Spin, then sleep, until the round is decided or the endpoint is closed.
     pub fn wait(&self, limit: Duration) -> Woken {
         let news = || self.is_decided() || self.core.is_closed();
-        self.core.rest(&self.mapping.bell.0, limit, news)
+        self.core.spin_then_sleep_on(&self.mapping.bell.0, limit, news)
     }
 
-    /// The call with which a member waits for this one, which has not come to that round yet.
+    /// The call of a member that waits for this one in the next round, if it does.
     pub fn waits(&self, member: usize) -> Option<[u64; 2]> {
         let next = self.round + 1;
-        let cell = self.at_round(member, next);
+        let cell = self.cell_in(member, next);
         // SAFETY: inside the mapping; an atomic.
         let came = unsafe { (*cell).round.load(Ordering::Acquire) } == next;
-        // SAFETY: it writes there again two rounds later, for which this member has to come.
+        // SAFETY: that member writes there again two rounds later, which this member has to join.
         came.then(|| unsafe { (*cell).call })
     }
 
-    /// Members that have not come to this round.
+    /// Members that have not arrived in this round.
     pub fn missing(&self) -> Vec<usize> {
-        // SAFETY: an atomic; what else is in a cell may be written just now.
-        let came = |member| unsafe { (*self.at(member)).round.load(Ordering::Relaxed) };
+        // SAFETY: an atomic; the rest of a cell may be written just now.
+        let came = |member| unsafe { (*self.cell_of(member)).round.load(Ordering::Relaxed) };
         (0..self.members).filter(|member| came(*member) != self.round).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Lanes and what comes in on them.
+//! Inbounds, and the packets that arrive on them.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::segment::{self, segment_of, SLOTS};
 use crate::send_credit::SendCredit;
 use crate::shm::{is_dead, ShmError};
 
-/// How often the slots of all senders are looked at, in nanoseconds: they fill 8 kB.
+/// Nanoseconds between two checks of all senders' slots, which fill 8 kB.
 const ADOPT_EVERY: u64 = 500_000_000;
 
 impl Core {
-    /// The inbound of what `uid` delivers from outside the rings.
+    /// The inbound for packets that `uid` delivers by another transport than a ring.
     pub fn inbound(&self, uid: u128, credit: Option<Arc<SendCredit>>) -> u32 {
         let mut state = self.lock();
         if let Some(&inbound) = state.by_uid.get(&uid) {
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// A packet has come in on `inbound`.
+    /// Take in a packet that has arrived on `inbound`.
     pub fn deliver(&self, inbound: u32, packet: Arc<Packet>, ack: bool) {
         let mut state = self.lock();
         let remote = matches!(state.inbounds[inbound as usize].via, Via::Remote);
@@ -53,8 +53,8 @@ impl Core {
         self.after_arrival(&state);
     }
 
-    /// Take in what has arrived in the rings. `all`: look at every ring, not only at those that
-    /// were announced (a sender may have died between writing and ringing).
+    /// Take in what has arrived in the rings. `all`: read every ring, not only the announced ones
+    /// (a sender may have died between writing and ringing).
     pub(super) fn pump(&self, state: &mut State, all: bool) {
         let shared = self.shared();
         let mut arrived = false;
@@ -64,8 +64,8 @@ impl Core {
                 continue;
             }
             state.expect(nth * 64 + bits.trailing_zeros() as usize);
-            // Before the bits are taken: who finds none any more must see that something has
-            // changed, and look at the queue. So nobody need be rung for what was rung for already.
+            // Before the bits are taken: a receiver that finds none left must see that something
+            // has changed, and read the queue. So nobody need ring again for an announced arrival.
             self.version.fetch_add(1, Ordering::SeqCst);
             // SYNC POINT segment/arrivals: with `announce_arrival`.
             let mut bits = word.swap(0, Ordering::SeqCst);
@@ -82,7 +82,7 @@ impl Core {
             self.after_pump(state);
         }
         if all {
-            let mut found = self.open_again(state);
+            let mut found = self.reopen(state);
             for inbound in 0..state.inbounds.len() {
                 if matches!(&state.inbounds[inbound].via, Via::Ring { reader, .. } if reader.pending())
                 {
@@ -99,16 +99,16 @@ impl Core {
     pub fn take_in(&self) {
         let mut state = self.lock();
         self.pump(&mut state, false);
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
     }
 
-    /// Take in all that there is, also from the dead. A number for `is_decided`.
+    /// Take in everything, also from dead senders. Returns a number for `is_decided`.
     pub fn take_in_all(&self) -> u64 {
         let mut state = self.lock();
         self.pump(&mut state, true);
         self.adopt(&mut state);
-        self.tell_senders(&mut state);
-        state.undecided_ever
+        self.wake_senders(&mut state);
+        state.undecided_total
     }
 
     /// `adopt`, twice a second however often this is called.
@@ -120,8 +120,8 @@ impl Core {
         }
     }
 
-    /// Open the rings of senders that died before they could say that there is something in
-    /// them: nobody else would remove them, and nobody would receive what they had sent.
+    /// Open the rings of senders that died before they could announce them: nobody else would
+    /// remove these rings, and nobody would receive what they hold.
     fn adopt(&self, state: &mut State) {
         let Some(folder) = &self.folder else { return };
         let mut arrived = false;
@@ -148,29 +148,31 @@ impl Core {
                 if state.inbounds[inbound as usize].uid == uid {
                     return Some(inbound);
                 }
-                // The slot has a new owner. What the old one wrote comes first; then its ring goes.
+                // The slot has a new owner. The former owner's messages come first; then its ring
+                // is dropped.
                 self.drain(state, inbound);
-                state.inbounds[inbound as usize].via = Via::Gone;
+                state.inbounds[inbound as usize].via = Via::Closed;
             }
             _ => {}
         }
         let folder = self.folder.as_ref()?;
         let path = folder.join(format!("{uid:032x}-{:032x}.ring", self.shared().uid()));
         let opened = RingFile::open(&path).and_then(|file| {
-            // Its sender may have left; but where it cannot be opened yet, nobody could wake it.
+            // The sender may have left; but if its segment cannot be opened yet, nobody could wake
+            // it.
             match segment::open(&segment_of(folder, uid), Some(uid)) {
                 Ok(sender) => Ok((file, Some(sender))),
-                Err(ShmError::Io(error)) if is_lacking(&error) => Err(ShmError::Io(error)),
+                Err(ShmError::Io(error)) if is_out_of_resources(&error) => Err(ShmError::Io(error)),
                 Err(_) => Ok((file, None)),
             }
         });
         let (file, sender) = match opened {
             Ok(opened) => opened,
             Err(ShmError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-                state.unopened.retain(|&one| one != slot);
+                state.unopened.retain(|&other| other != slot);
                 return None;
             }
-            Err(ShmError::Io(error)) if is_lacking(&error) => {
+            Err(ShmError::Io(error)) if is_out_of_resources(&error) => {
                 if !state.unopened.contains(&slot) {
                     state.unopened.push(slot);
                     self.report(state, Trouble::Unopened(error));
@@ -183,8 +185,8 @@ impl Core {
                 return None;
             }
         };
-        state.unopened.retain(|&one| one != slot);
-        // Both sides have it mapped: without a name it vanishes with them, however they end.
+        state.unopened.retain(|&other| other != slot);
+        // Both sides have mapped it: without a name it vanishes with them, however they end.
         let _ = std::fs::remove_file(&path);
         self.release_dead(state, folder);
         let inbound =
@@ -196,8 +198,9 @@ impl Core {
         Some(inbound)
     }
 
-    /// Open the rings for which there was no descriptor or memory; whether something was in them.
-    fn open_again(&self, state: &mut State) -> bool {
+    /// Open the rings for which there was no descriptor or memory; whether there was something in
+    /// them.
+    fn reopen(&self, state: &mut State) -> bool {
         let mut found = false;
         for slot in state.unopened.clone() {
             if let Some(inbound) = self.ring_inbound(state, slot) {
@@ -208,24 +211,24 @@ impl Core {
     }
 
     /// Unmap the rings of processes that have died or left, once they are empty. Done when a new
-    /// ring comes: as many processes may come and go as like.
+    /// ring comes: any number of processes may come and go.
     fn release_dead(&self, state: &mut State, folder: &Path) {
         for inbound in 0..state.inbounds.len() {
             let Via::Ring { .. } = state.inbounds[inbound].via else { continue };
             if is_dead(&segment_of(folder, state.inbounds[inbound].uid)) {
-                // The dead write nothing any more: what is there now is all.
+                // A dead process writes nothing more: this is all of it.
                 if self.drain(state, inbound as u32) {
                     self.after_arrival(state);
                 }
-                state.inbounds[inbound].via = Via::Gone;
+                state.inbounds[inbound].via = Via::Closed;
             }
         }
     }
 
-    /// Take every whole packet out of a ring; whether there was any.
+    /// Take every complete packet out of a ring; whether there was any.
     fn drain(&self, state: &mut State, inbound: u32) -> bool {
         let mut arrived = false;
-        let mut parts = 0;
+        let mut fragments = 0;
         loop {
             if !state.posted.is_empty() && self.land(state, inbound) {
                 arrived = true;
@@ -236,14 +239,14 @@ impl Core {
             };
             let packet = match reader.read() {
                 Ok(Arrival::Nothing) => {
-                    state.to_tell.push(inbound);
+                    state.to_wake.push(inbound);
                     return arrived;
                 }
-                Ok(Arrival::Part) => {
+                Ok(Arrival::Fragment) => {
                     // A large packet: let its sender write while we read on.
-                    parts += 1;
-                    if parts % 2 == 0 {
-                        tell(&state.inbounds[inbound as usize].via);
+                    fragments += 1;
+                    if fragments % 2 == 0 {
+                        wake_sender(&state.inbounds[inbound as usize].via);
                     }
                     continue;
                 }
@@ -264,11 +267,11 @@ impl Core {
                     let source = &state.inbounds[inbound as usize].via;
                     if let Via::Ring { reader, .. } = source {
                         reader.close();
-                        tell(source);
+                        wake_sender(source);
                     }
-                    state.inbounds[inbound as usize].via = Via::Gone;
-                    // Its sender makes a new one when it has been told.
-                    if let Some(slot) = state.by_slot.iter_mut().find(|one| **one == inbound) {
+                    state.inbounds[inbound as usize].via = Via::Closed;
+                    // Its sender makes a new ring when it learns of this.
+                    if let Some(slot) = state.by_slot.iter_mut().find(|known| **known == inbound) {
                         *slot = NO_INBOUND;
                     }
                     self.report(state, Trouble::Damaged(why));
@@ -278,16 +281,16 @@ impl Core {
         }
     }
 
-    /// Wake the senders that wait for room or credit, if what was read or received gave them some.
-    pub(super) fn tell_senders(&self, state: &mut State) {
-        while let Some(inbound) = state.to_tell.pop() {
-            tell(&state.inbounds[inbound as usize].via);
+    /// Wake the senders that wait for room or credit, if they have got some now.
+    pub(super) fn wake_senders(&self, state: &mut State) {
+        while let Some(inbound) = state.to_wake.pop() {
+            wake_sender(&state.inbounds[inbound as usize].via);
         }
     }
 
     fn admit(&self, state: &mut State, packet: Arc<Packet>, inbound: u32, ack: bool) {
         let envelope = if state.posted.is_empty() { None } else { packet.envelope() };
-        if let Some(receiver) = envelope.and_then(|one| state.posted.claim(&one)) {
+        if let Some(receiver) = envelope.and_then(|envelope| state.posted.claim(&envelope)) {
             give(&packet, receiver);
             return self.landed(state, inbound, ack, packet.len(), packet.context());
         }
@@ -296,7 +299,7 @@ impl Core {
         let (number, shared) = (from.arrived, self.shared());
         bump(&shared.arrived, 1);
         bump(&shared.peers.of(from.uid as u64).arrived, 1);
-        // News that nobody looks at keep no sender waiting.
+        // Notifications that nobody reads keep no sender waiting.
         let ticket = Ticket { inbound, ack, paid: is_news(packet.context()), number };
         if ticket.paid {
             self.credit(state, &ticket, packet.cost(), packet.context());
@@ -305,14 +308,14 @@ impl Core {
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
         let undecided = active || state.deciding > 0 || !state.undecided.is_empty();
         if undecided && packet.context() == 0 {
-            state.undecided_ever += 1;
+            state.undecided_total += 1;
             state.undecided.push_back(Taken { seq: 0, packet, ticket });
         } else {
             state.queue.push(packet, ticket);
         }
     }
 
-    /// After `pump` has taken in what was announced. Who announced it has rung.
+    /// After `pump` has taken in what was announced. The announcing sender has rung the bell.
     fn after_pump(&self, state: &State) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
@@ -322,7 +325,7 @@ impl Core {
         }
     }
 
-    /// After something has come in of which nobody was told.
+    /// After something has arrived that nobody has announced.
     pub(super) fn after_arrival(&self, state: &State) {
         self.version.fetch_add(1, Ordering::SeqCst);
         self.after_pump(state);
@@ -331,7 +334,7 @@ impl Core {
 }
 
 impl State {
-    /// The ring that `slot` announced is about to be read: fetch what will be wanted first.
+    /// The ring that `slot` announced is about to be read: prefetch its first bytes.
     fn expect(&self, slot: usize) {
         let inbound =
             self.by_slot.get(slot).and_then(|inbound| self.inbounds.get(*inbound as usize));
@@ -341,7 +344,7 @@ impl State {
     }
 }
 
-fn tell(source: &Via) {
+fn wake_sender(source: &Via) {
     if let Via::Ring { reader, sender: Some(sender) } = source {
         if wants_wake(reader.control()) {
             sender.bell.0.ring();
@@ -349,7 +352,7 @@ fn tell(source: &Via) {
     }
 }
 
-/// Whether this process has too little of something, which says nothing about the file.
-fn is_lacking(error: &std::io::Error) -> bool {
+/// Whether this process has run out of a resource, which says nothing about the file.
+fn is_out_of_resources(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }

@@ -1,10 +1,10 @@
-//! Receiving in the thread that waits, without another thread in between.
+//! Receiving in the waiting thread itself, without another thread in between.
 //!
-//! What comes through sockets is normally taken in by a network thread, which then wakes whoever
+//! Normally a network thread takes in what arrives through sockets, and then wakes the thread that
 //! waits for it: on an idle machine that doubles the latency. A thread that is about to sleep may
-//! instead sleep on the sockets themselves and take in what comes (it *drives*). Senders that ring
-//! the bell cannot wake it then, so that they see in the segment that it drives, and ring for the
-//! endpoint's own thread (`serve`), which takes their news in and pokes the driver.
+//! instead sleep on the sockets themselves and take in what arrives (it *drives*). Senders that
+//! ring the bell cannot wake it then; they see in the segment that it drives, and ring for the
+//! endpoint's own thread (`serve`), which takes their messages in and pokes the driver.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -13,17 +13,17 @@ use std::time::Duration;
 use super::Core;
 use crate::bell::Woken;
 
-/// How long a receive drives before it says that it is blocked: what comes sooner is not shown to
-/// observers, and costs nothing but its way.
+/// Time that a receive drives before it shows itself as blocked: what arrives sooner is not shown
+/// to observers, and costs nothing but its transport.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// What a transport with sockets of its own offers to threads that wait.
+/// A transport with its own sockets, as waiting threads use it.
 pub trait Driver: Send + Sync {
-    /// Take in what has come, if that is nobody's task just now; whether anything had.
+    /// Take in what has arrived, unless another thread is doing that; whether there was anything.
     fn catch_up(&self) -> bool;
 
-    /// Take in what comes until `news()`, for at most `limit`. None if that would not pay off, or
-    /// if another thread does it. While it sleeps, `asleep` is true.
+    /// Take in what arrives until `news()`, for at most `limit`. None if that would not pay off, or
+    /// if another thread drives. While the thread sleeps, `asleep` is true.
     fn drive(
         &self,
         limit: Duration,
@@ -31,12 +31,12 @@ pub trait Driver: Send + Sync {
         asleep: &dyn Fn(bool),
     ) -> Option<Woken>;
 
-    /// End the sleep of a thread that drives.
+    /// End the sleep of the thread that drives.
     fn poke(&self);
 }
 
 impl Core {
-    /// From now on threads that wait may use `driver`. Only the first has an effect.
+    /// Let waiting threads use `driver` from now on. Only the first call has an effect.
     pub fn set_driver(&self, driver: Weak<dyn Driver>) {
         let _ = self.driver.set(driver);
     }
@@ -52,17 +52,17 @@ impl Core {
     fn drive(&self, limit: Duration, news: &dyn Fn() -> bool) -> Option<Woken> {
         let shared = self.shared();
         if shared.callbacks.load(Ordering::SeqCst) != 0 {
-            return None; // the endpoint's own thread decides over every message
+            return None; // the endpoint's own thread decides on every message
         }
         let asleep = |asleep| {
-            // SYNC POINT core/driving: set before the last look for news; `announce_arrival` and
-            // `ring` publish the news before they look at it.
+            // SYNC POINT core/driving: set before the last check for news; `announce_arrival` and
+            // `ring` publish the news before they read it.
             shared.driving.store(u32::from(asleep), Ordering::SeqCst);
         };
         self.driver()?.drive(limit, news, &asleep)
     }
 
-    /// `drive` for a message, if one is likely to come that way.
+    /// `drive` for a message, if it will probably come through the driver.
     pub(super) fn drive_for_message(
         &self,
         limit: Duration,
@@ -83,24 +83,25 @@ impl Core {
 
     /// Sleep until `news()`, for at most `limit`; for a call that sends through shared memory.
     ///
-    /// It takes in what arrives. Else the network thread does; but when that is the one who waits
-    /// here, because a callback sends, two such threads that wait for each other's room would wait
-    /// for ever.
+    /// It takes in what arrives. Otherwise the network thread does; but that may be the thread
+    /// which waits here, if a callback sends, and two such threads that wait for each other's room
+    /// would wait for ever.
     pub fn wait_as_sender(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
         self.take_in();
         self.spin_then_sleep(limit, || news() || self.shared().has_arrivals())
     }
 
-    /// Wake every thread of this process that waits for something here.
+    /// Wake every thread of this process that waits on this endpoint.
     pub fn ring(&self) {
         let shared = self.shared();
         shared.bell.0.ring();
         self.poke_driver();
     }
 
-    /// Wake the thread that drives, if one sleeps; after what it is to see was published.
+    /// Wake the thread that drives, if one sleeps; after its news was published.
     pub(super) fn poke_driver(&self) {
-        // SYNC POINT core/driving: with the flag's owner, who looks for news after it set it.
+        // SYNC POINT core/driving: with the flag's owner, which checks for news after it has set
+        // the flag.
         if self.shared().driving.load(Ordering::SeqCst) != 0 {
             if let Some(driver) = self.driver() {
                 driver.poke();

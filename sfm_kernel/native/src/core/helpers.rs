@@ -1,11 +1,11 @@
-//! Threads that work for a call which another thread is in, and what observers see of both.
+//! Threads that work for a call which another thread is in, and how observers see both.
 //!
 //! A process shows one wait, that of the thread whose call it is. A *helper*, such as a thread that
-//! moves transfers on while that call waits, is one with it: its own waits are not shown, and the
-//! process has looked at what has come when all of them have. What a helper waits for reaches
-//! observers through the call that waits for it, which asks for it (`facts`); until that has been
-//! written down (`heard`), nothing is known of the process. One that is *apart* goes on beside calls
-//! that do not wait for it: those have nothing to do with it.
+//! advances transfers while that call waits, belongs to it: the helper's waits are not shown, and
+//! the process has examined what has arrived when the call and all its helpers have. A helper
+//! publishes what it waits for through the call that waits for it, which reads it (`facts`); until
+//! that call has published it too (`published`), nothing is known of the process. A helper that is
+//! *apart* goes on beside calls that do not wait for it: they do not include it.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,57 +13,58 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Core;
 use crate::segment::UNSETTLED;
 
-/// Nothing that arrives in the inbox decides this wait.
-pub const WHATEVER: u64 = u64::MAX - 1;
+/// In `examined`: nothing that arrives in the inbox decides this wait.
+pub const INBOX_IRRELEVANT: u64 = u64::MAX - 1;
 
 struct Helper {
     id: u64,
     apart: bool,
-    /// As `Shared::examined` has it.
+    /// As in `Shared::examined`.
     examined: u64,
-    /// Which of all tellings its last one was; 0 where it has nothing to tell.
-    told: u64,
+    /// The number of its last publication; 0 if it has none.
+    version: u64,
     facts: String,
 }
 
 pub struct Helpers(Mutex<State>);
 
 struct State {
-    /// What the call that is shown has looked at.
-    own: u64,
-    told: u64,
-    /// The last telling that the call that is shown has taken into account.
-    heard: u64,
-    /// It tells of helpers that are apart.
-    hears: bool,
-    ones: Vec<Helper>,
+    /// The extent of what the shown call has examined.
+    shown: u64,
+    version: u64,
+    /// The last publication of a helper that the shown call includes.
+    published: u64,
+    /// The shown call includes helpers that are apart.
+    includes_apart: bool,
+    helpers: Vec<Helper>,
 }
 
 impl Default for Helpers {
     fn default() -> Helpers {
         Helpers(Mutex::new(State {
-            own: UNSETTLED,
-            told: 0,
-            heard: 0,
-            hears: false,
-            ones: Vec::new(),
+            shown: UNSETTLED,
+            version: 0,
+            published: 0,
+            includes_apart: false,
+            helpers: Vec::new(),
         }))
     }
 }
 
 impl State {
     fn all(&self) -> u64 {
-        let ones = || self.ones.iter().filter(|one| self.hears || !one.apart);
-        let unknown = |one: &Helper| one.examined == UNSETTLED || one.told > self.heard;
-        if self.own == UNSETTLED || ones().any(unknown) {
+        let helpers = || self.helpers.iter().filter(|helper| self.includes_apart || !helper.apart);
+        let unknown =
+            |helper: &Helper| helper.examined == UNSETTLED || helper.version > self.published;
+        if self.shown == UNSETTLED || helpers().any(unknown) {
             return UNSETTLED;
         }
-        ones().map(|one| one.examined).fold(self.own, u64::min)
+        helpers().map(|helper| helper.examined).fold(self.shown, u64::min)
     }
 
     fn change(&mut self, id: u64, change: impl FnOnce(&mut Helper)) {
-        if let Some(one) = self.ones.iter_mut().find(|one| one.id == id) {
-            change(one);
+        if let Some(helper) = self.helpers.iter_mut().find(|helper| helper.id == id) {
+            change(helper);
         }
     }
 }
@@ -73,69 +74,70 @@ impl Core {
         self.helpers.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The call that is shown has looked at so much; UNSETTLED where it begins and ends. `alone`:
-    /// what it has looked at is no number of arrivals.
+    /// The shown call has examined this much; UNSETTLED when it begins and ends. `alone`: this is
+    /// no number of arrivals.
     pub fn settle(&self, examined: u64, alone: bool) {
         let mut state = self.helpers();
-        state.own = if alone && !state.ones.is_empty() { UNSETTLED } else { examined };
+        state.shown = if alone && !state.helpers.is_empty() { UNSETTLED } else { examined };
         self.shared().examined.store(state.all(), Ordering::Release);
     }
 
     fn with_helpers(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.helpers();
         change(&mut state);
-        if state.own != UNSETTLED {
+        if state.shown != UNSETTLED {
             self.shared().examined.store(state.all(), Ordering::Release);
         }
     }
 
-    /// A thread helps from now on.
+    /// Register a thread as a helper.
     pub fn begin_help(&self, id: u64, apart: bool) {
-        let one = Helper { id, apart, examined: UNSETTLED, told: 0, facts: String::new() };
-        self.with_helpers(|state| state.ones.push(one));
+        let helper = Helper { id, apart, examined: UNSETTLED, version: 0, facts: String::new() };
+        self.with_helpers(|state| state.helpers.push(helper));
     }
 
-    /// It helps no more.
+    /// Remove a helper.
     pub fn end_help(&self, id: u64) {
-        self.with_helpers(|state| state.ones.retain(|one| one.id != id));
+        self.with_helpers(|state| state.helpers.retain(|helper| helper.id != id));
     }
 
-    /// A helper sleeps, and has looked at so much; UNSETTLED: it is at work.
+    /// A helper sleeps, having examined this much; UNSETTLED: it works.
     pub fn settle_helper(&self, id: u64, examined: u64) {
-        self.with_helpers(|state| state.change(id, |one| one.examined = examined));
+        self.with_helpers(|state| state.change(id, |helper| helper.examined = examined));
     }
 
-    /// What a helper waits for, as observers are told it.
-    pub fn tell_of_helper(&self, id: u64, facts: &str) {
+    /// Publish what a helper waits for.
+    pub fn publish_helper(&self, id: u64, facts: &str) {
         self.with_helpers(|state| {
-            state.told += 1;
-            let told = state.told;
-            state.change(id, |one| {
-                if one.facts != facts {
-                    one.facts = facts.to_owned();
-                    one.told = told;
+            state.version += 1;
+            let version = state.version;
+            state.change(id, |helper| {
+                if helper.facts != facts {
+                    helper.facts = facts.to_owned();
+                    helper.version = version;
                 }
             });
         });
     }
 
-    /// What this helper has told last; None if it is none, or has not told yet.
-    pub fn facts_of_helper(&self, id: u64) -> Option<String> {
+    /// The latest facts of this helper; None if there is no such helper, or it has published
+    /// nothing.
+    pub fn helper_facts(&self, id: u64) -> Option<String> {
         let state = self.helpers();
-        let one = state.ones.iter().find(|one| one.id == id)?;
-        (!one.facts.is_empty()).then(|| one.facts.clone())
+        let helper = state.helpers.iter().find(|helper| helper.id == id)?;
+        (!helper.facts.is_empty()).then(|| helper.facts.clone())
     }
 
-    /// How much helpers have told so far: to be asked for before their facts are.
-    pub fn told_by_helpers(&self) -> u64 {
-        self.helpers().told
+    /// The number of the latest publication: to be read before the helpers' facts are.
+    pub fn helpers_version(&self) -> u64 {
+        self.helpers().version
     }
 
-    /// The call that is shown has told observers what its helpers had told up to there; None: it
+    /// The shown call has published what its helpers had published up to `version`; None: the call
     /// is over.
-    pub fn heard_helpers(&self, told: Option<u64>) {
+    pub fn include_helpers(&self, version: Option<u64>) {
         self.with_helpers(|state| {
-            (state.heard, state.hears) = (told.unwrap_or(0), told.is_some());
+            (state.published, state.includes_apart) = (version.unwrap_or(0), version.is_some());
         });
     }
 }

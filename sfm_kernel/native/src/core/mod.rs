@@ -1,8 +1,8 @@
-//! The receiving half of an endpoint: inbounds bring packets in, the queue keeps them, the bell
-//! wakes who waits. No Python here.
+//! The receiving half of an endpoint: inbounds bring packets in, the queue holds them, the bell
+//! wakes sleepers. No Python here.
 //!
-//! Locks: `state` is the only one, held for moves of memory and never while waiting or while
-//! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
+//! Locks: `state` is the only one, held for memory moves and never while waiting or while Python
+//! runs. A thread that holds Python's GIL may wait for it, so its holder never waits for the GIL.
 
 mod arrivals;
 mod driving;
@@ -14,7 +14,7 @@ mod queues;
 mod receiving;
 
 pub use driving::Driver;
-pub use helpers::WHATEVER;
+pub use helpers::INBOX_IRRELEVANT;
 pub use posted::{Payload, Receiver};
 pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
 pub use receiving::Found;
@@ -33,10 +33,10 @@ use crate::packet::{Body, Packet, ACCOUNTS};
 use crate::ring::RingReader;
 use crate::ring_file::RingFile;
 use crate::ring_sender::RingSender;
-use crate::segment::{Doing, Segment, Shared, SLOTS};
+use crate::segment::{Activity, Segment, Shared, SLOTS};
 use crate::send_credit::SendCredit;
 use crate::spin::Spin;
-use crate::summary::Wanted;
+use crate::summary::RequestedTemplate;
 
 enum Via {
     /// A ring in shared memory, and its sender's segment (for waking it).
@@ -46,19 +46,19 @@ enum Via {
     /// A transport that calls `deliver` and fetches acknowledgements.
     Remote,
     /// The ring's sender has been replaced, or its bytes made no sense.
-    Gone,
+    Closed,
 }
 
 struct Inbound {
     uid: u128,
     via: Via,
-    /// Messages that have come in, ever.
+    /// Messages that have ever come in.
     arrived: u64,
-    /// By account, the cost of those that were received, ever.
+    /// By account, the cost of all messages that were received.
     taken: [u64; ACCOUNTS],
     acknowledged: [u64; ACCOUNTS],
     due: bool,
-    /// The sender waits for an acknowledgement of whatever is received next.
+    /// The sender waits for the acknowledgement of the next message that is received.
     asked: bool,
 }
 
@@ -67,36 +67,36 @@ struct State {
     queue: Queues,
     posted: Posted,
     inbounds: Vec<Inbound>,
-    /// The inbound of the ring that each slot announced; NO_INBOUND where there is none.
+    /// The inbound of the ring that each slot announced; NO_INBOUND if there is none.
     by_slot: Vec<u32>,
     by_uid: HashMap<u128, u32>,
     /// Arrived while callbacks are registered, and not yet shown to them.
     undecided: VecDeque<Taken>,
-    /// How many messages were ever put there.
-    undecided_ever: u64,
+    /// Messages that were ever put there.
+    undecided_total: u64,
     /// Messages that the network thread is showing to callbacks right now.
     deciding: usize,
     troubles: Vec<Trouble>,
     /// Slots whose ring could not be opened yet.
     unopened: Vec<usize>,
     due: Vec<u32>,
-    /// Lanes whose sender may be waiting for what was just read or received.
-    to_tell: Vec<u32>,
-    /// When `adopt_in_time` was at work (nanoseconds of the coarse clock).
+    /// Inbounds whose sender may be waiting for what was just read or received.
+    to_wake: Vec<u32>,
+    /// When `adopt_in_time` ran last (nanoseconds of the coarse clock).
     adopted: u64,
 }
 
 const NO_INBOUND: u32 = u32::MAX;
 
-/// What is wrong with a sender.
+/// A sender's trouble.
 pub enum Trouble {
     /// Its bytes made no sense.
     Damaged(String),
-    /// This process lacks what it takes to open its ring. It is tried again.
+    /// This process lacks the resources to open its ring. It is tried again.
     Unopened(std::io::Error),
 }
 
-/// Where the shared part lives: in a segment, or on the heap for an endpoint that has none.
+/// The memory of the shared part: a segment, or the heap for an endpoint without one.
 enum Home {
     Segment(Segment),
     Heap(Box<Shared>),
@@ -109,10 +109,10 @@ pub struct Core {
     info: Info,
     /// Changes whenever a receive that found nothing might find something now.
     version: AtomicU64,
-    /// How often a message was put back: cursors of waiting receives start over.
+    /// Messages that were ever put back: cursors of waiting receives then start over.
     rewinds: AtomicU64,
     closed: AtomicBool,
-    /// `State::troubles` has something.
+    /// `State::troubles` is not empty.
     troubled: AtomicBool,
     spin: Spin,
     driver: OnceLock<Weak<dyn Driver>>,
@@ -120,17 +120,17 @@ pub struct Core {
     remote: AtomicBool,
     event: OwnedFd,
     lock_fd: AtomicI32,
-    /// The ways out to others.
+    /// The rings to other processes.
     senders: Mutex<Vec<Weak<RingSender>>>,
-    /// How many processes ever sent something here.
-    senders_ever: AtomicU64,
+    /// Processes that have ever sent something here.
+    senders_total: AtomicU64,
     helpers: Helpers,
-    /// What the receive that is blocked now wants, for observers. Locked last, and shortly.
-    wanted: Mutex<Option<Wanted>>,
+    /// The template of the receive that is blocked now, for observers. Locked last, and briefly.
+    requested: Mutex<Option<RequestedTemplate>>,
 }
 
 impl Core {
-    /// `folder` is where segments and rings of the world are; needed with a segment only.
+    /// `folder` holds the world's segments and rings; needed with a segment only.
     pub fn new(segment: Option<Segment>, folder: Option<PathBuf>) -> std::io::Result<Core> {
         // SAFETY: plain system call; the descriptor is owned from here on.
         let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -159,14 +159,14 @@ impl Core {
             event: unsafe { OwnedFd::from_raw_fd(event) },
             lock_fd: AtomicI32::new(lock_fd),
             senders: Mutex::default(),
-            senders_ever: AtomicU64::new(0),
+            senders_total: AtomicU64::new(0),
             helpers: Helpers::default(),
-            wanted: Mutex::default(),
+            requested: Mutex::default(),
         })
     }
 
-    pub fn senders_ever(&self) -> u64 {
-        self.senders_ever.load(Ordering::Relaxed)
+    pub fn senders_total(&self) -> u64 {
+        self.senders_total.load(Ordering::Relaxed)
     }
 
     pub fn shared(&self) -> &Shared {
@@ -177,8 +177,8 @@ impl Core {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic under the lock is a bug that was reported; the queue itself is never left
-        // half-changed by our own code, so that going on beats wedging every later call.
+        // A panic under the lock is a bug that was reported; our code never leaves the queue
+        // half-changed, so that going on beats wedging every later call.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,14 +191,16 @@ impl Core {
         self.closed.store(true, Ordering::Release);
         let mut state = self.lock();
         let decoded: Vec<_> = state.queue.iter().map(Packet::forget_decoded).collect();
-        // An account of one's own process holds its sender, which may be this endpoint itself.
-        let local = state.inbounds.iter_mut().filter(|one| matches!(one.via, Via::Local(_)));
-        let local: Vec<_> = local.map(|one| std::mem::replace(&mut one.via, Via::Gone)).collect();
+        // A local inbound's credit holds its sender, which may be this endpoint itself.
+        let local =
+            state.inbounds.iter_mut().filter(|inbound| matches!(inbound.via, Via::Local(_)));
+        let local: Vec<_> =
+            local.map(|inbound| std::mem::replace(&mut inbound.via, Via::Closed)).collect();
         drop(state);
         drop((decoded, local)); // not under the lock: it may run Python
         let shared = self.shared();
-        shared.left.store(1, Ordering::SeqCst);
-        shared.set_doing(Doing::Left);
+        shared.departed.store(1, Ordering::SeqCst);
+        shared.set_activity(Activity::Departed);
         self.version.fetch_add(1, Ordering::SeqCst);
         self.ring();
         shared.network.0.ring();
@@ -221,16 +223,16 @@ impl Core {
         }
     }
 
-    /// The network thread looks after this sender's arena from now on.
+    /// Let the network thread look after this sender's arena from now on.
     pub fn tend(&self, sender: &Arc<RingSender>) {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        senders.retain(|one| one.strong_count() > 0);
+        senders.retain(|sender| sender.strong_count() > 0);
         senders.push(Arc::downgrade(sender));
     }
 
     // ---- acknowledgements of remote inbounds ----
 
-    /// (uid, account, total received) of what is to be acknowledged.
+    /// (uid, account, total received) for each acknowledgement that is due.
     pub fn acks(&self) -> Vec<(u128, usize, u64)> {
         let mut count = [0u8; 8];
         // SAFETY: reads the eventfd's counter into eight bytes of ours; empty is fine.
@@ -249,20 +251,20 @@ impl Core {
         acks
     }
 
-    /// The sender of `inbound` waits for room: acknowledge what it was not told yet, or the next. Whether
-    /// there was anything to tell.
+    /// The sender of `inbound` waits for room: acknowledge at once what was not acknowledged yet,
+    /// or the next message. Whether there was anything to acknowledge.
     pub fn ask(&self, inbound: u32) -> bool {
         let mut state = self.lock();
-        let one = &mut state.inbounds[inbound as usize];
-        one.asked = true;
-        let news = one.taken != one.acknowledged;
+        let waiting = &mut state.inbounds[inbound as usize];
+        waiting.asked = true;
+        let news = waiting.taken != waiting.acknowledged;
         if news {
             self.owe(&mut state, inbound);
         }
         news
     }
 
-    /// By account, the cost of what was received from `inbound`, ever.
+    /// By account, the cost of all messages that were received from `inbound`.
     pub fn taken(&self, inbound: u32) -> [u64; ACCOUNTS] {
         self.lock().inbounds[inbound as usize].taken
     }
@@ -275,7 +277,7 @@ impl Core {
         }
     }
 
-    /// The network thread has something for callbacks.
+    /// Whether the network thread has messages for callbacks.
     pub fn has_undecided(&self) -> bool {
         !self.lock().undecided.is_empty()
     }
@@ -284,7 +286,7 @@ impl Core {
         self.event.as_raw_fd()
     }
 
-    /// Wake who sleeps on `event_fd`.
+    /// Wake a thread that sleeps on `event_fd`.
     pub fn poke(&self) {
         // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
         unsafe { libc::write(self.event.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
@@ -297,24 +299,24 @@ impl Core {
         let inbound =
             Inbound { uid, via, arrived: 0, taken, acknowledged, due: false, asked: false };
         state.inbounds.push(inbound);
-        self.senders_ever.store(state.inbounds.len() as u64, Ordering::Relaxed);
+        self.senders_total.store(state.inbounds.len() as u64, Ordering::Relaxed);
         (state.inbounds.len() - 1) as u32
     }
 
-    /// A receive will report it.
+    /// Let a receive report it.
     fn report(&self, state: &mut State, trouble: Trouble) {
         state.troubles.push(trouble);
         self.troubled.store(true, Ordering::Release);
     }
 }
 
-/// Why foreign bytes did not become a packet of our own.
+/// Why foreign bytes did not become a packet.
 pub enum Unfit {
     Malformed(String),
     NoMemory,
 }
 
-/// Copy foreign bytes into a packet of our own.
+/// Copy foreign bytes into a packet.
 pub fn packet_from(bytes: &[u8]) -> Result<Packet, Unfit> {
     crate::packet::validate_foreign(bytes).map_err(Unfit::Malformed)?;
     let body = Body::try_copy_of(bytes).ok_or(Unfit::NoMemory)?;

@@ -9,7 +9,7 @@ use crate::matching::Taken;
 use crate::summary::summary;
 
 impl Core {
-    /// Receive for callbacks from now on (or not any more).
+    /// Receive for callbacks from now on, or no longer.
     pub fn set_callbacks(&self, active: bool) {
         let state = self.lock();
         self.shared().callbacks.store(u32::from(active), Ordering::SeqCst);
@@ -17,11 +17,11 @@ impl Core {
         self.shared().network.0.ring();
     }
 
-    /// What arrived and no callback has seen; takes the rings' news in first.
+    /// Messages that no callback has seen; takes the rings' packets in first.
     pub fn undecided(&self) -> Vec<Taken> {
         let mut state = self.lock();
         self.pump(&mut state, true);
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
         state.deciding = state.undecided.len();
         state.undecided.drain(..).collect()
     }
@@ -29,10 +29,10 @@ impl Core {
     /// Whether callbacks have decided on the first `number` of the messages that came to them.
     pub fn is_decided(&self, number: u64) -> bool {
         let state = self.lock();
-        state.undecided_ever - (state.undecided.len() + state.deciding) as u64 >= number
+        state.undecided_total - (state.undecided.len() + state.deciding) as u64 >= number
     }
 
-    /// No callback wanted it: it goes into the queue, as if it arrived now.
+    /// No callback accepted it: it goes into the queue, as if it arrived now.
     pub fn decline(&self, news: Taken) {
         let mut state = self.lock();
         state.deciding -= 1;
@@ -45,19 +45,19 @@ impl Core {
         let mut state = self.lock();
         state.deciding -= 1;
         self.account(&mut state, news);
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
     }
 
-    /// One round of the network thread without callbacks: make room in full rings, and do what
-    /// an observer wished, which `wish()` is told of. Sleeps for at most `limit`; false once the
-    /// endpoint is closed.
-    pub fn serve(&self, limit: Duration, wishes: &mut u32, wish: &dyn Fn()) -> bool {
+    /// One round of the network thread without callbacks: make room in full rings, and answer an
+    /// observer's request, after calling `on_request()`. Sleeps for at most `limit`;
+    /// false once the endpoint is closed.
+    pub fn serve(&self, limit: Duration, seen: &mut u32, on_request: &dyn Fn()) -> bool {
         let shared = self.shared();
         let active = || shared.callbacks.load(Ordering::SeqCst) != 0;
         let driving = || shared.driving.load(Ordering::SeqCst) != 0;
-        let wished = shared.wishes.load(Ordering::SeqCst);
-        if wished != *wishes {
-            wish();
+        let requests = shared.requests.load(Ordering::SeqCst);
+        if requests != *seen {
+            on_request();
         }
         {
             let mut state = self.lock();
@@ -70,11 +70,11 @@ impl Core {
             shared.pressure.store(0, Ordering::SeqCst);
             self.pump(&mut state, true);
             self.adopt_in_time(&mut state);
-            self.tell_senders(&mut state);
-            if wished != *wishes {
-                *wishes = wished;
-                let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-                shared.summary.write(&summary(&state.queue, wanted.as_ref()));
+            self.wake_senders(&mut state);
+            if requests != *seen {
+                *seen = requests;
+                let requested = self.requested.lock().unwrap_or_else(PoisonError::into_inner);
+                shared.summary.write(&summary(&state.queue, requested.as_ref()));
             }
             if !state.undecided.is_empty() {
                 return !self.is_closed();
@@ -84,7 +84,7 @@ impl Core {
         if !self.is_closed() {
             shared.network.0.sleep(limit, || {
                 self.is_closed()
-                    || shared.wishes.load(Ordering::SeqCst) != *wishes
+                    || shared.requests.load(Ordering::SeqCst) != *seen
                     || ((active() || driving()) && shared.has_arrivals())
                     || shared.pressure.load(Ordering::SeqCst) != 0
             });

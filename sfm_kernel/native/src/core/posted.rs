@@ -1,12 +1,13 @@
-//! Posted receives: who said beforehand where a message is to go.
+//! Posted receives, which name a message's destination before it arrives.
 //!
-//! An envelope that somebody waits for need not be queued: it goes from the ring to its place, and
-//! no packet is made of it. Receives are tried in the order in which they were posted; one that is
-//! posted looks at the queue first (`Core::post`), so that a message which came earlier goes before
-//! those which come now. Both happen under the lock of the queue: no message slips between.
+//! An envelope that fits a posted receive is not queued: it goes from the ring to its destination,
+//! and no packet is made of it. Receives are tried in the order in which they were posted; a
+//! receive that is posted searches the queue first (`Core::post`), so that a message which came
+//! earlier goes before those which come now. Both happen under the lock of the queue: no message
+//! slips between.
 //!
-//! Whose receive it is knows what to do with the bytes (`Receiver`): copy them into an array, spread
-//! them over a matrix's column, or note that an offer is to be fetched.
+//! The receive's owner decides what happens to the bytes (`Receiver`): it copies them into an
+//! array, spreads them over a matrix's column, or notes that an offer is to be fetched.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::matching::{Numbers, Taken, Template, Ticket};
 use crate::packet::{cost, Envelope, Packet};
 use crate::peers::bump;
 
-/// The bytes of a message that has come. They may lie in two places, one behind the other.
+/// The bytes of a message that has arrived. They may lie in two slices, one after the other.
 #[derive(Clone, Copy)]
 pub struct Payload<'a>(pub &'a [u8], pub &'a [u8]);
 
@@ -27,14 +28,14 @@ impl Payload<'_> {
         self.len() == 0
     }
 
-    /// Copy as many bytes as there are, and at most `room`; how many.
+    /// Copy the bytes, at most `room` of them. Returns their number.
     ///
     /// # Safety
-    /// `to` has room for so many.
+    /// `to` has room for `room` bytes.
     pub unsafe fn copy(&self, to: *mut u8, room: usize) -> usize {
         let first = self.0.len().min(room);
         let second = self.1.len().min(room - first);
-        // SAFETY: what comes in is nobody's own memory yet; the caller has the room.
+        // SAFETY: an arriving message overlaps no memory of the program; the caller has the room.
         unsafe {
             std::ptr::copy_nonoverlapping(self.0.as_ptr(), to, first);
             if second > 0 {
@@ -45,16 +46,16 @@ impl Payload<'_> {
     }
 }
 
-/// What a posted receive does with its message.
+/// The destination of a posted receive's message.
 pub trait Receiver: Send + Sync {
-    /// The message. Called once, or again and again where the receive stays; under the lock of the
-    /// queue: to copy, and to call nothing of the core's.
+    /// Take the message. Called once, or again and again if the receive stays; under the lock of
+    /// the queue: it may copy, and must call nothing of the core.
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>);
 }
 
 struct Receive {
     number: u64,
-    wanted: Numbers,
+    numbers: Numbers,
     stays: bool,
     receiver: Arc<dyn Receiver>,
 }
@@ -76,15 +77,15 @@ impl Posted {
     fn add(
         &mut self,
         context: u64,
-        wanted: Numbers,
+        numbers: Numbers,
         stays: bool,
         receiver: Arc<dyn Receiver>,
     ) -> u64 {
         self.count += 1;
         self.numbers += 1;
         let number = self.numbers;
-        let receive = Receive { number, wanted, stays, receiver };
-        match self.contexts.iter_mut().find(|(own, _)| *own == context) {
+        let receive = Receive { number, numbers, stays, receiver };
+        match self.contexts.iter_mut().find(|(id, _)| *id == context) {
             Some((_, list)) => list.push(receive),
             None => {
                 self.contexts.retain(|(_, list)| !list.is_empty());
@@ -95,19 +96,22 @@ impl Posted {
     }
 
     fn remove(&mut self, context: u64, number: u64) -> bool {
-        let list = self.contexts.iter_mut().find(|(own, _)| *own == context);
+        let list = self.contexts.iter_mut().find(|(id, _)| *id == context);
         let Some((_, list)) = list else { return false };
-        let Some(nth) = list.iter().position(|one| one.number == number) else { return false };
+        let Some(nth) = list.iter().position(|receive| receive.number == number) else {
+            return false;
+        };
         list.remove(nth);
         self.count -= 1;
         true
     }
 
-    /// Who gets a message: the first receive that wants it, which is then no more posted.
+    /// The receiver of a message: that of the first receive it fits, which is then no longer
+    /// posted.
     pub fn claim(&mut self, envelope: &Envelope) -> Option<Arc<dyn Receiver>> {
-        let list = self.contexts.iter_mut().find(|(own, _)| *own == envelope.context);
+        let list = self.contexts.iter_mut().find(|(id, _)| *id == envelope.context);
         let (_, list) = list?;
-        let nth = list.iter().position(|one| one.wanted.fit(envelope))?;
+        let nth = list.iter().position(|receive| receive.numbers.fit(envelope))?;
         if list[nth].stays {
             return Some(list[nth].receiver.clone());
         }
@@ -117,61 +121,61 @@ impl Posted {
 }
 
 impl Core {
-    /// Give the first message that `wanted` fits to `receiver`: now, if it has come (None), or when
-    /// it comes (the receive's number, for `unpost`).
-    pub fn post(&self, context: u64, wanted: Numbers, receiver: Arc<dyn Receiver>) -> Option<u64> {
+    /// Give the first message that fits `numbers` to `receiver`: now, if it has arrived (None), or
+    /// when it arrives (the receive's number, for `unpost`).
+    pub fn post(&self, context: u64, numbers: Numbers, receiver: Arc<dyn Receiver>) -> Option<u64> {
         let mut state = self.lock();
-        if let Some(taken) = self.take_for(&mut state, context, wanted) {
-            self.tell_senders(&mut state);
+        if let Some(taken) = self.take_for(&mut state, context, numbers) {
+            self.wake_senders(&mut state);
             drop(state);
             give(&taken.packet, receiver);
             return None;
         }
-        Some(state.posted.add(context, wanted, false, receiver))
+        Some(state.posted.add(context, numbers, false, receiver))
     }
 
-    /// Give all messages of a context to `receiver`, from now on, as they come.
+    /// Give all messages of a context to `receiver`, from now on, as they arrive.
     pub fn post_for_all(&self, context: u64, receiver: Arc<dyn Receiver>) -> u64 {
         let mut state = self.lock();
         let all = Numbers { source: None, tag: None };
         while let Some(taken) = self.take_for(&mut state, context, all) {
             give(&taken.packet, receiver.clone());
         }
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
         state.posted.add(context, all, true, receiver)
     }
 
-    /// Take a receive back; false where it has its message.
+    /// Take a receive back; false if it has its message.
     pub fn unpost(&self, context: u64, number: u64) -> bool {
         self.lock().posted.remove(context, number)
     }
 
-    /// Receives that are posted in such contexts, without those that stay.
-    pub fn posted(&self, is_wanted: impl Fn(u64) -> bool) -> usize {
+    /// The number of posted receives in these contexts, without those that stay.
+    pub fn posted(&self, matches: impl Fn(u64) -> bool) -> usize {
         let state = self.lock();
-        let lists = state.posted.contexts.iter().filter(|(context, _)| is_wanted(*context));
-        lists.flat_map(|(_, list)| list).filter(|one| !one.stays).count()
+        let lists = state.posted.contexts.iter().filter(|(context, _)| matches(*context));
+        lists.flat_map(|(_, list)| list).filter(|receive| !receive.stays).count()
     }
 
-    /// The first envelope in the queue that is wanted; with `take` it leaves the queue.
-    pub fn look_for(&self, context: u64, wanted: Numbers, take: bool) -> Option<Found> {
-        match self.look(context, &Template::of(wanted), 0, None, take, false) {
+    /// The first envelope in the queue that fits; with `take` it leaves the queue.
+    pub fn find_envelope(&self, context: u64, numbers: Numbers, take: bool) -> Option<Found> {
+        match self.find(context, &Template::of(numbers), 0, None, take, false) {
             Found::Nothing { .. } => None,
             found => Some(found),
         }
     }
 
-    fn take_for(&self, state: &mut State, context: u64, wanted: Numbers) -> Option<Taken> {
+    fn take_for(&self, state: &mut State, context: u64, numbers: Numbers) -> Option<Taken> {
         if !state.queue.has(context) {
             return None;
         }
-        let candidate = state.queue.find(context, &Template::of(wanted), 0, None)?;
+        let candidate = state.queue.find(context, &Template::of(numbers), 0, None)?;
         let taken = state.queue.take(&candidate)?;
         self.account(state, &taken);
         Some(taken)
     }
 
-    /// Give the next message of a ring to the receive that waits for it; false where none does.
+    /// Give the next message of a ring to the posted receive that it fits; false if there is none.
     pub(super) fn land(&self, state: &mut State, inbound: u32) -> bool {
         let State { inbounds, posted, .. } = state;
         let Via::Ring { reader, .. } = &mut inbounds[inbound as usize].via else { return false };
@@ -183,7 +187,7 @@ impl Core {
         true
     }
 
-    /// A message of so many bytes has come in and was received at once.
+    /// Count a message that has arrived and was received at once.
     pub(super) fn landed(
         &self,
         state: &mut State,
@@ -205,7 +209,7 @@ impl Core {
     }
 }
 
-/// Hand over an envelope that is a packet of its own.
+/// Hand over an envelope that is a packet already.
 pub(super) fn give(packet: &Packet, receiver: Arc<dyn Receiver>) {
     let envelope = packet.envelope().expect("only envelopes have numbers");
     receiver.receive(&envelope, Payload(packet.payload(), &[]));

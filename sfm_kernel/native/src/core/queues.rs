@@ -1,27 +1,28 @@
-//! The queues of one inbox: that of the user's messages, and one for each context.
+//! The queues of one inbox: one for the user's messages, and one for each context.
 //!
-//! A context is a space of its own: a receive in it sees the messages that were sent in it, and
-//! no other receive does. Collectives live in contexts, so that a user's `recv()` never takes
-//! what belongs to a reduction. MPI's communicators have the same (MPI 4.1, section 6.1).
+//! A receive in a context sees the messages that were sent in it, and no other receive does.
+//! Collectives live in contexts, so that a user's `recv()` never takes what belongs to a reduction.
+//! MPI's communicators have the same (MPI 4.1, section 6.1).
 
 use std::sync::Arc;
 
 use crate::matching::{Candidate, Queue, Taken, Template, Ticket};
 use crate::packet::Packet;
 
-/// So many contexts keep their queue when it is empty.
-const KEPT: usize = 16;
+/// Contexts that keep their queue when it is empty.
+const RETAINED: usize = 16;
 
-/// Of a context's number: its messages count as waiting until they are received. Those of the others,
-/// which are for news, count as received when they arrive.
+/// A bit of a context's number: its messages count as waiting until they are received. Those of
+/// other contexts, which are for notifications, count as received when they arrive.
 pub const COUNTED: u64 = 1;
 
+/// Whether a context is for notifications.
 pub fn is_news(context: u64) -> bool {
     context != 0 && context & COUNTED == 0
 }
 
-/// Of a context's number: the twin of that context in which its messages are answered. Who waits
-/// there is in the middle of a send, and what comes there is nobody's message: acknowledgements.
+/// A bit of a context's number: the twin of that context in which its messages are answered. A
+/// thread that waits there is in the middle of a send, and only acknowledgements arrive there.
 pub const ANSWERS: u64 = 2;
 
 pub fn is_answer(context: u64) -> bool {
@@ -30,12 +31,12 @@ pub fn is_answer(context: u64) -> bool {
 
 #[derive(Default)]
 pub struct Queues {
-    own: Queue,
+    user: Queue,
     /// By context. Few are in use at a time, so that a list is faster than a map.
     others: Vec<(u64, Queue)>,
-    /// The largest number that a message of a queue that went had. Later ones begin behind it:
-    /// a receive that has seen everything up to some number must not miss what comes.
-    gone: u64,
+    /// The largest message number of any dropped queue. Later queues begin behind it: a receive
+    /// that has seen everything up to some number must not miss what arrives.
+    last_dropped: u64,
 }
 
 impl Queues {
@@ -46,30 +47,30 @@ impl Queues {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Bytes of their packets.
+    /// Bytes of all packets.
     pub fn bytes(&self) -> u64 {
         self.all().map(Queue::bytes).sum()
     }
-    /// All messages, queue by queue: the user's own first.
+    /// All messages, queue by queue: the user's first.
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
         self.all().flat_map(Queue::iter)
     }
 
     fn all(&self) -> impl Iterator<Item = &Queue> {
-        std::iter::once(&self.own).chain(self.others.iter().map(|(_, queue)| queue))
+        std::iter::once(&self.user).chain(self.others.iter().map(|(_, queue)| queue))
     }
 
     fn get(&self, context: u64) -> Option<&Queue> {
         match context {
-            0 => Some(&self.own),
-            _ => self.others.iter().find(|(own, _)| *own == context).map(|(_, queue)| queue),
+            0 => Some(&self.user),
+            _ => self.others.iter().find(|(id, _)| *id == context).map(|(_, queue)| queue),
         }
     }
 
     fn get_mut(&mut self, context: u64) -> Option<&mut Queue> {
         match context {
-            0 => Some(&mut self.own),
-            _ => self.others.iter_mut().find(|(own, _)| *own == context).map(|(_, queue)| queue),
+            0 => Some(&mut self.user),
+            _ => self.others.iter_mut().find(|(id, _)| *id == context).map(|(_, queue)| queue),
         }
     }
 
@@ -81,12 +82,12 @@ impl Queues {
     /// The queue of a context; made if there is none.
     fn make(&mut self, context: u64) -> &mut Queue {
         if self.get(context).is_none() {
-            if self.others.len() >= KEPT {
+            if self.others.len() >= RETAINED {
                 let latest = self.others.iter().map(|(_, queue)| queue.next_seq() - 1);
-                self.gone = latest.fold(self.gone, u64::max);
+                self.last_dropped = latest.fold(self.last_dropped, u64::max);
                 self.others.retain(|(_, queue)| !queue.is_empty());
             }
-            self.others.push((context, Queue::starting_at(self.gone + 1)));
+            self.others.push((context, Queue::starting_at(self.last_dropped + 1)));
         }
         self.get_mut(context).expect("made")
     }
@@ -96,12 +97,12 @@ impl Queues {
         self.make(packet.context()).push(packet, ticket);
     }
 
-    /// Put back what was taken, at the place that it had.
+    /// Put a taken message back at its old position.
     pub fn put_back(&mut self, taken: Taken) {
         self.make(taken.packet.context()).put_back(taken);
     }
 
-    /// Take a candidate out; None if somebody else took it since.
+    /// Take a candidate out; None if another thread has taken it since.
     pub fn take(&mut self, candidate: &Candidate) -> Option<Taken> {
         self.get_mut(candidate.packet.context())?.take(candidate)
     }
@@ -117,9 +118,9 @@ impl Queues {
         self.get_mut(context)?.find(template, cursor, near)
     }
 
-    /// The number of the latest message that came for a context, or one before the first.
+    /// The number of the latest message of a context, or one before the first.
     pub fn latest(&self, context: u64) -> u64 {
-        self.get(context).map_or(self.gone, |queue| queue.next_seq() - 1)
+        self.get(context).map_or(self.last_dropped, |queue| queue.next_seq() - 1)
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_seen_all_of_a_queue_that_went_misses_nothing() {
+    fn a_receiver_that_has_seen_all_of_a_dropped_queue_misses_nothing() {
         let mut queues = Queues::default();
         queues.push(message(1, 1), Ticket::default());
         let seen = take(&mut queues, 1, 0).unwrap().seq;

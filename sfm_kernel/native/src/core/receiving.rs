@@ -1,4 +1,4 @@
-//! Looking, taking, waiting: what a receive does.
+//! Finding, taking, waiting: what a receive does.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -10,12 +10,12 @@ use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::{account, Packet};
 use crate::peers::bump;
-use crate::summary::Wanted;
+use crate::summary::RequestedTemplate;
 
-/// A inbound without asked-for acknowledgements still owes one after so many bytes.
+/// Received bytes after which an inbound owes an acknowledgement that was not asked for.
 const ACK_EVERY: u64 = 1 << 20;
 
-/// What a look at the queue gave.
+/// The result of a search in the queue.
 pub enum Found {
     Taken(Taken),
     /// Python has to compare the rest.
@@ -30,14 +30,14 @@ pub enum Found {
 }
 
 impl Core {
-    /// What the receive that is blocked now wants; None: no receive is.
-    pub fn want(&self, wanted: Option<Wanted>) {
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+    /// Set the template of the receive that is blocked now; None: no receive is.
+    pub fn set_requested(&self, requested: Option<RequestedTemplate>) {
+        *self.requested.lock().unwrap_or_else(PoisonError::into_inner) = requested;
     }
 
-    /// Look for the first match in a context after `cursor`; take it if it is certain.
-    /// `near`: the slot of the message that has the number `cursor`, if the caller knows it.
-    pub fn look(
+    /// Find the first match in a context after `cursor`; take it if it is certain. `near`: the slot
+    /// of the message with the number `cursor`, if the caller knows it.
+    pub fn find(
         &self,
         context: u64,
         template: &Template<'_>,
@@ -46,15 +46,15 @@ impl Core {
         take: bool,
         all: bool,
     ) -> Found {
-        match self.look_once(context, template, cursor, near, take, all) {
+        match self.find_once(context, template, cursor, near, take, all) {
             Found::Nothing { cursor, .. } if self.catch_up() => {
-                self.look_once(context, template, cursor, None, take, all)
+                self.find_once(context, template, cursor, None, take, all)
             }
             found => found,
         }
     }
 
-    fn look_once(
+    fn find_once(
         &self,
         context: u64,
         template: &Template<'_>,
@@ -80,27 +80,27 @@ impl Core {
             }
             Some(candidate) => Found::Ask(candidate),
         };
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
         found
     }
 
-    /// Of several receives that wait in this order, the first for which there is a message, and
-    /// that message; it leaves the queue with `take`. All are looked at at one instant: what comes
-    /// meanwhile could otherwise go to a later one, though an earlier one wants it too. Only what
-    /// can be compared without Python is found.
-    pub fn look_for_any(
+    /// The first of several waiting receives, in this order, for which there is a message, and that
+    /// message; it leaves the queue with `take`. All are tried at one instant: otherwise a message
+    /// that arrives meanwhile could go to a later receive, although it fits an earlier one. Only
+    /// matches that need no Python are found.
+    pub fn find_any(
         &self,
         context: u64,
         templates: &[&Template<'_>],
         take: bool,
     ) -> Option<(usize, Arc<Packet>, Option<Taken>)> {
-        match self.look_for_any_once(context, templates, take) {
-            None if self.catch_up() => self.look_for_any_once(context, templates, take),
+        match self.find_any_once(context, templates, take) {
+            None if self.catch_up() => self.find_any_once(context, templates, take),
             found => found,
         }
     }
 
-    fn look_for_any_once(
+    fn find_any_once(
         &self,
         context: u64,
         templates: &[&Template<'_>],
@@ -113,7 +113,7 @@ impl Core {
         let mut found = None;
         for (nth, template) in templates.iter().enumerate() {
             let candidate = state.queue.find(context, template, 0, None);
-            if let Some(candidate) = candidate.filter(|one| one.certain) {
+            if let Some(candidate) = candidate.filter(|candidate| candidate.certain) {
                 let taken = take.then(|| state.queue.take(&candidate).expect("under the lock"));
                 if let Some(taken) = &taken {
                     self.account(&mut state, taken);
@@ -122,23 +122,23 @@ impl Core {
                 break;
             }
         }
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
         found
     }
 
-    /// The first that `look` finds among all messages that have arrived and were not received.
-    pub fn find_queued<T>(&self, look: impl FnMut(&Packet) -> Option<T>) -> Option<T> {
-        self.lock().queue.iter().find_map(look)
+    /// The first result of `find` among all messages that have arrived and were not received.
+    pub fn find_queued<T>(&self, find: impl FnMut(&Packet) -> Option<T>) -> Option<T> {
+        self.lock().queue.iter().find_map(find)
     }
 
-    /// Wake whoever waits here, to look again.
+    /// Wake all threads that wait here, to search again.
     pub fn wake(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
         self.shared().bell.0.ring();
         self.poke_driver();
     }
 
-    /// How much has arrived that callbacks have decided on.
+    /// The number of arrived messages that callbacks have decided on.
     pub fn arrived(&self) -> u64 {
         let state = self.lock();
         self.decided(&state)
@@ -149,17 +149,17 @@ impl Core {
         self.shared().arrived.load(Ordering::Relaxed).wrapping_sub(open)
     }
 
-    /// What `wait` is told, read before a look.
+    /// The version for `wait`, to be read before a search.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
     }
 
-    /// Take what Python has agreed to; None if another thread was faster.
+    /// Take a candidate that Python has accepted; None if another thread was faster.
     pub fn take(&self, candidate: &Candidate) -> Option<Taken> {
         let mut state = self.lock();
         let taken = state.queue.take(candidate)?;
         self.account(&mut state, &taken);
-        self.tell_senders(&mut state);
+        self.wake_senders(&mut state);
         Some(taken)
     }
 
@@ -180,7 +180,7 @@ impl Core {
         self.rewinds.load(Ordering::SeqCst)
     }
 
-    /// A message has left for the user: its sender's credit grows.
+    /// A message has gone to the user: its sender's credit grows.
     pub(super) fn account(&self, state: &mut State, taken: &Taken) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
@@ -195,7 +195,7 @@ impl Core {
         }
     }
 
-    /// What a message of `context` cost its sender is free again.
+    /// Give a sender the cost of its message back.
     pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64, context: u64) {
         let (nth, account) = (ticket.inbound, account(context));
         let inbound = &mut state.inbounds[nth as usize];
@@ -205,8 +205,8 @@ impl Core {
         match &inbound.via {
             Via::Ring { reader, .. } => {
                 reader.control().taken[account].0.store(taken, Ordering::Release);
-                if state.to_tell.last() != Some(&nth) {
-                    state.to_tell.push(nth);
+                if state.to_wake.last() != Some(&nth) {
+                    state.to_wake.push(nth);
                 }
             }
             Via::Local(credit) => credit.credit(account, taken),
@@ -216,30 +216,30 @@ impl Core {
                     self.owe(state, nth);
                 }
             }
-            Via::Gone => {}
+            Via::Closed => {}
         }
     }
 
-    /// Something may have changed since `look` said `version`.
+    /// Whether something may have changed since `version`.
     fn has_news(&self, version: u64) -> bool {
         let shared = self.shared();
         self.version.load(Ordering::SeqCst) != version
             || (shared.has_arrivals() && shared.callbacks.load(Ordering::SeqCst) == 0)
     }
 
-    /// A spin so short that the GIL need not be given back for it.
-    pub fn glance(&self, version: u64) -> bool {
-        // What comes through sockets needs other threads, which a spin would keep from the core.
-        !self.remote.load(Ordering::Relaxed) && self.spin.glance(|| self.has_news(version))
+    /// A spin so short that the GIL need not be released for it.
+    pub fn spin_briefly(&self, version: u64) -> bool {
+        // Arrivals through sockets need other threads, which a spin would keep from the core.
+        !self.remote.load(Ordering::Relaxed) && self.spin.spin_briefly(|| self.has_news(version))
     }
 
-    /// Spin, then give way to others, until something may have changed since `version`; false where
+    /// Spin, then yield the core, until something may have changed since `version`; false if
     /// neither pays off.
     pub fn spin(&self, version: u64) -> bool {
         let news = || self.has_news(version);
         match self.drive_for_message(AT_ONCE, &news) {
             Some(woken) => woken == Woken::Rung,
-            None => self.spin.until(news) || self.spin.give_way_until(news),
+            None => self.spin.until(news) || self.spin.yield_until(news),
         }
     }
 
@@ -249,49 +249,55 @@ impl Core {
         self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
-    /// Let others run where cores are short: for who looks again and again.
-    pub fn give_way(&self) {
-        self.spin.give_way();
+    /// Let other threads run if cores are short: for a caller that polls again and again.
+    pub fn yield_core(&self) {
+        self.spin.yield_core();
     }
 
-    /// `spin` for `news()`, too, by one who waits for others that wait for each other.
+    /// `spin` for `news()`, too, for a thread that waits for others which wait for each other.
     pub fn spin_for(&self, version: u64, news: impl Fn() -> bool) -> bool {
         let news: &dyn Fn() -> bool = &|| self.has_news(version) || news();
         self.spin.until(news) || self.spin.take_turns(news)
     }
 
-    /// `wait` for `news()`, too, of which somebody rings.
+    /// `wait` for `news()`, too, whose publisher rings.
     pub fn wait_for(&self, version: u64, limit: Duration, news: impl Fn() -> bool) -> Woken {
         let news = || self.has_news(version) || news();
         self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
-    /// A spin so short that the GIL need not be given back for it, for what others' memory shows.
-    pub fn glance_at(&self, news: impl Fn() -> bool) -> bool {
-        self.spin.glance(news)
+    /// A spin so short that the GIL need not be released for it, for news in others' memory.
+    pub fn spin_briefly_for(&self, news: impl Fn() -> bool) -> bool {
+        self.spin.spin_briefly(news)
     }
 
-    /// Spin, give way to others for a while, then sleep on `bell`: for those who wait for each other.
-    pub fn rest(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
+    /// Spin, yield the core for a while, then sleep on `bell`: for threads that wait for each
+    /// other.
+    pub fn spin_then_sleep_on(
+        &self,
+        bell: &Bell,
+        limit: Duration,
+        news: impl Fn() -> bool,
+    ) -> Woken {
         if self.spin.until(&news) || self.spin.take_turns(&news) {
             return Woken::Rung;
         }
-        self.sleep_at(bell, limit, news)
+        self.sleep_on(bell, limit, news)
     }
 
-    /// Spin, give way to others for a while, then sleep on the own bell.
+    /// Spin, yield the core for a while, then sleep on this process's bell.
     pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        if self.spin.until(&news) || self.spin.give_way_until(&news) {
+        if self.spin.until(&news) || self.spin.yield_until(&news) {
             return Woken::Rung;
         }
         self.sleep(limit, news)
     }
 
     fn sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        self.sleep_at(&self.shared().bell.0, limit, news)
+        self.sleep_on(&self.shared().bell.0, limit, news)
     }
 
-    fn sleep_at(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
+    fn sleep_on(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
         let start = Instant::now();
         let woken = bell.sleep(limit, news);
         if woken == Woken::Rung {
@@ -300,7 +306,7 @@ impl Core {
         woken
     }
 
-    /// What a receive should report of a sender.
+    /// A sender's trouble that a receive should report.
     pub fn trouble(&self) -> Option<Trouble> {
         if !self.troubled.load(Ordering::Acquire) {
             return None;

@@ -42,7 +42,7 @@ impl List {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Slots there are, free ones included.
+    /// Number of slots, free ones included.
     pub fn capacity(&self) -> usize {
         self.nodes.len()
     }
@@ -55,12 +55,12 @@ impl List {
     pub fn node(&self, slot: u32) -> &Node {
         &self.nodes[slot as usize]
     }
-    /// Any slot's node, linked or not; None where there never was one.
+    /// Any slot's node, linked or not; None if there never was one.
     pub fn get(&self, slot: u32) -> Option<&Node> {
         self.nodes.get(slot as usize)
     }
 
-    /// Insert behind the slot `before`; its slot.
+    /// Insert behind the slot `before`. Returns the message's slot.
     pub fn insert(&mut self, taken: Taken, before: u32) -> u32 {
         let Taken { seq, packet, ticket } = taken;
         self.len += 1;
@@ -81,7 +81,7 @@ impl List {
         slot
     }
 
-    /// Take out the message `seq` of `slot`; None if it is not there any more.
+    /// Take out the message `seq` of `slot`; None if it is no longer there.
     pub fn remove(&mut self, slot: u32, seq: u64) -> Option<Taken> {
         let node = self.nodes.get_mut(slot as usize)?;
         if node.seq != seq {
@@ -110,7 +110,7 @@ impl List {
         }
     }
 
-    /// The slot of the last message up to number `seq`, looked for from the tail.
+    /// The slot of the last message up to number `seq`, searched from the tail.
     pub fn last_up_to(&self, seq: u64) -> u32 {
         let mut slot = self.tail;
         while slot != NIL && self.node(slot).seq > seq {
@@ -127,7 +127,7 @@ impl List {
         }
     }
 
-    /// The same if no more than `limit` messages are behind it; else None.
+    /// The same if no more than `limit` messages are behind it; otherwise None.
     pub fn shortly_after(&self, seq: u64, limit: usize) -> Option<u32> {
         let mut slot = self.tail;
         for _ in 0..=limit {

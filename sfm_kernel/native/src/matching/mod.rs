@@ -1,20 +1,20 @@
 //! The inbox's queue: arrival order, and finding the first message that matches a template.
 //!
-//! Semantics are those of the paper's linear walk (section 4.3): the first message in arrival
-//! order that has every attribute of the template with an equal value. The walk is done for the
-//! first few messages. Where it grows long, the queue starts to keep an index for the attribute
-//! names that templates really use: name -> value -> messages. Then the cost of `recv(tag=x)`
-//! does not grow with the messages that do not match, and a long queue is not walked at all. What
-//! is never asked for costs nothing.
+//! Semantics are those of the paper's linear walk (section 4.3): the first message in arrival order
+//! that has every attribute of the template with an equal value. The walk is done for the first few
+//! messages. When it grows long, the queue starts to keep an index for the attribute names that
+//! templates really use: name -> value -> messages. Then the cost of `recv(tag=x)` does not grow
+//! with the messages that do not match, and a long queue is not walked at all. Unused attributes
+//! cost nothing.
 //!
-//! Pure: no I/O, no locks, no Python. What only Python can compare (a pickled value, a
-//! predicate) is reported as a *candidate*: natively it fits, the caller decides.
+//! Pure: no I/O, no locks, no Python. A message with values that only Python can compare (a pickled
+//! value, a predicate) is reported as a *candidate*: natively it fits, the caller decides.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::packet::Packet;
-use crate::value::{of_attribute, Scalar};
+use crate::value::{from_attribute, Scalar};
 
 mod index;
 mod list;
@@ -24,15 +24,15 @@ use index::{hash, Index};
 use list::{List, Node, NIL};
 pub use template::{matches, Condition, Numbers, Template};
 
-/// Messages that a receive looks at before it asks for an index. So many of the latest are in no
+/// Messages that a receive compares before it uses an index. This many of the latest are in no
 /// index, either: most are received at once and never need to be.
 const PATIENCE: usize = 32;
-/// A queue of so many messages is walked even if there is an index: that is faster.
+/// Length up to which a queue is walked even if there is an index: that is faster.
 const SHORT: usize = 8;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
 
-/// A queued message that fits as far as can be said natively.
+/// A queued message that fits as far as native comparison goes.
 #[derive(Clone)]
 pub struct Candidate {
     pub seq: u64,
@@ -42,22 +42,22 @@ pub struct Candidate {
     pub certain: bool,
 }
 
-/// What left the queue.
+/// A message that left the queue.
 pub struct Taken {
     pub seq: u64,
     pub packet: Arc<Packet>,
     pub ticket: Ticket,
 }
 
-/// How a message came in.
+/// The data of a message's arrival.
 #[derive(Clone, Copy, Default)]
 pub struct Ticket {
     pub inbound: u32,
-    /// The sender waits to hear that this message was received.
+    /// The sender waits for the acknowledgement of this message.
     pub ack: bool,
     /// Its sender has been given credit for it: it was received before, and put back.
     pub paid: bool,
-    /// Which message of its inbound it is, from 1 on.
+    /// The message's number on its inbound, from 1 on.
     pub number: u64,
 }
 
@@ -90,7 +90,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Its first message gets this number.
+    /// A queue whose first message gets this number.
     pub fn starting_at(next_seq: u64) -> Queue {
         Queue { next_seq, ..Queue::default() }
     }
@@ -116,7 +116,7 @@ impl Queue {
         self.insert(Taken { seq, packet, ticket }, self.list.tail());
     }
 
-    /// Put back what was taken, at the place that it had.
+    /// Put a taken message back at its old position.
     pub fn put_back(&mut self, taken: Taken) {
         let before = self.list.last_up_to(taken.seq);
         self.insert(taken, before);
@@ -146,15 +146,16 @@ impl Queue {
     /// Add a message to all indexes.
     fn index(&mut self, slot: u32) {
         let node = self.list.node(slot);
-        for one in node.packet().attributes() {
-            if let Some((_, index)) = self.indexes.iter_mut().find(|(name, _)| **name == *one.name)
+        for attribute in node.packet().attributes() {
+            if let Some((_, index)) =
+                self.indexes.iter_mut().find(|(name, _)| **name == *attribute.name)
             {
-                index.add(of_attribute(&one), node.seq, slot);
+                index.add(from_attribute(&attribute), node.seq, slot);
             }
         }
     }
 
-    /// Add what is in no index to all of them.
+    /// Add the messages that are in no index to all of them.
     fn index_fresh(&mut self) {
         let mut slot = std::mem::replace(&mut self.fresh, NIL);
         self.fresh_len = 0;
@@ -164,7 +165,7 @@ impl Queue {
         }
     }
 
-    /// Take a candidate out; None if somebody else took it since.
+    /// Take a candidate out; None if another thread has taken it since.
     pub fn take(&mut self, candidate: &Candidate) -> Option<Taken> {
         let fresh = self.is_fresh(candidate.seq);
         let after = self.list.get(candidate.slot)?.after;
@@ -176,8 +177,10 @@ impl Queue {
                 self.fresh = after;
             }
         } else if !self.indexes.is_empty() {
-            let indexed = |name: &str| self.indexes.iter().any(|(own, _)| **own == *name);
-            self.stale += taken.packet.attributes().filter(|one| indexed(one.name)).count();
+            let indexed =
+                |name: &str| self.indexes.iter().any(|(indexed_name, _)| **indexed_name == *name);
+            self.stale +=
+                taken.packet.attributes().filter(|attribute| indexed(attribute.name)).count();
             if self.stale > 2 * self.len() + 1024 {
                 self.sweep();
             }
@@ -189,10 +192,10 @@ impl Queue {
     }
 
     /// The first message after `cursor` (a sequence number; 0 for the beginning) that fits as far
-    /// as can be said natively. The caller that rejects it asks again with its number and `slot`.
+    /// as native comparison goes. A caller that rejects it asks again with its number and `slot`.
     ///
     /// Cost: O(1) in the messages that do not fit, once a walk was long enough to build the index;
-    /// O(n) where no condition is native.
+    /// O(n) if no condition is native.
     pub fn find(
         &mut self,
         template: &Template<'_>,
@@ -201,7 +204,7 @@ impl Queue {
     ) -> Option<Candidate> {
         let from = match (cursor, near.and_then(|slot| self.list.get(slot))) {
             (0, _) => None,
-            // The message that the caller looked at last is still there.
+            // The last message that the caller has compared is still there.
             (_, Some(node)) if node.seq == cursor && self.best_index(template).is_none() => {
                 Some(node.after)
             }
@@ -261,11 +264,12 @@ impl Queue {
 
     /// The most selective index that can serve the template; built now if there is none.
     fn choose_index(&mut self, template: &Template<'_>) -> Option<usize> {
-        for one in template.conditions.iter().filter(|one| one.wanted.is_some()) {
-            if self.index_of(one.name).is_none() && self.indexes.len() < MAX_INDEXES {
+        for condition in template.conditions.iter().filter(|condition| condition.expected.is_some())
+        {
+            if self.index_of(condition.name).is_none() && self.indexes.len() < MAX_INDEXES {
                 self.index_fresh();
-                let index = self.build(one.name);
-                self.indexes.push((one.name.into(), index));
+                let index = self.build(condition.name);
+                self.indexes.push((condition.name.into(), index));
             }
         }
         self.best_index(template)
@@ -273,24 +277,24 @@ impl Queue {
 
     /// The most selective of the indexes that exist and can serve the template.
     fn best_index(&self, template: &Template<'_>) -> Option<usize> {
-        let usable = template.conditions.iter().filter_map(|one| {
-            let wanted = one.wanted.as_ref()?;
-            Some((self.index_of(one.name)?, wanted))
+        let usable = template.conditions.iter().filter_map(|condition| {
+            let expected = condition.expected.as_ref()?;
+            Some((self.index_of(condition.name)?, expected))
         });
         let mut usable = usable.peekable();
         let first = usable.next()?;
         if usable.peek().is_none() {
             return Some(first.0);
         }
-        let length = |&(nth, wanted): &(usize, &Scalar<'_>)| {
+        let length = |&(nth, expected): &(usize, &Scalar<'_>)| {
             let index = &self.indexes[nth].1;
-            index.keyed.get(&hash(wanted)).map_or(0, VecDeque::len) + index.opaque.len()
+            index.keyed.get(&hash(expected)).map_or(0, VecDeque::len) + index.opaque.len()
         };
-        std::iter::once(first).chain(usable).min_by_key(length).map(|one| one.0)
+        std::iter::once(first).chain(usable).min_by_key(length).map(|choice| choice.0)
     }
 
     fn index_of(&self, name: &str) -> Option<usize> {
-        self.indexes.iter().position(|(own, _)| **own == *name)
+        self.indexes.iter().position(|(indexed_name, _)| **indexed_name == *name)
     }
 
     /// The index of all messages but the fresh ones.
@@ -299,8 +303,8 @@ impl Queue {
         let mut slot = self.list.head();
         while slot != self.fresh {
             let node = self.list.node(slot);
-            if let Some(one) = node.packet().find(name) {
-                index.add(of_attribute(&one), node.seq, slot);
+            if let Some(attribute) = node.packet().find(name) {
+                index.add(from_attribute(&attribute), node.seq, slot);
             }
             slot = node.after;
         }
@@ -325,8 +329,8 @@ impl Queue {
             self.index_fresh();
         }
         let (name, index) = &mut self.indexes[nth];
-        let condition = template.conditions.iter().find(|one| *one.name == **name)?;
-        let key = hash(condition.wanted.as_ref()?);
+        let condition = template.conditions.iter().find(|condition| *condition.name == **name)?;
+        let key = hash(condition.expected.as_ref()?);
         let (dropped, some) = index.trim(key, &self.list);
         self.stale = self.stale.saturating_sub(dropped);
         if some {
@@ -355,11 +359,11 @@ impl Queue {
     }
 }
 
-/// What a walk came to.
+/// The result of a walk.
 enum Walk {
     Found(Candidate),
     End,
-    /// It has looked at as many messages as it may; the next is here.
+    /// It has compared as many messages as it may; the next is in this slot.
     Tired(u32),
 }
 

@@ -1,17 +1,17 @@
-//! Templates: the native part of what a receive wants.
+//! Templates: the natively comparable part of a receive's conditions.
 
 use smallvec::SmallVec;
 
 use crate::packet::{Envelope, Packet};
-use crate::value::{compare, of_attribute, Native, Scalar, Verdict};
+use crate::value::{compare, from_attribute, Native, Scalar, Verdict};
 
 /// One condition of a template.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<'a> {
     pub name: &'a str,
-    /// The value, where it can be compared natively; None leaves the comparison to Python.
-    pub wanted: Option<Scalar<'a>>,
-    /// The wanted value can equal nothing that is native (NaN).
+    /// The value, if it can be compared natively; None leaves the comparison to Python.
+    pub expected: Option<Scalar<'a>>,
+    /// The value can equal no native one (NaN).
     pub never_native: bool,
 }
 
@@ -19,11 +19,11 @@ pub struct Condition<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Template<'a> {
     pub conditions: SmallVec<[Condition<'a>; 4]>,
-    /// What the conditions say, where they are about an envelope's numbers and nothing else.
+    /// The conditions as numbers, if they are about an envelope's numbers and nothing else.
     pub numbers: Option<Numbers>,
 }
 
-/// Which envelopes a receive wants; None: any.
+/// The envelope numbers that a receive accepts; None: any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     pub source: Option<i64>,
@@ -38,12 +38,12 @@ impl Numbers {
 }
 
 impl Template<'_> {
-    /// The template of a receive that goes by numbers. The same as one by the names `src` and `tag`,
-    /// by which the queue finds them, but compared faster, and met by envelopes only.
+    /// The template of a receive by numbers. The same as one by the names `src` and `tag`, by which
+    /// the queue finds them, but compared faster, and met by envelopes only.
     pub fn of(numbers: Numbers) -> Template<'static> {
         let condition = |name, number: Option<i64>| {
-            let wanted = Some(Scalar::Int(number?));
-            Some(Condition { name, wanted, never_native: false })
+            let expected = Some(Scalar::Int(number?));
+            Some(Condition { name, expected, never_native: false })
         };
         let both = [condition("tag", numbers.tag), condition("src", numbers.source)];
         Template { conditions: both.into_iter().flatten().collect(), numbers: Some(numbers) }
@@ -57,10 +57,12 @@ pub fn matches(template: &Template<'_>, packet: &Packet) -> Option<bool> {
     }
     let mut certain = true;
     for condition in &template.conditions {
-        let one = packet.find(condition.name)?;
-        let verdict = match &condition.wanted {
-            Some(wanted) => compare(wanted, &one),
-            None if condition.never_native && !matches!(of_attribute(&one), Native::Opaque) => {
+        let attribute = packet.find(condition.name)?;
+        let verdict = match &condition.expected {
+            Some(expected) => compare(expected, &attribute),
+            None if condition.never_native
+                && !matches!(from_attribute(&attribute), Native::Opaque) =>
+            {
                 Verdict::No
             }
             None => Verdict::Unknown,

@@ -12,12 +12,12 @@ fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
 }
 
 fn template<'a>(conditions: &[(&'a str, i64)]) -> Template<'a> {
-    let one = |&(name, value): &(&'a str, i64)| Condition {
+    let entry = |&(name, value): &(&'a str, i64)| Condition {
         name,
-        wanted: Some(Scalar::Int(value)),
+        expected: Some(Scalar::Int(value)),
         never_native: false,
     };
-    Template { conditions: conditions.iter().map(one).collect(), ..Template::default() }
+    Template { conditions: conditions.iter().map(entry).collect(), ..Template::default() }
 }
 
 fn value(packet: &Packet, name: &str) -> i64 {
@@ -47,9 +47,9 @@ fn behaves_as_a_plain_list() {
             if burst == 0 && random.below(100) == 0 {
                 burst = 70;
             }
-            let what = if burst > 0 { 0 } else { random.below(10) };
+            let action = if burst > 0 { 0 } else { random.below(10) };
             burst = burst.max(1) - 1;
-            match what {
+            match action {
                 0..=4 => {
                     let packet = match random.below(3) {
                         0 => message(&[("a", random.below(4) as i64)]),
@@ -64,12 +64,12 @@ fn behaves_as_a_plain_list() {
                 }
                 5 if !out.is_empty() => {
                     let taken = out.swap_remove(random.below(out.len() as u64) as usize);
-                    let at = list.partition_point(|one| one.0 < taken.seq);
-                    list.insert(at, (taken.seq, taken.packet.clone()));
+                    let position = list.partition_point(|entry| entry.0 < taken.seq);
+                    list.insert(position, (taken.seq, taken.packet.clone()));
                     queue.put_back(taken);
                 }
                 _ => {
-                    let wanted = match random.below(4) {
+                    let template = match random.below(4) {
                         0 => template(&[]),
                         1 => template(&[("a", random.below(40) as i64)]),
                         2 => template(&[("b", random.below(50) as i64)]),
@@ -84,13 +84,13 @@ fn behaves_as_a_plain_list() {
                         _ => (0, None),
                     };
                     let expected = list.iter().position(|(seq, packet)| {
-                        *seq > cursor && matches(&wanted, packet) == Some(true)
+                        *seq > cursor && matches(&template, packet) == Some(true)
                     });
-                    let found = queue.find(&wanted, cursor, near);
-                    last = found.as_ref().map(|one| (one.seq, one.slot));
+                    let found = queue.find(&template, cursor, near);
+                    last = found.as_ref().map(|entry| (entry.seq, entry.slot));
                     assert_eq!(
-                        found.as_ref().map(|one| one.seq),
-                        expected.map(|at| list[at].0),
+                        found.as_ref().map(|entry| entry.seq),
+                        expected.map(|position| list[position].0),
                         "seed {seed}"
                     );
                     if let (Some(candidate), true) = (found, random.below(4) > 0) {
@@ -102,8 +102,8 @@ fn behaves_as_a_plain_list() {
             }
             assert_eq!(queue.len(), list.len());
         }
-        let order: Vec<*const Packet> = queue.iter().map(|one| one as *const Packet).collect();
-        let expected: Vec<*const Packet> = list.iter().map(|one| Arc::as_ptr(&one.1)).collect();
+        let order: Vec<*const Packet> = queue.iter().map(|entry| entry as *const Packet).collect();
+        let expected: Vec<*const Packet> = list.iter().map(|entry| Arc::as_ptr(&entry.1)).collect();
         assert_eq!(order, expected);
     }
 }
@@ -126,7 +126,7 @@ fn unmatched_messages_cost_nothing_once_indexed() {
 }
 
 #[test]
-fn a_queue_that_is_used_for_ever_stays_small() {
+fn a_queue_in_steady_use_stays_small() {
     let mut queue = Queue::default();
     queue.push(message(&[("never", 1)]), Ticket::default());
     for nth in 0..40 {

@@ -170,7 +170,7 @@ mod tests {
         else {
             panic!("not complete")
         };
-        assert_eq!(received.whole(), Some(&packet[..]));
+        assert_eq!(received.contiguous(), Some(&packet[..]));
         assert_eq!(reassembly.arrived(), 2);
     }
 

@@ -3,11 +3,11 @@ use std::path::PathBuf;
 use super::*;
 use crate::random::Random;
 use crate::segment::{self, Segment};
-use crate::trace::What;
+use crate::trace::EventKind;
 
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A segment in a folder of its own, which goes with it.
+/// A segment in its own folder, which is removed with it.
 struct Fixture {
     segment: Segment,
     folder: PathBuf,
@@ -16,7 +16,8 @@ struct Fixture {
 
 impl Fixture {
     fn new(name: &str) -> Fixture {
-        let folder = std::env::temp_dir().join(format!("sfm-look-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("sfm-observed-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.seg");
         let segment = segment::create(&path, 5, r#"{"name": "A"}"#).unwrap();
@@ -25,16 +26,16 @@ impl Fixture {
         let about = unsafe { about.finish() }.to_packet().unwrap();
         for peer in 1..=20u64 {
             segment.peers.of(peer).sent.fetch_add(peer, Ordering::Relaxed);
-            segment.record_sent(peer, 1, 100, about.whole().unwrap());
+            segment.record_sent(peer, 1, 100, about.contiguous().unwrap());
         }
         let code = crate::code_location::register("7\tid\t0\tf\tfile.py".into());
-        crate::code_location::set_here(crate::code_location::location(code, 3));
-        segment.begin_call(Doing::Receiving, "recv(tag=1)", "{}", 0);
+        crate::code_location::set_current(crate::code_location::location(code, 3));
+        segment.begin_call(Activity::Receiving, "recv(tag=1)", "{}", 0);
         segment.summary.write("0\t10\ttag\u{1f}1\n");
         Fixture { segment, folder, path }
     }
 
-    fn look(&self) -> ObservedSegment {
+    fn observed(&self) -> ObservedSegment {
         ObservedSegment::open(&self.path).unwrap()
     }
 
@@ -51,39 +52,39 @@ impl Drop for Fixture {
 }
 
 #[test]
-fn what_a_segment_says_is_read() {
+fn a_segment_is_read_from_outside() {
     let fixture = Fixture::new("read");
-    let look = fixture.look();
-    let state = look.state().unwrap();
-    assert_eq!((state.uid, state.doing, state.call), (5, "blocked in recv", 1));
+    let observed = fixture.observed();
+    let state = observed.state().unwrap();
+    assert_eq!((state.uid, state.activity, state.call), (5, "blocked in recv", 1));
     assert_eq!(state.waits.as_deref(), Some("recv(tag=1)"));
     assert_eq!(state.info.as_deref(), Some(r#"{"name": "A"}"#));
     assert_eq!(state.code.as_deref(), Some("7\tid\t0\tf\tfile.py"));
     assert_eq!(state.peers.len(), 20);
-    let (events, next, texts) = look.events(0).unwrap();
+    let (events, next, texts) = observed.events(0).unwrap();
     assert_eq!((events.len() as u64, texts.len()), (next, 1));
-    let sent = events.iter().filter(|(_, event, _)| event.what == What::Sent);
+    let sent = events.iter().filter(|(_, event, _)| event.kind == EventKind::Sent);
     assert_eq!(sent.count(), 20);
-    assert_eq!(look.events(next - 1).unwrap().0.len(), 1);
-    assert_eq!(look.call(), Ok(("blocked in recv", 1)));
-    let before = look.pulse().unwrap();
-    assert_eq!(look.pulse().unwrap(), before);
+    assert_eq!(observed.events(next - 1).unwrap().0.len(), 1);
+    assert_eq!(observed.call(), Ok(("blocked in recv", 1)));
+    let before = observed.pulse().unwrap();
+    assert_eq!(observed.pulse().unwrap(), before);
     fixture.segment.end_call();
-    assert_ne!(look.pulse().unwrap(), before);
-    assert!(!look.is_dead());
+    assert_ne!(observed.pulse().unwrap(), before);
+    assert!(!observed.is_dead());
 }
 
 #[test]
 fn a_call_is_ended_once_it_is_meant_and_its_process_rung() {
     let fixture = Fixture::new("judge");
-    let (look, segment) = (fixture.look(), &fixture.segment);
+    let (observed, segment) = (fixture.observed(), &fixture.segment);
     let long = "because ".repeat(2000);
     for judgement in ["why", long.as_str()] {
-        assert_eq!(look.judge(7, judgement), Ok(false));
+        assert_eq!(observed.judge(7, judgement), Ok(false));
         let is_judged = || segment.judged.load(Ordering::Acquire) == 1;
         std::thread::scope(|scope| {
             let sleeper = scope.spawn(|| segment.bell.0.sleep(LIMIT, is_judged));
-            assert_eq!(look.judge(1, judgement), Ok(true));
+            assert_eq!(observed.judge(1, judgement), Ok(true));
             assert_eq!(sleeper.join().unwrap(), crate::bell::Woken::Rung);
         });
         let written = segment.judgement.read().unwrap();
@@ -93,55 +94,65 @@ fn a_call_is_ended_once_it_is_meant_and_its_process_rung() {
 }
 
 #[test]
-fn a_wish_is_heard_and_differs_from_the_last_one() {
-    let fixture = Fixture::new("wish");
-    let (look, segment) = (fixture.look(), &fixture.segment);
-    let wished = || segment.wishes.load(Ordering::SeqCst);
+fn a_request_wakes_the_owner_and_differs_from_the_last_one() {
+    let fixture = Fixture::new("request");
+    let (observed, segment) = (fixture.observed(), &fixture.segment);
+    let requests = || segment.requests.load(Ordering::SeqCst);
     for _ in 0..100 {
-        let (before, version) = (wished(), segment.summary.version());
+        let (before, version) = (requests(), segment.summary.version());
         std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| segment.network.0.sleep(LIMIT, || wished() != before));
-            assert_eq!(look.wish(), Ok(version));
+            let sleeper = scope.spawn(|| segment.network.0.sleep(LIMIT, || requests() != before));
+            assert_eq!(observed.request_summary(), Ok(version));
             assert_eq!(sleeper.join().unwrap(), crate::bell::Woken::Rung);
         });
-        assert_ne!(wished(), before);
+        assert_ne!(requests(), before);
     }
 }
 
 #[test]
 fn a_segment_that_is_cut_kills_no_observer() {
     let fixture = Fixture::new("cut");
-    let look = fixture.look();
-    let whole = size_of::<Shared>();
-    for length in [whole - 1, whole / 2, FRONT.end, FRONT.end - 1, HEAD.end - 1, 4096, 100, 1, 0] {
-        fixture.cut(whole);
-        let _ = look.wish(); // its page of bells is mapped
+    let observed = fixture.observed();
+    let size = size_of::<Shared>();
+    for length in [size - 1, size / 2, FRONT.end, FRONT.end - 1, HEAD.end - 1, 4096, 100, 1, 0] {
+        fixture.cut(size);
+        let _ = observed.request_summary(); // its page of bells is mapped
         fixture.cut(length);
-        assert_eq!(look.state().is_ok(), length > FRONT.end, "{length}");
-        assert_eq!(look.pulse().is_ok(), length >= HEAD.end, "{length}");
-        let _ = (look.events(0), look.wish(), look.judge(1, "why"), look.is_awaited(0));
+        assert_eq!(observed.state().is_ok(), length > FRONT.end, "{length}");
+        assert_eq!(observed.pulse().is_ok(), length >= HEAD.end, "{length}");
+        let _ = (
+            observed.events(0),
+            observed.request_summary(),
+            observed.judge(1, "why"),
+            observed.is_awaited(0),
+        );
     }
 }
 
 #[test]
 fn a_damaged_segment_is_read_or_refused() {
     let fixture = Fixture::new("damage");
-    let look = fixture.look();
-    let mut whole = vec![0; size_of::<Shared>()];
-    look.file().read_exact_at(&mut whole, 0).unwrap();
+    let observed = fixture.observed();
+    let mut intact = vec![0; size_of::<Shared>()];
+    observed.file().read_exact_at(&mut intact, 0).unwrap();
     let (mut chance, rounds) = Random::new(100, 23_500);
-    let interesting = [HEAD.end, FRONT.end, offset_of!(Shared, trace) + 40 * 128, whole.len()];
+    let interesting = [HEAD.end, FRONT.end, offset_of!(Shared, trace) + 40 * 128, intact.len()];
     for _ in 0..rounds {
-        let mut damaged = whole.clone();
+        let mut damaged = intact.clone();
         let end = interesting[chance.below(interesting.len())];
         chance.damage(&mut damaged, end, 2000);
-        look.file().write_all_at(&damaged, 0).unwrap();
-        if let Ok((events, ..)) = look.events(chance.below(30) as u64) {
+        observed.file().write_all_at(&damaged, 0).unwrap();
+        if let Ok((events, ..)) = observed.events(chance.below(30) as u64) {
             for (_, _, about) in events {
                 crate::summary::summary_of(&about);
             }
         }
-        let _ =
-            (look.state().is_ok(), look.call(), look.pulse(), look.judge(1, "why"), look.wish());
+        let _ = (
+            observed.state().is_ok(),
+            observed.call(),
+            observed.pulse(),
+            observed.judge(1, "why"),
+            observed.request_summary(),
+        );
     }
 }

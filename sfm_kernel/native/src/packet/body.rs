@@ -8,28 +8,28 @@ use super::ALIGN;
 
 /// Memory for one packet, aligned to 64 bytes, not zeroed, never moved.
 pub struct Body {
-    at: *mut u8,
+    data: *mut u8,
     len: usize,
     memory: Memory,
 }
 
 enum Memory {
-    /// What was allocated; the body begins at the first aligned place in it.
+    /// The allocation; the body begins at its first aligned byte.
     Block(*mut u8),
     /// Dropping it gives it back.
     Large { _pages: Pages },
 }
 
-/// What malloc aligns to by itself. More costs it a search where a small block is else at hand.
+/// Malloc's own alignment. More costs it a search, although a small block is at hand.
 const CHEAP: usize = 16;
 
-// SAFETY: the memory is owned; who writes to it is said at `Packet`.
+// SAFETY: the memory is owned; `Packet` says who writes to it.
 unsafe impl Send for Body {}
 // SAFETY: as above.
 unsafe impl Sync for Body {}
 
 impl Body {
-    /// None for more than there can be in any machine.
+    /// None for more than any machine can have.
     fn layout(len: usize) -> Option<Layout> {
         Layout::from_size_align(len.checked_add(ALIGN - CHEAP)?, CHEAP).ok()
     }
@@ -38,7 +38,11 @@ impl Body {
     pub fn try_new(len: usize) -> Option<Body> {
         if len >= pages::LARGE {
             let pages = Pages::new(len)?;
-            return Some(Body { at: pages.as_ptr(), len, memory: Memory::Large { _pages: pages } });
+            return Some(Body {
+                data: pages.as_ptr(),
+                len,
+                memory: Memory::Large { _pages: pages },
+            });
         }
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc(Body::layout(len)?) };
@@ -46,18 +50,18 @@ impl Body {
             return None;
         }
         // SAFETY: a multiple of CHEAP, so that at most ALIGN - CHEAP bytes are passed over.
-        let at = unsafe { start.add(start.align_offset(ALIGN)) };
-        Some(Body { at, len, memory: Memory::Block(start) })
+        let data = unsafe { start.add(start.align_offset(ALIGN)) };
+        Some(Body { data, len, memory: Memory::Block(start) })
     }
 
     pub fn try_copy_of(bytes: &[u8]) -> Option<Body> {
         let body = Body::try_new(bytes.len())?;
         // SAFETY: fresh memory of the same length cannot overlap `bytes`.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), body.at, bytes.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), body.data, bytes.len()) };
         Some(body)
     }
 
-    /// For what is small: without memory the process ends.
+    /// For small bodies: without memory the process ends.
     pub fn copy_of(bytes: &[u8]) -> Body {
         Body::try_copy_of(bytes).unwrap_or_else(|| handle_alloc_error(Layout::for_value(bytes)))
     }
@@ -65,10 +69,10 @@ impl Body {
     /// All bytes, which must be written; see `Packet` on who else may write to them.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `len` bytes of our own.
-        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+        unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
     pub fn as_ptr(&self) -> *mut u8 {
-        self.at
+        self.data
     }
     pub fn len(&self) -> usize {
         self.len
@@ -87,27 +91,27 @@ impl Drop for Body {
     }
 }
 
-/// A packet's buffers in memory that somebody else provides, such as a sender's arena.
+/// A packet's buffers in foreign memory, such as a sender's arena.
 pub struct Tail {
-    at: *mut u8,
+    data: *mut u8,
     len: usize,
     /// Gives the memory back when dropped.
     _lease: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the lease makes the memory ours alone; who writes to it is said at `Packet`.
+// SAFETY: the lease makes the memory ours alone; `Packet` says who writes to it.
 unsafe impl Send for Tail {}
 // SAFETY: as above.
 unsafe impl Sync for Tail {}
 
 impl Tail {
     /// # Safety
-    /// `len` bytes at `at` are valid, written, and nobody else's, as long as `lease` lives.
-    pub unsafe fn new(at: *mut u8, len: usize, lease: Box<dyn Any + Send + Sync>) -> Tail {
-        Tail { at, len, _lease: lease }
+    /// `len` bytes at `data` are valid, written, and nobody else's, as long as `lease` lives.
+    pub unsafe fn new(data: *mut u8, len: usize, lease: Box<dyn Any + Send + Sync>) -> Tail {
+        Tail { data, len, _lease: lease }
     }
     pub fn as_ptr(&self) -> *mut u8 {
-        self.at
+        self.data
     }
     pub fn len(&self) -> usize {
         self.len

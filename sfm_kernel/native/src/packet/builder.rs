@@ -2,13 +2,13 @@
 
 use super::{Gather, Kind, ALIGN, DESCRIPTOR, HEADER, MAGIC, VERSION};
 
-/// A buffer that goes out of band: where its bytes are now.
+/// An out-of-band buffer: the present address of its bytes.
 struct Source {
     from: *const u8,
     len: usize,
 }
 
-/// Builds a packet: small values go into the table, large ones stay where they are until the
+/// Builds a packet: small values go into the table, large ones stay in place until the
 /// packet is gathered. May be used again after `clear`, which keeps its memory.
 #[derive(Default)]
 pub struct Builder {
@@ -34,12 +34,13 @@ impl Builder {
         (self.count, self.context) = (0, 0);
     }
 
-    /// Say in which context the packet is matched.
+    /// Set the context in which the packet is matched.
     pub fn set_context(&mut self, context: u64) {
         self.context = context;
     }
 
-    /// Announce an out-of-band buffer; its index. Its bytes are read when the packet is gathered.
+    /// Add an out-of-band buffer, and return its index. Its bytes are read when the packet is
+    /// gathered.
     pub fn buffer(&mut self, from: *const u8, len: usize) -> u32 {
         self.sources.push(Source { from, len });
         (self.sources.len() - 1) as u32
@@ -49,9 +50,9 @@ impl Builder {
         self.sources.len() as u32
     }
 
-    /// Add an attribute whose value is the concatenation of `parts`.
-    pub fn attribute(&mut self, name: &str, kind: Kind, parts: &[&[u8]]) -> Result<(), String> {
-        let length: usize = parts.iter().map(|part| part.len()).sum();
+    /// Add an attribute whose value is the concatenation of `chunks`.
+    pub fn attribute(&mut self, name: &str, kind: Kind, chunks: &[&[u8]]) -> Result<(), String> {
+        let length: usize = chunks.iter().map(|chunk| chunk.len()).sum();
         if name.len() > u16::MAX as usize {
             return Err("its name is longer than 65535 bytes".into());
         }
@@ -66,13 +67,14 @@ impl Builder {
         self.count += 1;
         self.head.extend_from_slice(&entry);
         self.head.extend_from_slice(name.as_bytes());
-        for part in parts {
-            self.head.extend_from_slice(part);
+        for chunk in chunks {
+            self.head.extend_from_slice(chunk);
         }
         Ok(())
     }
 
-    /// Begin with `count` attributes without buffers as another builder has written them (`entries`).
+    /// Begin with `count` attributes without buffers, as another builder has written them
+    /// (`entries`).
     pub fn extend(&mut self, entries: &[u8], count: usize) {
         self.count += count;
         self.head.extend_from_slice(entries);
@@ -90,15 +92,15 @@ impl Builder {
     pub unsafe fn finish(&mut self) -> Gather<'_> {
         let table = self.head.len() - HEADER;
         let mut end = self.head.len() + self.sources.len() * DESCRIPTOR;
-        let mut pieces = Vec::with_capacity(self.sources.len());
+        let mut buffers = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
             let at = end.next_multiple_of(ALIGN);
             end = at + source.len;
             self.head.extend_from_slice(&(at as u64).to_le_bytes());
             self.head.extend_from_slice(&(source.len as u64).to_le_bytes());
-            pieces.push((at, source.from, source.len));
+            buffers.push((at, source.from, source.len));
         }
-        if let Some(first) = pieces.first() {
+        if let Some(first) = buffers.first() {
             self.head.resize(first.0, 0); // the head ends where the buffers begin
         }
         let header = &mut self.head[..HEADER];
@@ -109,7 +111,7 @@ impl Builder {
         header[12..16].copy_from_slice(&(self.sources.len() as u32).to_le_bytes());
         header[16..24].copy_from_slice(&(end as u64).to_le_bytes());
         header[24..32].copy_from_slice(&self.context.to_le_bytes());
-        // SAFETY: the caller keeps the sources; the pieces are in order and do not overlap.
-        unsafe { Gather::new(&self.head, pieces, end) }
+        // SAFETY: the caller keeps the sources; the buffers are in order and do not overlap.
+        unsafe { Gather::new(&self.head, buffers, end) }
     }
 }

@@ -1,16 +1,16 @@
 //! The envelope: a packet that is matched by two numbers, a source and a tag, and carries bytes.
 //!
-//! What has no names, such as a message of MPI, needs no attribute table: the flag ENVELOPE in the
-//! header says that the table holds three numbers, and behind them the bytes, or none of them where
-//! they are so many that they are a buffer:
+//! A message without names, such as one of MPI, needs no attribute table: the flag ENVELOPE in the
+//! header means that the table holds three numbers, and behind them the bytes, or none of them if
+//! there are so many that they are a buffer:
 //!
 //! ```text
 //! 32 source i64 · 40 tag i64 · 48 note u64 · 56 the bytes, as long as the table says
 //! ```
 //!
-//! Everybody else sees attributes all the same: `src` and `tag` are integers, `data` is bytes. So
+//! Other readers see attributes all the same: `src` and `tag` are integers, `data` is bytes. So
 //! templates, indexes, observers and Python need to know nothing of envelopes. The note is between
-//! the two libraries: what kind of message it is.
+//! the two libraries: the message's kind.
 
 use super::{
     u16_at, u32_at, u64_at, Attribute, Gather, Kind, Packet, ALIGN, DESCRIPTOR, ENTRY, HEADER,
@@ -21,16 +21,16 @@ use super::{
 pub(super) const ENVELOPE: u8 = 1;
 /// Bytes of the three numbers.
 pub(super) const NUMBERS: usize = 24;
-/// Header and numbers: where bytes begin that are in the table.
+/// Header and numbers: the offset of bytes that are in the table.
 pub const FRONT: usize = HEADER + NUMBERS;
-/// So many bytes are a buffer, which the sender's arena can hold.
+/// Bytes from which on they are a buffer, which the sender's arena can hold.
 const BUFFER_FROM: usize = 8 << 10;
-/// Where that buffer begins.
+/// The offset of that buffer.
 const BUFFER_AT: usize = (FRONT + DESCRIPTOR).next_multiple_of(ALIGN);
-/// What an envelope shows to those who go by names.
+/// An envelope's attributes for readers that go by names.
 const NAMES: [&str; 3] = ["src", "tag", "data"];
 
-/// What is written on a message.
+/// The numbers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     pub context: u64,
@@ -46,7 +46,7 @@ pub struct Front {
 }
 
 impl Envelope {
-    /// What stands in front of `length` bytes.
+    /// The front for `length` bytes.
     pub fn front(&self, length: usize) -> Front {
         let is_buffer = length >= BUFFER_FROM;
         let table = if is_buffer { NUMBERS } else { NUMBERS + length };
@@ -73,7 +73,7 @@ impl Front {
     /// The packet with the bytes at `from`, as many as the front was made for.
     ///
     /// # Safety
-    /// They must stay valid as long as the result is used.
+    /// The bytes must stay valid as long as the result is used.
     pub unsafe fn with(&self, from: *const u8, length: usize) -> Gather<'_> {
         let head = &self.bytes[..self.length];
         if length == 0 {
@@ -84,8 +84,8 @@ impl Front {
     }
 }
 
-/// A packet's beginning that was found to be an envelope's: what is written on it, and where the
-/// bytes are in the packet.
+/// A packet's beginning that was found to be an envelope's: its numbers, and the range of its bytes
+/// in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub envelope: Envelope,
@@ -93,11 +93,11 @@ pub struct Opened {
     pub length: usize,
 }
 
-/// As much of a packet as `open` needs to see, if it has so much.
+/// Bytes of a packet that `open` needs to see, if it has as many.
 pub const SEEN: usize = FRONT + DESCRIPTOR;
 
-/// Read the beginning of a packet of `total` bytes: its first SEEN, or all if it has less. None
-/// where it is no envelope, or where anything is odd: `validate` then tells what.
+/// Read the beginning of a packet of `total` bytes: its first SEEN, or all if it has less. None if
+/// it is no envelope, or if anything is odd: `validate` then names the fault.
 pub fn open(bytes: &[u8], total: usize) -> Option<Opened> {
     if bytes.len() < FRONT.max(total.min(SEEN)) || bytes[5] != ENVELOPE {
         return None;
@@ -119,12 +119,12 @@ pub fn open(bytes: &[u8], total: usize) -> Option<Opened> {
     is_inside.then(|| Opened { envelope: envelope_of(bytes), at, length })
 }
 
-/// Whether a packet is one, of which the header has been checked.
+/// Whether a packet is an envelope; its header has been checked.
 pub(super) fn is_envelope(bytes: &[u8]) -> bool {
     bytes[5] == ENVELOPE
 }
 
-/// Of a valid envelope.
+/// The numbers of a valid envelope.
 fn envelope_of(bytes: &[u8]) -> Envelope {
     Envelope {
         context: u64_at(bytes, 24),
@@ -142,7 +142,7 @@ pub(super) fn attribute(bytes: &[u8], nth: usize) -> Attribute<'_> {
         _ if u32_at(bytes, 12) == 0 => {
             (Kind::Bytes, &bytes[FRONT..HEADER + u32_at(bytes, 8) as usize])
         }
-        _ => (Kind::BigBytes, &[0; 4][..]), // the first buffer, and the only one
+        _ => (Kind::BigBytes, &[0; 4][..]), // the first and only buffer
     };
     Attribute { name: NAMES[nth], kind, value }
 }
@@ -150,11 +150,11 @@ pub(super) fn attribute(bytes: &[u8], nth: usize) -> Attribute<'_> {
 pub(super) const COUNT: usize = NAMES.len();
 
 pub(super) fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
-    let nth = NAMES.iter().position(|own| *own == name)?;
+    let nth = NAMES.iter().position(|known| *known == name)?;
     Some(attribute(bytes, nth))
 }
 
-/// The tag of an envelope's front, as an entry of a table: what a trace keeps of it.
+/// The tag of an envelope's front, as an entry of a table, for a trace.
 pub fn entry_of_tag(front: &[u8]) -> Option<[u8; ENTRY + 3 + 8]> {
     if front.len() < FRONT || !is_envelope(front) {
         return None;
@@ -167,13 +167,13 @@ pub fn entry_of_tag(front: &[u8]) -> Option<[u8; ENTRY + 3 + 8]> {
 }
 
 impl Packet {
-    /// What is written on it, if it is an envelope.
+    /// Its numbers, if it is an envelope.
     pub fn envelope(&self) -> Option<Envelope> {
         let bytes = self.tables();
         is_envelope(bytes).then(|| envelope_of(bytes))
     }
 
-    /// The bytes that an envelope carries; of another packet, none.
+    /// The bytes that an envelope carries; none for another packet.
     pub fn payload(&self) -> &[u8] {
         let bytes = self.tables();
         match (is_envelope(bytes), u32_at(bytes, 12)) {
@@ -199,24 +199,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_on_it_is_read_by_number_and_by_name() {
+    fn envelopes_are_read_by_number_and_by_name() {
         for length in [0, 1, 8, 100, BUFFER_FROM - 1, BUFFER_FROM, 100_000] {
             let (envelope, packet, bytes) = made(length);
-            let whole = packet.whole().unwrap();
-            validate_foreign(whole).unwrap();
-            assert_eq!(head(whole), Ok(Head::Packet(whole.len() as u64)));
+            let encoded = packet.contiguous().unwrap();
+            validate_foreign(encoded).unwrap();
+            assert_eq!(head(encoded), Ok(Head::Packet(encoded.len() as u64)));
             assert_eq!((packet.envelope(), packet.payload()), (Some(envelope), &bytes[..]));
-            let opened = open(&whole[..whole.len().min(SEEN)], whole.len()).unwrap();
+            let opened = open(&encoded[..encoded.len().min(SEEN)], encoded.len()).unwrap();
             assert_eq!(opened.envelope, envelope);
-            assert_eq!(&whole[opened.at..opened.at + opened.length], bytes);
+            assert_eq!(&encoded[opened.at..opened.at + opened.length], bytes);
             assert_eq!(packet.find("src").unwrap().value, 3i64.to_le_bytes());
             assert_eq!(packet.find("tag").unwrap().value, (-7i64).to_le_bytes());
             assert!(packet.find("dest").is_none());
-            assert_eq!(table(whole).map(|one| one.name).collect::<Vec<_>>(), NAMES);
+            assert_eq!(table(encoded).map(|attribute| attribute.name).collect::<Vec<_>>(), NAMES);
             assert_eq!(packet.context(), 9);
-            for cut in 0..whole.len().min(SEEN) {
-                assert!(open(&whole[..cut], whole.len()).is_none());
-                assert!(open(&whole[..cut], cut).is_none());
+            for cut in 0..encoded.len().min(SEEN) {
+                assert!(open(&encoded[..cut], encoded.len()).is_none());
+                assert!(open(&encoded[..cut], cut).is_none());
             }
         }
     }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_trace_keeps_its_tag_as_an_entry() {
         let (_, packet, _) = made(5);
-        let entry = entry_of_tag(packet.whole().unwrap()).unwrap();
+        let entry = entry_of_tag(packet.contiguous().unwrap()).unwrap();
         let pair = ("tag".to_string(), "-7".to_string());
         assert_eq!(crate::summary::summary_of(&entry), [pair]);
     }

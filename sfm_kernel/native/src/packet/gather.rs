@@ -1,37 +1,37 @@
-//! A packet whose bytes are still where the user has them.
+//! A packet whose bytes are still in the user's memory.
 
 use smallvec::SmallVec;
 
 use super::{Body, Packet, ALIGN};
 
 /// Most packets have one buffer or none.
-type Pieces = SmallVec<[(usize, *const u8, usize); 1]>;
+type Chunks = SmallVec<[(usize, *const u8, usize); 1]>;
 
-/// A packet to be written: its head, and the places of its buffers. Whoever sends it copies from
-/// there straight into the ring, the arena or a network's buffer: once.
+/// A packet to be sent: its head, and the addresses of its buffers. The sender copies from there
+/// straight into the ring, the arena or a network's buffer: once.
 pub struct Gather<'a> {
     head: &'a [u8],
     /// (offset in the packet, source, length), in order; the gaps between them are zero.
-    pieces: Pieces,
+    chunks: Chunks,
     total: usize,
 }
 
-// SAFETY: it only reads, and who makes one promises that the sources stay (`new`).
+// SAFETY: it only reads, and its maker promises that the sources stay (`new`).
 unsafe impl Send for Gather<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Gather<'_> {}
 
 impl<'a> Gather<'a> {
     /// # Safety
-    /// The sources must be valid as long as the value is used. Pieces are in order, without
+    /// The sources must be valid as long as the value is used. Chunks are in order, without
     /// overlap, behind the head and inside `total`, with gaps below ALIGN.
-    pub unsafe fn new(head: &'a [u8], pieces: impl Into<Pieces>, total: usize) -> Gather<'a> {
-        Gather { head, pieces: pieces.into(), total }
+    pub unsafe fn new(head: &'a [u8], chunks: impl Into<Chunks>, total: usize) -> Gather<'a> {
+        Gather { head, chunks: chunks.into(), total }
     }
 
-    /// A packet that lies in one place.
+    /// A packet that is contiguous.
     pub fn of(bytes: &'a [u8]) -> Gather<'a> {
-        Gather { head: bytes, pieces: SmallVec::new(), total: bytes.len() }
+        Gather { head: bytes, chunks: SmallVec::new(), total: bytes.len() }
     }
 
     /// Bytes of the whole packet.
@@ -42,7 +42,7 @@ impl<'a> Gather<'a> {
         false
     }
 
-    /// The bytes in front of the buffers; all of them where there are none.
+    /// The bytes in front of the buffers; all of them if there are none.
     pub fn head(&self) -> &'a [u8] {
         self.head
     }
@@ -57,7 +57,7 @@ impl<'a> Gather<'a> {
             show(&self.head[at..stop]);
             at = stop;
         }
-        for &(offset, from, len) in &self.pieces {
+        for &(offset, from, len) in &self.chunks {
             if at >= end {
                 return;
             }
@@ -68,7 +68,7 @@ impl<'a> Gather<'a> {
             }
             let stop = end.min(offset + len);
             if at >= offset && at < stop {
-                // SAFETY: inside the piece, which the maker of the value keeps valid.
+                // SAFETY: inside the chunk, which the maker of the value keeps valid.
                 show(unsafe { std::slice::from_raw_parts(from.add(at - offset), stop - at) });
                 at = stop;
             }
@@ -88,7 +88,7 @@ impl<'a> Gather<'a> {
         });
     }
 
-    /// The packet in memory of its own; None if there is none.
+    /// The packet copied into fresh memory; None if there is none.
     pub fn to_packet(&self) -> Option<Packet> {
         let body = Body::try_new(self.total)?;
         // SAFETY: fresh memory of the packet's length.

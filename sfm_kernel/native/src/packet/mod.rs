@@ -5,12 +5,12 @@
 //! ```text
 //!  0  magic     4 bytes  "SFP\xB5"   (the high byte catches transports that are not 8-bit clean)
 //!  4  version   u8       2
-//!  5  flags     u8       1 for an envelope (envelope.rs), else 0
+//!  5  flags     u8       1 for an envelope (envelope.rs), otherwise 0
 //!  6  count     u16      attributes
 //!  8  table     u32      bytes of the attribute table
 //! 12  buffers   u32      out-of-band buffers
 //! 16  total     u64      bytes of the whole packet
-//! 24  context   u64      whose message it is: 0 the user's own, else a context's (core/queues.rs)
+//! 24  context   u64      0 for the user's messages, otherwise a context's number (core/queues.rs)
 //! 32  table:    count x { name length u16, kind u8, 0 u8, value length u32, name, value }
 //!     buffers:  n x { offset u64, length u64 }, then the bytes, each at a multiple of 64
 //! ```
@@ -48,10 +48,10 @@ pub const ALIGN: usize = 64;
 const ENTRY: usize = 8;
 const DESCRIPTOR: usize = 16;
 
-/// What a packet costs its receiver beyond its own bytes: the queue's node, the indexes, malloc.
+/// A packet's cost to its receiver beyond its bytes: the queue's node, the indexes, malloc.
 pub const OVERHEAD: u64 = 128;
 
-/// How a value is written. The numbers are the wire format.
+/// The encoding of a value. The numbers are the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -110,7 +110,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// What `head` found at the front of a byte stream.
+/// The result of `head`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Head {
     /// Not enough bytes to tell.
@@ -119,7 +119,7 @@ pub enum Head {
     Packet(u64),
 }
 
-/// Check the front of a stream. Refuses what can never become a packet as soon as it shows.
+/// Check the front of a stream. Refuses impossible packets as early as possible.
 pub fn head(bytes: &[u8]) -> Result<Head, String> {
     let seen = bytes.len().min(4);
     if bytes[..seen] != MAGIC[..seen] {
@@ -147,7 +147,7 @@ pub fn head(bytes: &[u8]) -> Result<Head, String> {
     Ok(Head::Packet(total))
 }
 
-/// Where the tables of a valid packet end.
+/// The offset at which the tables of a valid packet end.
 pub fn tables(bytes: &[u8]) -> usize {
     HEADER + u32_at(bytes, 8) as usize + u32_at(bytes, 12) as usize * DESCRIPTOR
 }
@@ -190,11 +190,11 @@ pub fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
         let name_at = at + ENTRY;
         let value_at = name_at + u16_at(bytes, at) as usize;
         let end = value_at + u32_at(bytes, at + 4) as usize;
-        let own = &bytes[name_at..value_at];
-        if own == name.as_bytes() {
+        let found = &bytes[name_at..value_at];
+        if found == name.as_bytes() {
             let kind = Kind::from_u8(bytes[at + 2]).expect("validated");
             // SAFETY: equal to a str.
-            let name = unsafe { std::str::from_utf8_unchecked(own) };
+            let name = unsafe { std::str::from_utf8_unchecked(found) };
             return Some(Attribute { name, kind, value: &bytes[value_at..end] });
         }
         at = end;
@@ -202,17 +202,17 @@ pub fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
     None
 }
 
-/// A valid packet in memory of its own.
+/// A valid packet in its own memory.
 ///
 /// The tables are never written again. The memory of out-of-band buffers is handed to Python as
 /// writable, once for each value; Rust reads it only before that.
 pub struct Packet {
     /// The whole packet, or its tables only.
     body: Body,
-    /// The buffers, where they are elsewhere: all bytes behind the body.
+    /// The buffers, if they are elsewhere: all bytes behind the body.
     tail: Option<Tail>,
     /// The Python layer keeps decoded values here while the message is queued, so that a predicate
-    /// that looks at it again and again does not decode them each time. Values may refer to the
+    /// that reads it again and again does not decode them each time. Values may refer to the
     /// packet: what leaves the queue must be emptied, or they would keep each other alive.
     decoded: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -224,7 +224,7 @@ impl Packet {
         Ok(Packet::of(body, None))
     }
 
-    /// The packet whose buffers are in `tail`; in all `total` bytes.
+    /// A packet of `total` bytes whose buffers are in `tail`.
     pub fn split(body: Body, tail: Tail, total: u64) -> Result<Packet, String> {
         validate_split(body.bytes(), total)?;
         if body.len() as u64 + tail.len() as u64 != total {
@@ -238,11 +238,11 @@ impl Packet {
         Packet { body, tail, decoded: Mutex::new(None) }
     }
 
-    /// The place for decoded values; `make` makes it. All callers name the same type.
+    /// The decoded values; `make` makes their store. All callers name the same type.
     pub fn decoded<T: Any + Send + Sync>(&self, make: impl Fn() -> Arc<T>) -> Arc<T> {
         let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
         match decoded.clone().and_then(|any| any.downcast().ok()) {
-            Some(there) => there,
+            Some(decoded) => decoded,
             None => {
                 let made = make();
                 *decoded = Some(made.clone());
@@ -251,25 +251,25 @@ impl Packet {
         }
     }
 
-    /// The decoded values, which now belong to whoever has the message.
+    /// The decoded values, which now belong to the message's owner.
     pub fn take_decoded<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.forget_decoded().and_then(|any| any.downcast().ok())
     }
 
-    /// The same where nobody will look at the packet any more. To be dropped without locks: that
-    /// may run Python.
+    /// The same for a packet that nobody will read any more. To be dropped without locks: that may
+    /// run Python.
     pub fn forget_decoded(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.decoded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The bytes up to the end of the tables, at least.
     pub fn tables(&self) -> &[u8] {
-        // Buffers in the body are never looked at through this slice.
+        // Buffers in the body are never read through this slice.
         self.body.bytes()
     }
 
-    /// All bytes, if they are in one place. Not to be called once a buffer was handed out.
-    pub fn whole(&self) -> Option<&[u8]> {
+    /// All bytes, if they are contiguous. Not to be called once a buffer was handed out.
+    pub fn contiguous(&self) -> Option<&[u8]> {
         self.tail.is_none().then(|| self.body.bytes())
     }
 
@@ -280,11 +280,11 @@ impl Packet {
     pub fn is_empty(&self) -> bool {
         false
     }
-    /// What it counts for in flow control.
+    /// Its cost in flow control.
     pub fn cost(&self) -> u64 {
         cost(self.len())
     }
-    /// The space in which it is matched; 0 for messages of users.
+    /// The context in which it is matched; 0 for messages of users.
     pub fn context(&self) -> u64 {
         u64_at(self.tables(), 24)
     }
@@ -295,7 +295,7 @@ impl Packet {
         find(self.tables(), name)
     }
 
-    /// Where buffer `nth` is, and its length.
+    /// The address of buffer `nth`, and its length.
     pub fn buffer(&self, nth: usize) -> (*mut u8, usize) {
         let bytes = self.tables();
         let (offset, length) = descriptor(bytes, HEADER + u32_at(bytes, 8) as usize, nth);
@@ -317,7 +317,7 @@ impl Packet {
     }
 }
 
-/// What a packet of `len` bytes counts for in flow control, at both ends.
+/// The cost of a packet of `len` bytes in flow control, at both ends.
 pub fn cost(len: usize) -> u64 {
     len as u64 + OVERHEAD
 }

@@ -1,4 +1,4 @@
-//! Memory for large packets, some of which is kept for the next one.
+//! Memory for large packets, some of which is reused for the next one.
 //!
 //! A page that is touched for the first time costs the kernel more than filling it: 16 MB of fresh
 //! memory take some four times as long as 16 MB that were written before. malloc gives memory of
@@ -7,24 +7,24 @@
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-/// Packets from so many bytes on have pages of their own.
+/// Bytes from which on a packet has its own pages.
 pub const LARGE: usize = 1 << 20;
 
-/// So many bytes are kept at most, of one process.
-const KEPT: usize = 32 << 20;
+/// Most spare bytes that one process keeps.
+const MAX_SPARE: usize = 32 << 20;
 
 const PAGE: usize = 4096;
 
 /// Whole pages, not shared with anything, with unspecified contents.
 pub struct Pages {
-    at: NonNull<u8>,
+    start: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: the memory is owned.
 unsafe impl Send for Pages {}
 
-/// What was given back and is kept. A thread that does not get the lock at once does without: in a
+/// Pages that are kept for reuse. A thread that does not get the lock at once does without: in a
 /// forked child it may be held for ever.
 static SPARE: Mutex<Vec<Pages>> = Mutex::new(Vec::new());
 
@@ -33,12 +33,12 @@ impl Pages {
     pub fn new(len: usize) -> Option<Pages> {
         let len = len.checked_next_multiple_of(PAGE)?;
         Pages::spare(len).or_else(|| Pages::fresh(len)).or_else(|| {
-            give_all_back();
+            unmap_spare();
             Pages::fresh(len)
         })
     }
 
-    /// Kept pages that are not much too many.
+    /// Spare pages that are not much too many.
     fn spare(len: usize) -> Option<Pages> {
         let mut spare = SPARE.try_lock().ok()?;
         let fits = |pages: &Pages| pages.len >= len && pages.len / 2 <= len;
@@ -48,53 +48,54 @@ impl Pages {
 
     fn fresh(len: usize) -> Option<Pages> {
         // SAFETY: new memory, at a place that the kernel chooses.
-        let at = unsafe {
-            let (how, what) =
+        let start = unsafe {
+            let (access, kind) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-            libc::mmap(std::ptr::null_mut(), len, how, what, -1, 0)
+            libc::mmap(std::ptr::null_mut(), len, access, kind, -1, 0)
         };
-        (at != libc::MAP_FAILED)
-            .then(|| Pages { at: NonNull::new(at.cast()).expect("mapped"), len })
+        (start != libc::MAP_FAILED)
+            .then(|| Pages { start: NonNull::new(start.cast()).expect("mapped"), len })
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
-        self.at.as_ptr()
+        self.start.as_ptr()
     }
 
-    /// Keep it, if that is not too much. The kernel may take kept pages when it needs memory.
-    fn keep(&self) -> bool {
+    /// Keep it for reuse, if that is not too much. The kernel may take spare pages when it needs
+    /// memory.
+    fn retain(&self) -> bool {
         let Ok(mut spare) = SPARE.try_lock() else { return false };
-        if self.len + spare.iter().map(|pages| pages.len).sum::<usize>() > KEPT {
+        if self.len + spare.iter().map(|pages| pages.len).sum::<usize>() > MAX_SPARE {
             return false;
         }
         // SAFETY: memory of ours whose contents nobody needs any more.
-        if unsafe { libc::madvise(self.at.as_ptr().cast(), self.len, libc::MADV_FREE) } != 0 {
+        if unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_FREE) } != 0 {
             return false;
         }
-        spare.push(Pages { at: self.at, len: self.len });
+        spare.push(Pages { start: self.start, len: self.len });
         true
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        if !self.keep() {
-            unmap(self.at, self.len);
+        if !self.retain() {
+            unmap(self.start, self.len);
         }
     }
 }
 
-fn unmap(at: NonNull<u8>, len: usize) {
+fn unmap(start: NonNull<u8>, len: usize) {
     // SAFETY: mapped by `fresh` with this length; nobody uses it any more.
-    unsafe { libc::munmap(at.as_ptr().cast(), len) };
+    unsafe { libc::munmap(start.as_ptr().cast(), len) };
 }
 
-/// For whoever finds no memory.
-fn give_all_back() {
+/// For a caller that finds no memory.
+fn unmap_spare() {
     let Ok(mut spare) = SPARE.try_lock() else { return };
     for pages in spare.drain(..) {
-        unmap(pages.at, pages.len);
-        std::mem::forget(pages); // it is gone: not to be kept
+        unmap(pages.start, pages.len);
+        std::mem::forget(pages); // unmapped: not to be retained
     }
 }
 
@@ -103,27 +104,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_memory_is_used_again_and_what_is_kept_is_bounded() {
-        // Tests beside this one may take what was kept.
+    fn large_memory_is_reused_and_the_spare_is_bounded() {
+        // Tests that run at the same time may take the spare pages.
         let is_used_again = || {
             let first = Pages::new(3 * LARGE + 1).expect("memory");
             assert!(first.len > 3 * LARGE && (first.as_ptr() as usize).is_multiple_of(PAGE));
             // SAFETY: all of it is ours.
             unsafe { first.as_ptr().write_bytes(7, first.len) };
-            let at = first.as_ptr();
+            let start = first.as_ptr();
             drop(first);
-            Pages::new(3 * LARGE).expect("memory").as_ptr() == at
+            Pages::new(3 * LARGE).expect("memory").as_ptr() == start
         };
         assert!((0..100).any(|_| is_used_again()));
-        let some: Vec<Pages> = (0..9).map(|_| Pages::new(KEPT / 4).expect("memory")).collect();
+        let some: Vec<Pages> = (0..9).map(|_| Pages::new(MAX_SPARE / 4).expect("memory")).collect();
         drop(some);
-        let kept: usize = SPARE.lock().expect("healthy").iter().map(|pages| pages.len).sum();
-        assert!(kept <= KEPT);
-        give_all_back();
+        let spare: usize = SPARE.lock().expect("healthy").iter().map(|pages| pages.len).sum();
+        assert!(spare <= MAX_SPARE);
+        unmap_spare();
     }
 
     #[test]
-    fn more_than_there_can_be_is_none() {
+    fn impossible_sizes_are_refused() {
         assert!(Pages::new(usize::MAX).is_none() && Pages::new(usize::MAX / 2).is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! The beginning of a packet's table, as it stands in a trace: cut somewhere, and not checked.
+//! The beginning of a packet's table, as a trace has it: cut somewhere, and not checked.
 
 use super::{envelope, u16_at, u32_at, u64_at, Attribute, Kind, Shape, ENTRY, HEADER};
 
-/// Show, of a packet's front, the entries of its attributes but for `dest` and `src`, which every
-/// message has. Of an envelope they are made for it.
+/// Show the entries of a packet's front except `dest` and `src`, which every message has. For an
+/// envelope they are made.
 pub fn with_entries(front: &[u8], show: impl FnOnce(&[u8])) {
     match envelope::entry_of_tag(front) {
         Some(entry) => show(&entry),
@@ -14,34 +14,35 @@ pub fn with_entries(front: &[u8], show: impl FnOnce(&[u8])) {
 /// The entries behind the first two, which are `dest` and `src`.
 fn entries_behind_ends(front: &[u8]) -> &[u8] {
     let end = front.len().min(HEADER + u32_at(front, 8) as usize);
-    let mut at = HEADER;
+    let mut position = HEADER;
     for _ in 0..2 {
-        if at + ENTRY <= end {
-            at += ENTRY + usize::from(u16_at(front, at)) + u32_at(front, at + 4) as usize;
+        if position + ENTRY <= end {
+            position +=
+                ENTRY + usize::from(u16_at(front, position)) + u32_at(front, position + 4) as usize;
         }
     }
-    &front[at.min(end)..end]
+    &front[position.min(end)..end]
 }
 
-/// Of a packet's front: whose message it is.
+/// The context in a packet's front.
 pub fn context_of(front: &[u8]) -> u64 {
     u64_at(front, 24)
 }
 
-/// Accounts of what was sent to somebody and not yet received: one of the user's messages, and one
-/// of what the library says to itself, which takes no room of the user's.
+/// Accounts of messages that were sent to a peer and not yet received: one of the user's messages,
+/// and one of the library's own, which take no room of the user's.
 pub const ACCOUNTS: usize = 2;
 
-/// Of a context's number: it is the library's.
+/// A bit of a context's number: it is the library's.
 pub const LIBRARY: u64 = 4;
 
-/// To which account the messages of a context go.
+/// The account of a context's messages.
 pub fn account(context: u64) -> usize {
     usize::from(context & LIBRARY != 0)
 }
 
-/// The first entry, whether its value is whole and valid, and what is behind it. None where not
-/// even its name is there.
+/// The first entry, whether its value is complete and valid, and the rest. None if not even its
+/// name is there.
 pub fn next_entry(entries: &[u8]) -> Option<(Attribute<'_>, bool, &[u8])> {
     let (front, behind) = entries.split_at_checked(ENTRY)?;
     let (name, behind) = behind.split_at_checked(usize::from(u16_at(front, 0)))?;
@@ -66,23 +67,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_is_shown_as_far_as_it_is_there() {
+    fn a_cut_table_is_shown_as_far_as_it_goes() {
         let mut builder = Builder::new();
         for (name, text) in [("dest", "B"), ("src", "A"), ("tag", "x"), ("long", "0123456789")] {
             builder.attribute(name, Kind::Str, &[text.as_bytes()]).unwrap();
         }
         // SAFETY: no sources.
         let packet = unsafe { builder.finish() }.to_packet().unwrap();
-        let entries = entries_behind_ends(packet.whole().unwrap());
+        let entries = entries_behind_ends(packet.contiguous().unwrap());
         let names = |entries: &[u8]| {
             let (mut names, mut rest) = (Vec::new(), entries.to_vec());
-            while let Some((one, whole, behind)) = next_entry(&rest) {
-                names.push((one.name.to_string(), whole));
+            while let Some((attribute, complete, behind)) = next_entry(&rest) {
+                names.push((attribute.name.to_string(), complete));
                 rest = behind.to_vec();
             }
             names
         };
-        let pair = |name: &str, whole| (name.to_string(), whole);
+        let pair = |name: &str, complete| (name.to_string(), complete);
         assert_eq!(names(entries), [pair("tag", true), pair("long", true)]);
         assert_eq!(names(&entries[..entries.len() - 1]), [pair("tag", true), pair("long", false)]);
         for end in 0..entries.len() {

@@ -14,7 +14,7 @@ pub struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// None where the value is none.
+    /// None if the value is no shape.
     pub fn of(value: &'a [u8]) -> Option<Shape<'a>> {
         let (front, extents) = value.split_at_checked(8)?;
         let [.., kind, item, order, dimensions] = *front else { return None };
@@ -33,11 +33,11 @@ impl<'a> Shape<'a> {
         self.extents.chunks_exact(8).map(|extent| u64_at(extent, 0))
     }
 
-    /// Bytes of the array; None where they are beyond counting.
+    /// Bytes of the array; None if they overflow.
     pub fn bytes(&self) -> Option<u64> {
         self.extents().try_fold(u64::from(self.item), u64::checked_mul)
     }
 }
 
-/// NumPy's own limit is 64; older ones' 32.
+/// NumPy's own limit is 64; in older versions 32.
 pub const MAX_DIMENSIONS: u8 = 32;

@@ -14,11 +14,12 @@ fn sample() -> Packet {
 }
 
 #[test]
-fn what_is_built_is_valid_and_reads_back() {
+fn built_packets_are_valid_and_read_back() {
     let packet = sample();
-    validate_foreign(packet.whole().unwrap()).unwrap();
-    assert_eq!(head(packet.whole().unwrap()), Ok(Head::Packet(packet.len() as u64)));
-    let names: Vec<&str> = table(packet.whole().unwrap()).map(|one| one.name).collect();
+    validate_foreign(packet.contiguous().unwrap()).unwrap();
+    assert_eq!(head(packet.contiguous().unwrap()), Ok(Head::Packet(packet.len() as u64)));
+    let names: Vec<&str> =
+        table(packet.contiguous().unwrap()).map(|attribute| attribute.name).collect();
     assert_eq!(names, ["dest", "tag", "raw", "more"]);
     assert_eq!(packet.find("tag").unwrap().value, 42i64.to_le_bytes());
     assert_eq!(packet.buffer(1).0 as usize % ALIGN, 0);
@@ -29,7 +30,7 @@ fn what_is_built_is_valid_and_reads_back() {
 fn every_truncation_is_incomplete_or_refused_never_a_panic() {
     let packet = sample();
     for cut in 0..packet.len() {
-        let bytes = &packet.whole().unwrap()[..cut];
+        let bytes = &packet.contiguous().unwrap()[..cut];
         if cut < HEADER {
             assert_eq!(head(bytes), Ok(Head::Incomplete));
         }
@@ -43,15 +44,15 @@ fn every_single_byte_damage_is_survived() {
     let mut refused = 0;
     for at in 0..good.len() {
         for flip in [1u8, 0x80, 0xff] {
-            let mut bytes = good.whole().unwrap().to_vec();
+            let mut bytes = good.contiguous().unwrap().to_vec();
             bytes[at] ^= flip;
             match validate_foreign(&bytes) {
                 Err(_) => refused += 1,
                 // Damage inside a value or a gap is not visible to the format: the walk
                 // over the tables must then still be safe.
                 Ok(()) => {
-                    for one in table(&bytes) {
-                        std::hint::black_box((one.name.len(), one.value.len()));
+                    for attribute in table(&bytes) {
+                        std::hint::black_box((attribute.name.len(), attribute.value.len()));
                     }
                     let packet = Packet::new(Body::copy_of(&bytes)).unwrap();
                     std::hint::black_box(packet.buffer_bytes(0).len());
@@ -63,7 +64,7 @@ fn every_single_byte_damage_is_survived() {
 }
 
 #[test]
-fn any_range_of_a_gathered_packet_is_that_of_the_whole() {
+fn any_range_of_a_gathered_packet_is_that_of_the_packet() {
     let (numbers, text) = (vec![7u8; 1000], vec![9u8; 3]);
     let mut builder = Builder::new();
     let first = builder.buffer(numbers.as_ptr(), numbers.len());
@@ -74,43 +75,43 @@ fn any_range_of_a_gathered_packet_is_that_of_the_whole() {
     builder.attribute("b", Kind::BigBytes, &[&third.to_le_bytes()]).unwrap();
     // SAFETY: both vectors outlive it.
     let gather = unsafe { builder.finish() };
-    let whole = gather.to_packet().unwrap();
-    let whole = whole.whole().unwrap();
-    validate(whole).unwrap();
-    for at in (0..whole.len()).step_by(7) {
-        for length in [0, 1, 63, 64, 500, whole.len() - at] {
-            let length = length.min(whole.len() - at);
-            let mut part = Vec::new();
-            gather.each(at, length, |bytes| part.extend_from_slice(bytes));
-            assert_eq!(part, whole[at..at + length], "{at} {length}");
+    let encoded = gather.to_packet().unwrap();
+    let encoded = encoded.contiguous().unwrap();
+    validate(encoded).unwrap();
+    for at in (0..encoded.len()).step_by(7) {
+        for length in [0, 1, 63, 64, 500, encoded.len() - at] {
+            let length = length.min(encoded.len() - at);
+            let mut chunk = Vec::new();
+            gather.each(at, length, |bytes| chunk.extend_from_slice(bytes));
+            assert_eq!(chunk, encoded[at..at + length], "{at} {length}");
         }
     }
 }
 
 #[test]
-fn a_split_packet_is_as_good_as_a_whole_one() {
+fn a_split_packet_reads_like_a_contiguous_one() {
     let packet = sample();
-    let whole = packet.whole().unwrap();
-    let cut = whole.len() - (64 + 3); // two buffers, the first 64 bytes before the second
-    let tail = whole[cut..].to_vec();
+    let encoded = packet.contiguous().unwrap();
+    let cut = encoded.len() - (64 + 3); // two buffers, the first 64 bytes before the second
+    let tail = encoded[cut..].to_vec();
     let make = |front: &[u8], total: usize| {
         let memory: &'static mut [u8] = Box::leak(tail.clone().into_boxed_slice());
         // SAFETY: leaked.
         let tail = unsafe { Tail::new(memory.as_mut_ptr(), memory.len(), Box::new(())) };
         Packet::split(Body::copy_of(front), tail, total as u64)
     };
-    let split = make(&whole[..cut], whole.len()).unwrap();
+    let split = make(&encoded[..cut], encoded.len()).unwrap();
     assert_eq!((split.buffer_bytes(0), split.buffer_bytes(1)), (&[1u8; 5][..], &[2u8; 3][..]));
     assert_eq!(split.len(), packet.len());
-    assert!(split.whole().is_none());
+    assert!(split.contiguous().is_none());
     for front in 0..cut {
-        assert!(make(&whole[..front], whole.len()).is_err());
+        assert!(make(&encoded[..front], encoded.len()).is_err());
     }
-    assert!(make(&whole[..cut], whole.len() + 1).is_err());
+    assert!(make(&encoded[..cut], encoded.len() + 1).is_err());
 }
 
 #[test]
-fn an_array_says_how_long_its_buffer_is() {
+fn an_array_shape_gives_the_length_of_its_buffer() {
     let data = [0u8; 48];
     let array = |kind: u8, item: u8, order: u8, extents: &[u64], length: usize| {
         let mut builder = Builder::new();
@@ -120,7 +121,7 @@ fn an_array_says_how_long_its_buffer_is() {
         builder.attribute("a", Kind::Array, &[&index, &front, &extents]).unwrap();
         // SAFETY: `data` outlives it.
         let packet = unsafe { builder.finish() }.to_packet().unwrap();
-        validate(packet.whole().unwrap()).is_ok()
+        validate(packet.contiguous().unwrap()).is_ok()
     };
     assert!(array(b'f', 8, b'C', &[2, 3], 48) && array(b'c', 16, b'F', &[3], 48));
     assert!(array(b'b', 1, b'C', &[], 1) && array(b'i', 4, b'C', &[0, 5], 0));
@@ -133,7 +134,7 @@ fn an_array_says_how_long_its_buffer_is() {
 }
 
 #[test]
-fn a_buffer_is_one_values_and_no_others() {
+fn each_buffer_belongs_to_one_value() {
     let bytes = [1u8; 100];
     let packet = |second: u32| {
         let mut builder = Builder::new();
@@ -143,9 +144,9 @@ fn a_buffer_is_one_values_and_no_others() {
         builder.attribute("b", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
         // SAFETY: `bytes` outlives it.
         let gather = unsafe { builder.finish() };
-        let mut whole = Vec::new();
-        gather.each(0, gather.len(), |bytes| whole.extend_from_slice(bytes));
-        whole
+        let mut encoded = Vec::new();
+        gather.each(0, gather.len(), |bytes| encoded.extend_from_slice(bytes));
+        encoded
     };
     assert!(validate_foreign(&packet(1)).is_ok());
     assert!(validate_foreign(&packet(0)).is_err());
@@ -170,8 +171,9 @@ fn damaged_packets_are_read_or_refused() {
     // SAFETY: the payload outlives both.
     let envelopes =
         unsafe { [small.with(payload.as_ptr(), 48), large.with(payload.as_ptr(), 8192)] };
-    let [small, large] = envelopes.map(|one| one.to_packet().unwrap());
-    let samples = [sample(), other, small, large].map(|one| one.whole().unwrap().to_vec());
+    let [small, large] = envelopes.map(|gather| gather.to_packet().unwrap());
+    let samples =
+        [sample(), other, small, large].map(|packet| packet.contiguous().unwrap().to_vec());
     let (mut chance, rounds) = crate::random::Random::new(20_000, 5_500_000);
     let mut valid = 0;
     for _ in 0..rounds {
@@ -185,18 +187,21 @@ fn damaged_packets_are_read_or_refused() {
         }
         valid += 1;
         let packet = Packet::new(Body::copy_of(&bytes)).unwrap();
-        for one in packet.attributes() {
-            let found = packet.find(one.name).map(|found| found.value.len());
-            assert_eq!(found, Some(one.value.len()));
-            std::hint::black_box(matches!(crate::value::of_attribute(&one), Native::Opaque));
+        for attribute in packet.attributes() {
+            let found = packet.find(attribute.name).map(|found| found.value.len());
+            assert_eq!(found, Some(attribute.value.len()));
+            std::hint::black_box(matches!(
+                crate::value::from_attribute(&attribute),
+                Native::Opaque
+            ));
         }
         for nth in 0..u32_at(&bytes, 12) as usize {
             std::hint::black_box(
-                packet.buffer_bytes(nth).iter().map(|one| *one as u64).sum::<u64>(),
+                packet.buffer_bytes(nth).iter().map(|byte| *byte as u64).sum::<u64>(),
             );
         }
         crate::summary::summary_of(&bytes[HEADER..]);
-        std::hint::black_box(packet.payload().iter().map(|one| *one as u64).sum::<u64>());
+        std::hint::black_box(packet.payload().iter().map(|byte| *byte as u64).sum::<u64>());
         if let Some(opened) = open(&bytes[..bytes.len().min(SEEN)], bytes.len()) {
             assert_eq!(packet.envelope(), Some(opened.envelope));
             assert_eq!(packet.payload(), &bytes[opened.at..opened.at + opened.length]);

@@ -1,4 +1,4 @@
-//! Is this a packet? Afterwards every accessor may rely on it.
+//! The check of packets: afterwards every accessor may rely on them.
 
 use super::{
     descriptor, envelope, head, table, u16_at, u32_at, Head, Kind, Shape, DESCRIPTOR, ENTRY, HEADER,
@@ -12,7 +12,7 @@ pub fn validate_foreign(bytes: &[u8]) -> Result<(), String> {
     unique_names(bytes, u16_at(bytes, 6) as usize)
 }
 
-/// Check a whole packet that our own encoder has made, and that memory may have damaged since.
+/// Check a whole packet that our encoder has made, and that memory may have damaged since.
 pub fn validate(bytes: &[u8]) -> Result<(), String> {
     match head(bytes)? {
         Head::Incomplete => return Err("truncated header".into()),
@@ -24,7 +24,7 @@ pub fn validate(bytes: &[u8]) -> Result<(), String> {
     validate_tables(bytes, 0, bytes.len() as u64)
 }
 
-/// Check a packet whose bytes from `head.len()` to `total` are in another place: all its buffers.
+/// Check a packet whose bytes from `head.len()` to `total`, all its buffers, lie elsewhere.
 pub fn validate_split(front: &[u8], total: u64) -> Result<(), String> {
     if head(front)? != Head::Packet(total) {
         return Err(format!("its head does not say {total} bytes"));
@@ -41,33 +41,33 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
     let count = u16_at(bytes, 6) as usize;
     let end = HEADER + u32_at(bytes, 8) as usize;
     let buffers = u32_at(bytes, 12) as u64;
-    let mut at = HEADER;
+    let mut position = HEADER;
     let mut used = 0;
     if envelope::is_envelope(bytes) {
         let least = envelope::NUMBERS + HEADER;
         if count != 0 || buffers > 1 || end < least || (buffers == 1 && end != least) {
             return Err("its envelope is damaged".into());
         }
-        at = end;
+        position = end;
     }
     for nth in 0..count {
         let damaged = || format!("attribute {nth} of {count} is damaged");
-        if at + ENTRY > end {
+        if position + ENTRY > end {
             return Err(damaged());
         }
-        let name = u16_at(bytes, at) as usize;
-        let kind = Kind::from_u8(bytes[at + 2]).ok_or_else(damaged)?;
-        let value = u32_at(bytes, at + 4) as usize;
-        at += ENTRY;
-        if end - at < name + value {
+        let name = u16_at(bytes, position) as usize;
+        let kind = Kind::from_u8(bytes[position + 2]).ok_or_else(damaged)?;
+        let value = u32_at(bytes, position + 4) as usize;
+        position += ENTRY;
+        if end - position < name + value {
             return Err(damaged());
         }
-        if !is_text(&bytes[at..at + name]) {
+        if !is_text(&bytes[position..position + name]) {
             return Err(damaged());
         }
-        at += name;
-        let value = &bytes[at..at + value];
-        at += value.len();
+        position += name;
+        let value = &bytes[position..position + value];
+        position += value.len();
         let fits = match kind {
             Kind::None | Kind::False | Kind::True => value.is_empty(),
             Kind::Int | Kind::Float => value.len() == 8,
@@ -87,7 +87,7 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
                     })
             }
         };
-        // Each buffer is one value's: values are writable at the receiver.
+        // Each buffer belongs to one value: values are writable at the receiver.
         let (first, more) = match kind {
             Kind::BigStr | Kind::BigBytes | Kind::Array if fits => (u32_at(value, 0), 1),
             Kind::Pickle | Kind::BigPickle if fits => (u32_at(value, 0), u32_at(value, 4)),
@@ -98,11 +98,11 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
         }
         used += more;
     }
-    if at != end {
-        return Err(format!("the table has {} bytes too many", end - at));
+    if position != end {
+        return Err(format!("the table has {} bytes too many", end - position));
     }
     let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
-    // Nor may two of them share memory.
+    // Nor may two buffers share memory.
     let mut free = least;
     for nth in 0..buffers as usize {
         let (offset, length) = descriptor(bytes, end, nth);
@@ -121,23 +121,23 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
 fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
     let twice = |name: &str| Err(format!("attribute {name:?} stands twice"));
     if count <= 16 {
-        for (nth, one) in table(bytes).enumerate() {
-            if table(bytes).take(nth).any(|earlier| earlier.name == one.name) {
-                return twice(one.name);
+        for (nth, attribute) in table(bytes).enumerate() {
+            if table(bytes).take(nth).any(|earlier| earlier.name == attribute.name) {
+                return twice(attribute.name);
             }
         }
         return Ok(());
     }
     let mut seen = std::collections::HashSet::with_capacity(count);
-    for one in table(bytes) {
-        if !seen.insert(one.name) {
-            return twice(one.name);
+    for attribute in table(bytes) {
+        if !seen.insert(attribute.name) {
+            return twice(attribute.name);
         }
     }
     Ok(())
 }
 
-/// Most text is ASCII, and that is quickly seen.
+/// Most text is ASCII, and that is quickly checked.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }

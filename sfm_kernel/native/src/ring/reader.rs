@@ -1,10 +1,10 @@
-//! The consuming side.
+//! The consuming side of a ring.
 
-use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, PLACE, SPLIT};
+use super::{padded, Control, Memory, ABORT, BLOCK_HEADER, CLOSED, FIRST, FRAME, LAST, SPLIT};
 use crate::packet::{open, Body, Opened, HEADER, SEEN};
 use crate::sync::Ordering;
 
-/// The consuming side.
+/// The consuming side of a ring.
 pub struct RingReader<M> {
     memory: M,
     tail: u64,
@@ -13,13 +13,13 @@ pub struct RingReader<M> {
 
 /// The packet that is coming in.
 struct Partial {
-    /// None where there is no memory for it.
+    /// None if there is no memory for it.
     body: Option<Body>,
     total: usize,
     done: usize,
 }
 
-/// What `RingReader::read` found.
+/// The result of `RingReader::read`.
 pub enum Arrival {
     Packet(Body),
     /// A packet of `total` bytes whose buffers are in `block` of the sender's arena, at `offset`.
@@ -29,9 +29,8 @@ pub enum Arrival {
         block: u64,
         offset: u64,
     },
-    /// A part of a packet; there may be more.
-    Part,
-    /// Nothing.
+    /// A fragment of a packet; there may be more.
+    Fragment,
     Nothing,
 }
 
@@ -51,7 +50,7 @@ impl<M: Memory> RingReader<M> {
         self.memory.control()
     }
 
-    /// The next frame will be read at once: fetch its first bytes while its length is looked up.
+    /// Prefetch the next frame's first bytes, which will be read at once.
     pub fn expect(&self) {
         self.memory.expect(self.tail & (self.memory.capacity() - 1));
     }
@@ -65,18 +64,18 @@ impl<M: Memory> RingReader<M> {
         &self.memory
     }
 
-    /// The next frame: a whole packet if it completes one.
+    /// The next frame: a complete packet if it completes one.
     ///
     /// Err: the ring's bytes make no sense (the peer's memory was damaged); the ring is unusable.
     pub fn read(&mut self) -> Result<Arrival, String> {
         // SYNC POINT ring/data: Acquire with the producer's Release of `head`.
         let head = self.control().head.0.load(Ordering::Acquire);
-        let there = head.wrapping_sub(self.tail);
-        if there == 0 {
+        let available = head.wrapping_sub(self.tail);
+        if available == 0 {
             return Ok(Arrival::Nothing);
         }
-        if there < FRAME || there > self.memory.capacity() {
-            return Err(format!("its ring claims {there} bytes"));
+        if available < FRAME || available > self.memory.capacity() {
+            return Err(format!("its ring claims {available} bytes"));
         }
         let mut frame = [0u8; FRAME as usize];
         // SAFETY: the array has room for one frame.
@@ -84,13 +83,13 @@ impl<M: Memory> RingReader<M> {
         let chunk = u64::from(u32::from_le_bytes(frame[..4].try_into().unwrap()));
         let kind = u32::from_le_bytes(frame[4..8].try_into().unwrap());
         let total = u64::from_le_bytes(frame[8..].try_into().unwrap());
-        if FRAME + padded(chunk) > there {
-            return Err(format!("a frame of {chunk} bytes where {there} are there"));
+        if FRAME + padded(chunk) > available {
+            return Err(format!("a frame of {chunk} bytes where {available} are there"));
         }
         if kind == ABORT {
             self.partial = None;
             self.consume(FRAME);
-            return Ok(Arrival::Part);
+            return Ok(Arrival::Fragment);
         }
         if kind == SPLIT {
             return self.read_split(chunk, total);
@@ -124,52 +123,53 @@ impl<M: Memory> RingReader<M> {
         }
         self.consume(FRAME + padded(chunk));
         if !complete {
-            return Ok(Arrival::Part);
+            return Ok(Arrival::Fragment);
         }
         match self.partial.take().and_then(|partial| partial.body) {
             Some(body) => Ok(Arrival::Packet(body)),
-            // So small that all of it was in the ring: its sender thinks it has arrived.
+            // The packet is so small that all of it was in the ring: its sender thinks it has
+            // arrived.
             None => Err(format!("there was no memory for a message of {total} bytes")),
         }
     }
 
-    /// The next frame, if it holds an envelope as a whole, which can be read where it is. Anything
-    /// else is left to `read`.
+    /// The next frame, if it holds a complete envelope, which can be read in place. Anything else
+    /// is left to `read`.
     pub fn envelope(&self) -> Option<Frame> {
         // SYNC POINT ring/data: Acquire with the producer's Release of `head`.
         let head = self.control().head.0.load(Ordering::Acquire);
-        let there = head.wrapping_sub(self.tail);
-        if there < FRAME + HEADER as u64 || there > self.memory.capacity() {
+        let available = head.wrapping_sub(self.tail);
+        if available < FRAME + HEADER as u64 || available > self.memory.capacity() {
             return None;
         }
         let mut seen = [0u8; FRAME as usize + SEEN];
-        let length = seen.len().min(there as usize);
+        let length = seen.len().min(available as usize);
         // SAFETY: the array has room for as much.
         unsafe { self.copy_out(self.tail, seen.as_mut_ptr(), length) };
         let (frame, packet) = seen[..length].split_at(FRAME as usize);
         let chunk = u32::from_le_bytes(frame[..4].try_into().unwrap());
         let kind = u32::from_le_bytes(frame[4..8].try_into().unwrap());
         let total = u64::from_le_bytes(frame[8..].try_into().unwrap());
-        let is_whole = kind == FIRST | LAST && total == u64::from(chunk);
-        if !is_whole || FRAME + padded(total) > there {
+        let is_single = kind == FIRST | LAST && total == u64::from(chunk);
+        if !is_single || FRAME + padded(total) > available {
             return None;
         }
-        self.memory.place(0)?;
+        self.memory.address(0)?;
         let total = total as usize;
         Some(Frame { opened: open(&packet[..packet.len().min(total)], total)?, total })
     }
 
-    /// Show the bytes that the envelope in `frame`, which `envelope` has just found, carries: in two
-    /// places where they go round the ring's end. Then they are the producer's again.
+    /// Show the bytes of the envelope in `frame`, which `envelope` has just found: two slices if
+    /// they cross the ring's end. Then they are the producer's again.
     pub fn take(&mut self, frame: &Frame, show: impl FnOnce(&[u8], &[u8])) {
         let Opened { at, length, .. } = frame.opened;
         let start = (self.tail + FRAME + at as u64) & (self.memory.capacity() - 1);
         let first = length.min((self.memory.capacity() - start) as usize);
-        let place = |at| self.memory.place(at).expect("asked for in `envelope`");
+        let address = |at| self.memory.address(at).expect("asked for in `envelope`");
         // SAFETY: inside what was published, which the producer does not touch before `consume`.
         unsafe {
-            let second = std::slice::from_raw_parts(place(0), length - first);
-            show(std::slice::from_raw_parts(place(start), first), second);
+            let second = std::slice::from_raw_parts(address(0), length - first);
+            show(std::slice::from_raw_parts(address(start), first), second);
         }
         self.consume(FRAME + padded(frame.total as u64));
     }
@@ -180,18 +180,18 @@ impl<M: Memory> RingReader<M> {
     }
 
     fn read_split(&mut self, chunk: u64, total: u64) -> Result<Arrival, String> {
-        if chunk < PLACE + HEADER as u64 {
+        if chunk < BLOCK_HEADER + HEADER as u64 {
             return Err(format!("a split packet's head of {chunk} bytes"));
         }
-        let mut place = [0u8; PLACE as usize];
+        let mut header = [0u8; BLOCK_HEADER as usize];
         // SAFETY: the array has room.
-        unsafe { self.copy_out(self.tail + FRAME, place.as_mut_ptr(), PLACE as usize) };
-        let block = u64::from_le_bytes(place[..8].try_into().unwrap());
-        let offset = u64::from_le_bytes(place[8..].try_into().unwrap());
-        let length = (chunk - PLACE) as usize;
+        unsafe { self.copy_out(self.tail + FRAME, header.as_mut_ptr(), BLOCK_HEADER as usize) };
+        let block = u64::from_le_bytes(header[..8].try_into().unwrap());
+        let offset = u64::from_le_bytes(header[8..].try_into().unwrap());
+        let length = (chunk - BLOCK_HEADER) as usize;
         let head = Body::try_new(length).ok_or_else(|| "no memory for a message".to_string())?;
         // SAFETY: the body has room for `length` bytes.
-        unsafe { self.copy_out(self.tail + FRAME + PLACE, head.as_ptr(), length) };
+        unsafe { self.copy_out(self.tail + FRAME + BLOCK_HEADER, head.as_ptr(), length) };
         self.consume(FRAME + padded(chunk));
         Ok(Arrival::Split { head, total, block, offset })
     }

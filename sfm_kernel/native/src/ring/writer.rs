@@ -1,10 +1,12 @@
-//! The producing side.
+//! The producing side of a ring.
 
-use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, LEAST, PLACE, SPLIT};
+use super::{
+    padded, Control, Memory, ABORT, BLOCK_HEADER, CLOSED, FIRST, FRAME, LAST, LEAST, SPLIT,
+};
 use crate::packet::{Gather, ACCOUNTS};
 use crate::sync::{fence, Ordering};
 
-/// What the consumer will not take.
+/// The extent of the consumer's refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     Nothing,
@@ -13,15 +15,15 @@ pub enum Refused {
     Everything,
 }
 
-/// The producing side.
+/// The producing side of a ring.
 pub struct RingWriter<M> {
     memory: M,
     head: u64,
-    /// The consumer's tail as last read: asking again costs a cache miss.
+    /// The consumer's tail as last read: reading it again costs a cache miss.
     tail: u64,
     /// What the consumer has received, as last read.
     taken: [u64; ACCOUNTS],
-    /// Where the packet began that was written last, or is being written.
+    /// The position of the packet that was written last, or is being written.
     start: u64,
 }
 
@@ -40,11 +42,11 @@ impl<M: Memory> RingWriter<M> {
         &self.memory
     }
 
-    fn free(&mut self, wanted: u64) -> u64 {
+    fn free(&mut self, needed: u64) -> u64 {
         // Room for an ABORT frame is never given away.
         let capacity = self.memory.capacity();
         let free = |tail: u64, head: u64| capacity.saturating_sub(head - tail + FRAME);
-        if free(self.tail, self.head) < wanted {
+        if free(self.tail, self.head) < needed {
             // SYNC POINT ring/space: Acquire with the consumer's Release of `tail`: its reads of
             // these bytes are over before they are overwritten.
             self.tail = self.control().tail.0.load(Ordering::Acquire);
@@ -52,29 +54,29 @@ impl<M: Memory> RingWriter<M> {
         free(self.tail, self.head)
     }
 
-    /// Whether there is room for `wanted` bytes, frames and padding included.
-    pub fn has_room(&mut self, wanted: u64) -> bool {
-        self.free(wanted) >= wanted
+    /// Whether there is room for `needed` bytes, frames and padding included.
+    pub fn has_room(&mut self, needed: u64) -> bool {
+        self.free(needed) >= needed
     }
 
-    /// Write one frame of `packet`, as much as there is room for; `done` bytes of it went before.
-    /// Returns how many went now in all: `done` itself where there is no room.
+    /// Write one frame of `packet`, as much as there is room for; `done` bytes of it were written
+    /// before. Returns the number of bytes written in all: `done` itself if there is no room.
     ///
     /// Nothing is visible to the consumer before `head` is published at the end, so a sender that
     /// dies inside has written nothing.
     pub fn write(&mut self, packet: &Gather<'_>, done: usize) -> usize {
-        let left = (packet.len() - done) as u64;
-        let room = self.free(FRAME + padded(left));
+        let remaining = (packet.len() - done) as u64;
+        let room = self.free(FRAME + padded(remaining));
         if room < LEAST {
             return done;
         }
-        let chunk = left.min((room - FRAME) & !7).min(self.largest()) as usize;
+        let chunk = remaining.min((room - FRAME) & !7).min(self.largest()) as usize;
         let mut kind = 0;
         if done == 0 {
             kind |= FIRST;
             self.start = self.head;
         }
-        if chunk as u64 == left {
+        if chunk as u64 == remaining {
             kind |= LAST;
         }
         self.frame(chunk as u32, kind, packet.len() as u64);
@@ -88,13 +90,13 @@ impl<M: Memory> RingWriter<M> {
     }
 
     /// The room that a packet of `length` bytes needs to be written at once.
-    pub fn whole_room(&self, length: usize) -> u64 {
+    pub fn room_for(&self, length: usize) -> u64 {
         let frames = length as u64 / self.largest() + 1;
         padded(length as u64) + frames * FRAME
     }
 
-    /// Bytes of a packet in one frame, at most: not the whole ring, since the consumer copies one
-    /// while the next is written.
+    /// Most bytes of a packet in one frame: not the whole ring, since the consumer copies one while
+    /// the next is written.
     fn largest(&self) -> u64 {
         (self.memory.capacity() / 4).min(u64::from(u32::MAX)) & !7
     }
@@ -104,40 +106,41 @@ impl<M: Memory> RingWriter<M> {
         self.all_taken().wrapping_add(self.control().tail.0.load(Ordering::Acquire))
     }
 
-    /// The room that `write_split` needs for a head of `length` bytes; None where that can never be.
+    /// The room that `write_split` needs for a head of `length` bytes; None if there can never be
+    /// enough.
     pub fn split_room(&self, length: usize) -> Option<u64> {
-        let wanted = FRAME + PLACE + padded(length as u64);
-        (wanted <= self.memory.capacity() / 4).then_some(wanted)
+        let needed = FRAME + BLOCK_HEADER + padded(length as u64);
+        (needed <= self.memory.capacity() / 4).then_some(needed)
     }
 
     /// Write a packet of `total` bytes whose buffers are in `block` of the arena, at `offset`.
     /// There must be room (`split_room`).
     pub fn write_split(&mut self, head: &[u8], total: usize, block: u64, offset: u64) {
-        let chunk = PLACE + head.len() as u64;
+        let chunk = BLOCK_HEADER + head.len() as u64;
         self.frame(chunk as u32, SPLIT, total as u64);
-        let mut place = [0u8; PLACE as usize];
-        place[..8].copy_from_slice(&block.to_le_bytes());
-        place[8..].copy_from_slice(&offset.to_le_bytes());
-        self.copy_in(self.head + FRAME, &place);
-        self.copy_in(self.head + FRAME + PLACE, head);
+        let mut header = [0u8; BLOCK_HEADER as usize];
+        header[..8].copy_from_slice(&block.to_le_bytes());
+        header[8..].copy_from_slice(&offset.to_le_bytes());
+        self.copy_in(self.head + FRAME, &header);
+        self.copy_in(self.head + FRAME + BLOCK_HEADER, head);
         self.publish(FRAME + padded(chunk));
     }
 
-    /// What the consumer has refused of the packet that is being written, and of all to come.
+    /// Whether the consumer has refused the packet that is being written, or all packets.
     pub fn refused(&self) -> Refused {
         // SYNC POINT ring/space: the consumer refuses before it makes room for more.
         match self.control().refused.0.load(Ordering::Acquire) {
             CLOSED => Refused::Everything,
-            place if place == self.start + 1 => Refused::Packet,
+            header if header == self.start + 1 => Refused::Packet,
             _ => Refused::Nothing,
         }
     }
 
-    /// Take back a packet of which only a part was written.
+    /// Take back a packet that is only partly written.
     pub fn abort(&mut self) {
         self.frame(0, ABORT, 0);
         self.publish(FRAME);
-        self.start = self.head; // a refusal was about the one that is taken back
+        self.start = self.head; // a refusal was about the packet that is taken back
     }
 
     fn frame(&mut self, chunk: u32, kind: u32, total: u64) {
@@ -163,7 +166,7 @@ impl<M: Memory> RingWriter<M> {
         self.control().head.0.store(self.head, Ordering::Release);
     }
 
-    /// Announce a sleep, after which `ready` must be asked once more before sleeping.
+    /// Announce a sleep, after which the caller must check once more before it sleeps.
     pub fn announce_wait(&self) {
         self.control().waiting.0.store(1, Ordering::Relaxed);
         // SYNC POINT ring/wait: with the fence in `wants_wake`. Either the consumer sees the
@@ -189,7 +192,7 @@ impl<M: Memory> RingWriter<M> {
         self.control().taken[account].0.load(Ordering::Acquire)
     }
 
-    /// The same of all accounts.
+    /// The same, summed over all accounts.
     pub fn all_taken(&self) -> u64 {
         (0..ACCOUNTS).map(|account| self.taken(account)).sum()
     }

@@ -26,11 +26,11 @@ fn a_damaged_ring_is_read_or_refused() {
             assert_eq!(writer.write(&packet, 0), packet.len());
         }
     }
-    let whole = std::fs::read(&path).unwrap();
+    let intact = std::fs::read(&path).unwrap();
     let (mut chance, rounds) = Random::new(300, 23_500);
     let (mut arrived, mut landed) = (0, 0);
     for _ in 0..rounds {
-        let mut damaged = whole.clone();
+        let mut damaged = intact.clone();
         let control = std::mem::size_of::<Front>();
         let (start, end) = [(0, control), (DATA, 8192), (0, DATA + 8192)][chance.below(3)];
         chance.damage(&mut damaged[start..], end, 30);
@@ -44,7 +44,7 @@ fn a_damaged_ring_is_read_or_refused() {
             }
             let packet = match reader.read() {
                 Ok(Arrival::Nothing) | Err(_) => break,
-                Ok(Arrival::Part) => continue,
+                Ok(Arrival::Fragment) => continue,
                 Ok(Arrival::Packet(body)) => Packet::new(body),
                 Ok(Arrival::Split { head, total, block, offset }) => total
                     .checked_sub(head.len() as u64)
@@ -53,7 +53,8 @@ fn a_damaged_ring_is_read_or_refused() {
                     .and_then(|tail| Packet::split(head, tail, total)),
             };
             if let Ok(packet) = packet {
-                arrived += packet.attributes().map(|one| one.value.len()).sum::<usize>();
+                arrived +=
+                    packet.attributes().map(|attribute| attribute.value.len()).sum::<usize>();
             }
         }
     }

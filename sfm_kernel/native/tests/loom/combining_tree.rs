@@ -1,4 +1,4 @@
-//! The combining tree of a tree, and the decision of a round.
+//! The climb of a combining tree, and the decision of a round.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl CombiningTree {
         self.cells[index][round as usize % 2].with_mut(|cell| unsafe { *cell = value });
     }
 
-    /// Bring `value`; whether this member came last and has decided the round.
+    /// Contribute `value`; whether this member came last and has decided the round.
     fn enter(&self, member: usize, round: u64, value: u64) -> bool {
         self.write(member, round, value);
         let last = arrive(&self.counts, &self.shape, member, round, |node: Node| {
@@ -61,7 +61,7 @@ impl CombiningTree {
 }
 
 #[test]
-fn all_members_of_a_board_find_the_whole_sum() {
+fn all_members_of_a_tree_find_the_complete_sum() {
     check(|| {
         let tree = CombiningTree::new(3);
         let member = |member: usize, tree: Arc<CombiningTree>| {
@@ -73,7 +73,7 @@ fn all_members_of_a_board_find_the_whole_sum() {
                 }
                 let top = tree.cells.len() - 1;
                 assert_eq!(tree.read(top, round), 30 * round + 3);
-                // What another has brought can be read, too, as long as nobody is two rounds on.
+                // Another member's value can be read, too, as long as nobody is two rounds on.
                 assert_eq!(tree.read((member + 1) % 3, round) / 10, round);
             }
         };

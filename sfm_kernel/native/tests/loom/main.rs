@@ -19,7 +19,9 @@ use loom::thread;
 use sfm_native::arena::Flag;
 use sfm_native::bell::Bell;
 use sfm_native::packet::{Body, Builder, Gather, Kind, Packet, HEADER};
-use sfm_native::ring::{wants_wake, Arrival, Control, Memory, Reader, Refused, Writer, LEAST};
+use sfm_native::ring::{
+    wants_wake, Arrival, Control, Memory, Refused, RingReader, RingWriter, LEAST,
+};
 
 /// A ring in loom's memory: each access to a byte is checked for races.
 struct Model {
@@ -71,11 +73,11 @@ unsafe impl Memory for Side {
 }
 
 /// Write all of a packet, however often the ring is full.
-fn write(writer: &mut Writer<Side>, packet: &Packet) {
+fn write(writer: &mut RingWriter<Side>, packet: &Packet) {
     let mut done = 0;
     while done < packet.len() {
         let before = done;
-        done = writer.write(&Gather::of(packet.whole().unwrap()), done);
+        done = writer.write(&Gather::of(packet.contiguous().unwrap()), done);
         if done == before {
             thread::yield_now();
         }
@@ -107,15 +109,15 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     assert!(executions > 1, "the model explored nothing");
 }
 
-/// Packets larger than the ring's free space arrive whole, in order, and every byte is handed
+/// Packets larger than the ring's free space arrive complete, in order, and every byte is handed
 /// over properly in both directions.
 #[test]
 fn ring_hands_over_every_byte_in_order() {
     check(|| {
         let ring = Side::new(128);
-        let mut reader = Reader::new(ring.clone());
+        let mut reader = RingReader::new(ring.clone());
         let sender = thread::spawn(move || {
-            let mut writer = Writer::new(ring);
+            let mut writer = RingWriter::new(ring);
             for nth in 0..2 {
                 let packet = packet(nth);
                 write(&mut writer, &packet);
@@ -128,7 +130,7 @@ fn ring_hands_over_every_byte_in_order() {
                     assert_eq!(value(&Packet::new(body).unwrap()), next);
                     next += 1;
                 }
-                Arrival::Part | Arrival::Split { .. } => {}
+                Arrival::Fragment | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -136,16 +138,16 @@ fn ring_hands_over_every_byte_in_order() {
     });
 }
 
-/// A sender that gives up half-way has sent nothing, and the next packet is whole.
+/// A sender that gives up half-way has sent nothing, and the next packet arrives complete.
 #[test]
 fn an_aborted_packet_leaves_no_trace() {
     check(|| {
         let ring = Side::new(128);
-        let mut reader = Reader::new(ring.clone());
+        let mut reader = RingReader::new(ring.clone());
         let sender = thread::spawn(move || {
-            let mut writer = Writer::new(ring);
+            let mut writer = RingWriter::new(ring);
             let given_up = packet(1);
-            let done = writer.write(&Gather::of(given_up.whole().unwrap()), 0);
+            let done = writer.write(&Gather::of(given_up.contiguous().unwrap()), 0);
             assert!(done > 0 && done < given_up.len());
             writer.abort();
             let packet = packet(2);
@@ -157,7 +159,7 @@ fn an_aborted_packet_leaves_no_trace() {
                     assert_eq!(value(&Packet::new(body).unwrap()), 2);
                     break;
                 }
-                Arrival::Part | Arrival::Split { .. } => {}
+                Arrival::Fragment | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -165,20 +167,20 @@ fn an_aborted_packet_leaves_no_trace() {
     });
 }
 
-/// Who sends what its receiver has no memory for, and what the ring cannot hold at once, hears of it
-/// before the end; the next packet is taken.
+/// A sender of a packet that its receiver has no memory for, and that the ring cannot hold at once,
+/// learns of it before the end; the next packet is taken.
 #[test]
 fn a_refusal_is_seen_before_the_end() {
     check(|| {
         let ring = Side::with_limit(64, HEADER);
-        let mut reader = Reader::new(ring.clone());
+        let mut reader = RingReader::new(ring.clone());
         let sender = thread::spawn(move || {
-            let mut writer = Writer::new(ring);
+            let mut writer = RingWriter::new(ring);
             let large = packet(1);
             let mut done = 0;
             while done == 0 || writer.refused() == Refused::Nothing {
                 let before = done;
-                done = writer.write(&Gather::of(large.whole().unwrap()), done);
+                done = writer.write(&Gather::of(large.contiguous().unwrap()), done);
                 assert!(done < large.len(), "sent");
                 if done == before {
                     thread::yield_now();
@@ -194,7 +196,7 @@ fn a_refusal_is_seen_before_the_end() {
         loop {
             match reader.read().unwrap() {
                 Arrival::Packet(body) => break assert_eq!(body.len(), HEADER),
-                Arrival::Part | Arrival::Split { .. } => {}
+                Arrival::Fragment | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -202,8 +204,8 @@ fn a_refusal_is_seen_before_the_end() {
     });
 }
 
-/// No ring is lost: a sleeper that the ringer did not see has seen the news. (A lost wake-up
-/// would leave the sleeper for ever, which loom reports as a deadlock.)
+/// No ring is lost: a sleeper that the ringer did not see has seen the news. (A lost wake-up would
+/// leave the sleeper for ever, which loom reports as a deadlock.)
 #[test]
 fn the_bell_wakes_whoever_sleeps() {
     check(|| {
@@ -228,16 +230,16 @@ fn a_sender_that_waits_for_room_is_woken() {
     check(|| {
         let ring = Side::new(64);
         let bell = Arc::new(Bell::default());
-        let mut reader = Reader::new(ring.clone());
+        let mut reader = RingReader::new(ring.clone());
         let sender = {
             let bell = bell.clone();
             thread::spawn(move || {
-                let mut writer = Writer::new(ring);
+                let mut writer = RingWriter::new(ring);
                 let packet = packet(7);
                 let mut done = 0;
                 while done < packet.len() {
                     let before = done;
-                    done = writer.write(&Gather::of(packet.whole().unwrap()), done);
+                    done = writer.write(&Gather::of(packet.contiguous().unwrap()), done);
                     if done == before {
                         writer.announce_wait();
                         if !writer.has_room(LEAST) {
@@ -259,7 +261,7 @@ fn a_sender_that_waits_for_room_is_woken() {
                     assert_eq!(value(&Packet::new(body).unwrap()), 7);
                     break;
                 }
-                Arrival::Part | Arrival::Split { .. } => {}
+                Arrival::Fragment | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -274,11 +276,11 @@ fn a_block_belongs_to_one_side_at_a_time() {
     check(|| {
         let ring = Side::new(128);
         let shared = Arc::new((Flag::default(), UnsafeCell::new(0)));
-        let mut reader = Reader::new(ring.clone());
+        let mut reader = RingReader::new(ring.clone());
         let sender = {
             let shared = shared.clone();
             thread::spawn(move || {
-                let mut writer = Writer::new(ring);
+                let mut writer = RingWriter::new(ring);
                 for nth in 1..=2 {
                     while shared.0.is_lent() {
                         thread::yield_now();
@@ -309,7 +311,7 @@ fn a_block_belongs_to_one_side_at_a_time() {
                     next += 1;
                 }
                 Arrival::Nothing => thread::yield_now(),
-                _ => panic!("neither a part nor a whole packet was sent"),
+                _ => panic!("only split packets were sent"),
             }
         }
         sender.join().unwrap();

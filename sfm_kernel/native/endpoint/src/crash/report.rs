@@ -1,5 +1,4 @@
-//! What is told of a crash: one report of `sfm_kernel/mpi/launch/reports.py`, made without memory of
-//! the heap.
+//! A crash report for `sfm_kernel/mpi/launch/reports.py`, made without the heap.
 
 use std::fmt::{self, Write};
 
@@ -11,7 +10,7 @@ pub struct Report {
     pub used: usize,
 }
 
-/// Bytes that are kept free: for a character, and a report's end.
+/// Bytes that stay free: for a character, and a report's end.
 const END: usize = 8;
 
 impl Report {
@@ -57,7 +56,7 @@ impl Write for Report {
     }
 }
 
-/// Inside a text of JSON.
+/// Text inside a string of JSON.
 struct Text<'a>(&'a mut Report);
 
 impl Write for Text<'_> {
@@ -67,29 +66,29 @@ impl Write for Text<'_> {
 }
 
 impl Text<'_> {
-    /// Escaped; bytes that are no text become question marks.
+    /// Write escaped; invalid bytes become question marks.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         for chunk in bytes.utf8_chunks() {
             let invalid = if chunk.invalid().is_empty() { "" } else { "?" };
-            for one in chunk.valid().chars().chain(invalid.chars()) {
+            for c in chunk.valid().chars().chain(invalid.chars()) {
                 if self.0.used + END > ROOM {
                     return Err(fmt::Error);
                 }
-                match one {
-                    '"' | '\\' => write!(self.0, "\\{one}")?,
-                    one if one < ' ' => write!(self.0, "\\u{:04x}", one as u32)?,
-                    one => write!(self.0, "{one}")?,
+                match c {
+                    '"' | '\\' => write!(self.0, "\\{c}")?,
+                    c if c < ' ' => write!(self.0, "\\u{:04x}", c as u32)?,
+                    c => write!(self.0, "{c}")?,
                 }
             }
         }
         Ok(())
     }
 
-    /// The path of the program itself.
+    /// Write the path of the program itself.
     fn write_program(&mut self) -> fmt::Result {
         let mut path = [0u8; 4096];
         let link = c"/proc/self/exe".as_ptr();
-        // SAFETY: room for so many bytes.
+        // SAFETY: the buffer is as long as said.
         let length = unsafe { libc::readlink(link, path.as_mut_ptr().cast(), path.len()) };
         self.write_bytes(&path[..usize::try_from(length).unwrap_or(0)])
     }
@@ -101,10 +100,10 @@ mod tests {
 
     #[test]
     fn a_report_is_json_whatever_is_in_it() {
-        let here = a_report_is_json_whatever_is_in_it as fn() as usize;
+        let address = a_report_is_json_whatever_is_in_it as fn() as usize;
         let about = About { signal: 11, code: 1, address: 16, ..About::NOTHING };
         let mut report = Report { bytes: [0; ROOM], used: 0 };
-        report.write(&about, &[here, 17, here]).unwrap();
+        report.write(&about, &[address, 17, address]).unwrap();
         let text = std::str::from_utf8(&report.bytes[..report.used]).unwrap();
         assert!(text.starts_with("[\"crashed\", 139, \"11 1 16 0 -1\\u000a"), "{text}");
         assert_eq!(text.matches(" @").count(), 2, "{text}");
@@ -116,9 +115,9 @@ mod tests {
 
     #[test]
     fn a_report_that_is_too_long_ends_well() {
-        let here = a_report_that_is_too_long_ends_well as fn() as usize;
+        let address = a_report_that_is_too_long_ends_well as fn() as usize;
         let mut report = Report { bytes: [0; ROOM], used: 0 };
-        report.write(&About::NOTHING, &[here; 10_000]).unwrap();
+        report.write(&About::NOTHING, &[address; 10_000]).unwrap();
         assert!(report.bytes[..report.used].ends_with(b"\"]"));
     }
 }

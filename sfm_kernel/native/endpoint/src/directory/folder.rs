@@ -1,8 +1,8 @@
 //! A world's folder, held open: the rules of `sfm_kernel/directory/folders.py`.
 //!
-//! Whoever uses it holds a shared lock on the folder itself, so that it is never removed under
-//! somebody's feet; its table changes under an exclusive lock on the file `lock`. Both are flocks:
-//! the kernel drops them with the process.
+//! Each user of the folder holds a shared lock on it, so that it is never removed while it is used;
+//! its table changes under an exclusive lock on the file `lock`. Both are flocks: the kernel drops
+//! them with the process.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,16 +16,16 @@ use sfm_native::shm::room;
 use super::roots::{root, user};
 use crate::error::{Error, Kind, Result};
 
-/// How long to wait for a lock that others hold for about a millisecond.
+/// Time to wait for a lock that others hold for about a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What tells one version of a file from the next.
+/// Distinguishes one version of a file from the next.
 pub type Stamp = (u64, i64, i64);
 
 pub struct Folder {
     pub world: String,
     pub path: PathBuf,
-    /// Locked, as long as it is open.
+    /// Locked as long as it is open.
     file: File,
 }
 
@@ -34,8 +34,8 @@ pub struct Locked(File);
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Not only closed: a child that was forked meanwhile has a copy of the descriptor.
-        // SAFETY: a descriptor of ours.
+        // Not only closed: a child that was forked meanwhile has a copy of the descriptor. SAFETY:
+        // a descriptor of ours.
         unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
     }
 }
@@ -46,7 +46,7 @@ impl Folder {
         check_world(world)?;
         let mut top = root()?;
         make(&top)?;
-        top = root()?; // another one, where somebody else has made that one first
+        top = root()?; // another folder, if another process has made that one first
         make(&top)?;
         check_private(&top)?;
         let path = top.join(world);
@@ -59,8 +59,8 @@ impl Folder {
             });
             let file = match opened {
                 Ok(file) => file,
-                // Somebody has removed it in between.
-                Err(_) if fs::symlink_metadata(&path).is_err_and(|one| is_missing(&one)) => {
+                // Another process has removed it in between.
+                Err(_) if fs::symlink_metadata(&path).is_err_and(|error| is_missing(&error)) => {
                     continue
                 }
                 Err(error) => return Err(error),
@@ -80,7 +80,7 @@ impl Folder {
     }
 
     /// The error for a folder that was removed.
-    fn gone(&self) -> Error {
+    fn removed(&self) -> Error {
         let (world, path) = (&self.world, self.path.display());
         let text =
             format!("world {world:?} does not exist any more (no {path}). Start or join it first");
@@ -91,7 +91,7 @@ impl Folder {
         if is_same(&self.file, &self.path) {
             Ok(())
         } else {
-            Err(self.gone())
+            Err(self.removed())
         }
     }
 
@@ -121,13 +121,13 @@ impl Folder {
         Ok(content)
     }
 
-    /// Differs from what it was if the file was replaced since; None if there is none.
+    /// A stamp that changes when the file is replaced; None if there is none.
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let status = fs::symlink_metadata(self.path.join(name)).ok()?;
         Some((status.ino(), status.mtime(), status.mtime_nsec()))
     }
 
-    /// Replace a file as a whole.
+    /// Replace a file's whole content.
     pub fn write(&self, name: &str, content: &[u8], _by_right: &Locked) -> Result<()> {
         let (path, fresh) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let written = private()
@@ -146,38 +146,39 @@ impl Folder {
         })
     }
 
-    /// Let go of the folder. A world that all have left goes with the last one who lets go of it;
-    /// not one whose processes died, so that one can still see how they ended.
-    pub fn close(self, all_have_left: impl Fn(&[u8]) -> bool) {
+    /// Release the folder. The last process to release a world that all have left removes it; a
+    /// world whose processes died stays, so that one can still see how they ended.
+    pub fn close(self, is_empty_table: impl Fn(&[u8]) -> bool) {
         let Folder { path, file, .. } = self;
         drop(file);
-        let _ = remove_unused(&path, &all_have_left);
+        let _ = remove_unused(&path, &is_empty_table);
     }
 }
 
-/// What a world's folder holds beside the files of its processes, the mark of a world last.
+/// The other files of a world's folder than those of its processes; the mark of a world is last.
 const TABLE_FILES: [&str; 6] =
     ["members.json.new", "members.json", "key.new", "key", "relay", "lock"];
 
-fn remove_unused(path: &Path, all_have_left: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
+fn remove_unused(path: &Path, is_empty_table: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
     let flags = libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     // SAFETY: a descriptor of ours.
     if unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Ok(()); // somebody uses it
+        return Ok(()); // another process uses it
     }
-    let names: Vec<_> =
-        fs::read_dir(path)?.filter_map(|one| one.ok()?.file_name().into_string().ok()).collect();
+    let names: Vec<_> = fs::read_dir(path)?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
     let lives = |name: &String| name.ends_with(".seg") && is_alive(&path.join(name));
     if names.iter().any(lives)
-        || !fs::read(path.join("members.json")).is_ok_and(|table| all_have_left(&table))
+        || !fs::read(path.join("members.json")).is_ok_and(|table| is_empty_table(&table))
     {
         return Ok(());
     }
     for name in names.iter().filter(|name| is_of_process(name)) {
         fs::remove_file(path.join(name))?;
     }
-    for name in TABLE_FILES.iter().filter(|name| names.iter().any(|one| one == *name)) {
+    for name in TABLE_FILES.iter().filter(|name| names.iter().any(|known| known == *name)) {
         fs::remove_file(path.join(name))?;
     }
     fs::remove_dir(path)
@@ -186,30 +187,30 @@ fn remove_unused(path: &Path, all_have_left: &impl Fn(&[u8]) -> bool) -> io::Res
 /// Whether a file is named after a process: `uid.kind`, or `uid-uid.kind` between two.
 fn is_of_process(name: &str) -> bool {
     let is_uid = |text: &str| {
-        text.len() == 32 && text.bytes().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'))
+        text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
     };
     let Some((owners, kind)) = name.split_once('.') else { return false };
-    let is_word = kind.chars().all(|one| one.is_alphanumeric() || one == '_');
+    let is_word = kind.chars().all(|c| c.is_alphanumeric() || c == '_');
     !kind.is_empty() && is_word && owners.splitn(2, '-').all(is_uid)
 }
 
-/// Whether the process that made the segment runs: it holds the file's lock. A segment that is not
-/// there belongs to a process that left. One that cannot be looked at (no descriptor is left for
-/// it) says nothing, and its owner counts as alive.
+/// Whether the process that made the segment runs: it holds the file's lock. A missing segment
+/// belongs to a process that left. A segment that cannot be opened (no descriptor is left) proves
+/// nothing, and its owner counts as alive.
 pub fn is_alive(segment: &Path) -> bool {
     let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     match OpenOptions::new().read(true).custom_flags(flags).open(segment) {
         Err(error) => {
             !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
         }
-        // Shared, so that two who ask at once do not take each other for the owner.
+        // Shared, so that two processes which ask at once do not take each other for the owner.
         // SAFETY: a descriptor of ours.
         Ok(file) => unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 },
     }
 }
 
 fn check_world(world: &str) -> Result<()> {
-    let fits = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '-' | '.');
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if (1..=64).contains(&world.len()) && world.chars().all(fits) && !world.starts_with('.') {
         return Ok(());
     }
@@ -241,7 +242,7 @@ fn make(path: &Path) -> Result<()> {
     }
 }
 
-/// That the folder is the user's own and closed to others.
+/// Check that the folder is the user's own and closed to others.
 fn check_private(path: &Path) -> Result<()> {
     let status = fs::symlink_metadata(path).map_err(|error| failed(path, &error))?;
     if !status.is_dir() {
@@ -252,10 +253,10 @@ fn check_private(path: &Path) -> Result<()> {
 }
 
 fn check_mode(status: &Metadata, path: &Path) -> Result<()> {
-    let (path, owner, own) = (path.display(), status.uid(), user());
-    let text = if owner != own {
+    let (path, owner, this_user) = (path.display(), status.uid(), user());
+    let text = if owner != this_user {
         let next = "Set SFM_DIR to a folder of your own";
-        format!("{path} belongs to user {owner}, not to you ({own}). {next}")
+        format!("{path} belongs to user {owner}, not to you ({this_user}). {next}")
     } else if status.mode() & 0o077 != 0 {
         format!(
             "{path} is open to other users (mode {:o}). Messages are private: run chmod go= {path}, \
@@ -269,11 +270,11 @@ fn check_mode(status: &Metadata, path: &Path) -> Result<()> {
 }
 
 fn is_same(file: &File, path: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+    let (Ok(this), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (this.dev(), this.ino()) == (other.dev(), other.ino())
 }
 
-/// Lock; bounded, since a holder may have been stopped inside.
+/// Lock; with a time limit, since a holder may have been stopped inside.
 fn lock(file: &File, operation: i32, path: &Path) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     let mut pause = Duration::from_micros(500);

@@ -22,12 +22,12 @@ const KEY_BYTES: usize = 32;
 
 pub use folder::is_alive;
 
-/// Who is in a world of this machine.
+/// The members of a world on this machine.
 pub struct Directory {
     folder: Folder,
 }
 
-/// The table as it was read, and of which file.
+/// The table, and the stamp of the file that it was read from.
 pub struct Seen {
     pub stamp: Option<Stamp>,
     pub members: Vec<Member>,
@@ -35,7 +35,7 @@ pub struct Seen {
 }
 
 impl Directory {
-    /// Open the world's; make it if it does not exist.
+    /// Open the world's directory; make it if it does not exist.
     pub fn open(world: &str) -> Result<Directory> {
         if std::env::var_os("SFM_DIRECTORY").is_some_and(|url| !url.is_empty()) {
             let text = "SFM_DIRECTORY names the directory of a world that spans machines, which \
@@ -48,12 +48,12 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Every world has a key, which its connections between machines would be made with.
+    /// Make the world's key, with which its connections between machines would be made.
     fn make_key(&self) -> Result<()> {
         let mut key = self.folder.read(KEY)?;
         if key.is_none() {
             let locked = self.folder.locked()?;
-            key = self.folder.read(KEY)?; // somebody else may have been faster
+            key = self.folder.read(KEY)?; // another process may have been faster
             if key.is_none() {
                 let failed = |error| Error::system("the system gives no random numbers", &error);
                 let halves = [random().map_err(failed)?, random().map_err(failed)?];
@@ -75,29 +75,30 @@ impl Directory {
         &self.folder.world
     }
 
-    /// Where the world's segments and rings are.
+    /// The folder of the world's segments and rings.
     pub fn path(&self) -> &Path {
         &self.folder.path
     }
 
-    /// Register.
+    /// Register a process.
     pub fn join(&self, uid: u128, segment: PathBuf, request: &JoinRequest) -> Result<Member> {
         let host = host();
-        let who = Newcomer {
+        let newcomer = Newcomer {
             uid: format!("{uid:032x}"),
             pid: std::process::id().into(),
-            site: site::own(&host)?,
+            site: site::this_site(&host)?,
             host,
             segment: segment.to_string_lossy().into_owned(),
         };
         let locked = self.folder.locked()?;
         let mut table = self.table()?;
-        let member = table.admit(who, request, |one| is_alive(Path::new(&one.segment)))?;
+        let member =
+            table.admit(newcomer, request, |member| is_alive(Path::new(&member.segment)))?;
         self.folder.write(MEMBERS, &table.dumps(), &locked)?;
         Ok(member)
     }
 
-    /// Take the entry out; harmless if it is not there or the world is gone.
+    /// Remove the entry; harmless if there is none or the world is gone.
     pub fn leave(&self, uid: &str) -> Result<()> {
         let locked = self.folder.locked()?;
         let mut table = self.table()?;
@@ -108,12 +109,13 @@ impl Directory {
         }
     }
 
-    /// What the table's file is now: cheap, for those who ask often.
+    /// The stamp of the table's file: cheap, for callers that ask often.
     pub fn stamp(&self) -> Option<Stamp> {
         self.folder.stamp(MEMBERS)
     }
 
-    /// All entries by slot, the dead that nobody replaced among them, and who left lately.
+    /// All entries by slot, including the dead that nobody has replaced, and the latest departed
+    /// members.
     pub fn seen(&self) -> Result<Seen> {
         // The stamp is older than the table or as old: a newer one is noticed next time.
         let stamp = self.stamp();
@@ -125,7 +127,7 @@ impl Directory {
         self.folder.read(MEMBERS)?.map_or_else(|| Ok(Table::default()), |text| Table::loads(&text))
     }
 
-    /// Let go of the folder, after leaving.
+    /// Release the folder, after leaving.
     pub fn close(self) {
         self.folder.close(|table| Table::loads(table).is_ok_and(|table| table.members.is_empty()));
     }
@@ -135,6 +137,6 @@ fn host() -> String {
     let mut name = [0u8; 256];
     // SAFETY: the buffer is ours; one byte is left for the end of the text.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    let end = name.iter().position(|&one| one == 0).unwrap_or(0);
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
     String::from_utf8_lossy(&name[..end]).into_owned()
 }

@@ -1,5 +1,5 @@
-//! Where on this machine a user's worlds are: the rule of `sfm_kernel/directory/roots.py`, which
-//! says why it is like that.
+//! The folder of a user's worlds on this machine: the rule of `sfm_kernel/directory/roots.py`,
+//! which gives the reasons.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -14,16 +14,16 @@ use crate::random;
 
 const SHARED: &str = "/dev/shm";
 
-/// The folder of this user's worlds: `$SFM_DIR`, else one in shared memory. Not created.
+/// The folder of this user's worlds: `$SFM_DIR`, otherwise one in shared memory. Not created.
 pub fn root() -> Result<PathBuf> {
     if let Some(chosen) = std::env::var_os("SFM_DIR").filter(|chosen| !chosen.is_empty()) {
         return absolute(Path::new(&chosen));
     }
     let shared = if is_writable(Path::new(SHARED)) { SHARED.into() } else { temporary() };
-    let own = user();
-    let usual = shared.join(format!("sfm-{own}"));
+    let this_user = user();
+    let usual = shared.join(format!("sfm-{this_user}"));
     let owner = owner(&usual)?;
-    if owner == Some(own) {
+    if owner == Some(this_user) {
         return Ok(usual);
     }
     let record = record(&shared)?;
@@ -32,11 +32,12 @@ pub fn root() -> Result<PathBuf> {
         (Some(known), _) if is_ours(&known)? => known,
         (known, _) => write(&record, &usual, known.as_deref())?,
     };
-    // Who took the name may have given it back meanwhile, and a process of ours may have it now.
-    Ok(if self::owner(&usual)? == Some(own) { usual } else { known })
+    // The user who took the name may have given it back meanwhile, and another process of ours may
+    // have it now.
+    Ok(if self::owner(&usual)? == Some(this_user) { usual } else { known })
 }
 
-/// Whether a folder is the user's, or not there.
+/// Whether a folder is the user's, or does not exist.
 fn is_ours(path: &Path) -> Result<bool> {
     Ok(owner(path)?.is_none_or(|owner| owner == user()))
 }
@@ -46,18 +47,18 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Without steps back, as Python's `os.path.abspath` has it.
+/// The path without `.` and `..`, as Python's `os.path.abspath` has it.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = |error| Error::system("the working directory cannot be found", &error);
-    let mut whole = PathBuf::new();
-    for part in std::path::absolute(path).map_err(failed)?.components() {
-        match part {
+    let mut result = PathBuf::new();
+    for component in std::path::absolute(path).map_err(failed)?.components() {
+        match component {
             Component::CurDir => {}
-            Component::ParentDir => drop(whole.pop()),
-            part => whole.push(part),
+            Component::ParentDir => drop(result.pop()),
+            component => result.push(component),
         }
     }
-    Ok(whole)
+    Ok(result)
 }
 
 fn is_writable(folder: &Path) -> bool {
@@ -75,7 +76,7 @@ fn temporary() -> PathBuf {
     found.unwrap_or_else(|| std::env::current_dir().unwrap_or_else(|_| "/tmp".into()))
 }
 
-/// The number of the user to whom it belongs; None where there is nothing.
+/// The owner's user number; None if there is no such file.
 fn owner(path: &Path) -> Result<Option<u32>> {
     match fs::symlink_metadata(path) {
         Ok(status) => Ok(Some(status.uid())),
@@ -84,22 +85,22 @@ fn owner(path: &Path) -> Result<Option<u32>> {
     }
 }
 
-/// The file of the user's home that is for this shared memory.
+/// The record, in the user's home, for this shared memory.
 fn record(shared: &Path) -> Result<PathBuf> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let failed = |error| Error::system(&shared.display().to_string(), &error);
     let device = fs::metadata(shared).map_err(failed)?.dev();
-    let this = digest(format!("{} {device}", boot.trim()).as_bytes());
-    Ok(home().join(".local/state/sfm-kernel").join(format!("root-{}", &this[..16])))
+    let name = digest(format!("{} {device}", boot.trim()).as_bytes());
+    Ok(home().join(".local/state/sfm-kernel").join(format!("root-{}", &name[..16])))
 }
 
-/// The user's home, as the system has it; of a user whom it does not know, as HOME says.
+/// The user's home by the system's records; for an unknown user, HOME.
 fn home() -> PathBuf {
     // SAFETY: all zero is a valid record of pointers and numbers.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     let mut texts = vec![0; 1 << 14];
     let mut found = std::ptr::null_mut();
-    // SAFETY: the buffers are ours and as long as said; what is found points into them.
+    // SAFETY: the buffers are ours and of the given lengths; the result points into them.
     let known = unsafe {
         libc::getpwuid_r(user(), &mut entry, texts.as_mut_ptr(), texts.len(), &mut found);
         (!found.is_null()).then(|| CStr::from_ptr(entry.pw_dir).to_bytes().to_vec())
@@ -108,7 +109,7 @@ fn home() -> PathBuf {
     known.map(OsString::from_vec).unwrap_or_else(named).into()
 }
 
-/// The folder that is recorded; None where there is none, or others could have written it.
+/// The recorded folder; None if there is none, or others could have written it.
 fn read(record: &Path, usual: &Path) -> Option<PathBuf> {
     let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(record).ok()?;
@@ -119,13 +120,13 @@ fn read(record: &Path, usual: &Path) -> Option<PathBuf> {
     let mut known = String::new();
     file.take(1000).read_to_string(&mut known).ok()?;
     let end = known.strip_prefix(&format!("{}-", usual.display()))?;
-    let digit = |one: char| matches!(one, '0'..='9' | 'a'..='f');
+    let digit = |c: char| matches!(c, '0'..='9' | 'a'..='f');
     (end.len() == 32 && end.chars().all(digit)).then(|| PathBuf::from(&known))
 }
 
-/// Record a folder, unless another process has just done so; the one that is recorded.
-fn write(record: &Path, usual: &Path, instead_of: Option<&Path>) -> Result<PathBuf> {
-    put(record, usual, instead_of).map_err(|error| {
+/// Record a folder, unless another process has just done so. Returns the recorded folder.
+fn write(record: &Path, usual: &Path, unusable: Option<&Path>) -> Result<PathBuf> {
+    put(record, usual, unusable).map_err(|error| {
         let text = format!(
             "{} belongs to somebody else, and {}, which is to say where your worlds are instead, \
              cannot be written ({error}). Set SFM_DIR to a folder of your own, in shared memory if \
@@ -142,7 +143,7 @@ fn write(record: &Path, usual: &Path, instead_of: Option<&Path>) -> Result<PathB
     })
 }
 
-fn put(record: &Path, usual: &Path, instead_of: Option<&Path>) -> io::Result<()> {
+fn put(record: &Path, usual: &Path, unusable: Option<&Path>) -> io::Result<()> {
     let fresh = record.with_extension(format!("{:032x}", random()?));
     let folder = record.parent().expect("a file of a folder");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -155,12 +156,12 @@ fn put(record: &Path, usual: &Path, instead_of: Option<&Path>) -> io::Result<()>
         .open(&fresh)?;
     let placed = write!(file, "{}-{:032x}", usual.display(), random()?).and_then(|()| {
         match fs::hard_link(&fresh, record) {
-            // Somebody else's stays, unless it is of no use.
+            // Another process's record stays, unless it is unusable.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match read(record, usual) {
-                Some(known) if Some(known.as_path()) != instead_of => Ok(()),
+                Some(known) if Some(known.as_path()) != unusable => Ok(()),
                 _ => fs::rename(&fresh, record),
             },
-            Err(_) => fs::rename(&fresh, record), // a file system that has no links
+            Err(_) => fs::rename(&fresh, record), // a file system without links
             Ok(()) => Ok(()),
         }
     });
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_kept_and_replaced_only_where_it_is_of_no_use() {
+    fn a_record_is_replaced_only_if_it_is_unusable() {
         let folder = crate::tests::folder();
         let (record, usual) = (folder.join("state/root-1"), Path::new("/dev/shm/sfm-0"));
         assert_eq!(read(&record, usual), None);

@@ -51,8 +51,8 @@ fn mixed(state: [u32; 8], block: &[u8]) -> [u32; 8] {
         (d, c, b, a) = (c, b, a, first.wrapping_add(low).wrapping_add(majority));
     }
     let mut state = state;
-    for (one, more) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
-        *one = one.wrapping_add(more);
+    for (word, more) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
+        *word = word.wrapping_add(more);
     }
     state
 }
@@ -61,9 +61,9 @@ fn mixed(state: [u32; 8], block: &[u8]) -> [u32; 8] {
 mod tests {
     #[test]
     fn digests_are_those_of_the_standard() {
-        let of = |text: &str| super::digest(text.as_bytes());
-        assert!(of("").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
-        assert!(of("abc").starts_with("ba7816bf8f01cfea414140de5dae2223"));
-        assert!(of(&"a".repeat(1_000)).starts_with("41edece42d63e8d9bf515a9ba6932e1c"));
+        let digest_of = |text: &str| super::digest(text.as_bytes());
+        assert!(digest_of("").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
+        assert!(digest_of("abc").starts_with("ba7816bf8f01cfea414140de5dae2223"));
+        assert!(digest_of(&"a".repeat(1_000)).starts_with("41edece42d63e8d9bf515a9ba6932e1c"));
     }
 }

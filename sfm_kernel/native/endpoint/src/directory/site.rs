@@ -1,15 +1,15 @@
-//! Where a process is: see `sfm_kernel/directory/sites.py`, whose tests hold for both.
+//! A process's site: see `sfm_kernel/directory/sites.py`, whose tests hold for both.
 
 use crate::error::{Error, Kind, Result};
 
 const VARIABLE: &str = "SFM_SITE";
 const LONGEST: usize = 64;
 
-/// What `SFM_SITE` says, else the machine's own site.
-pub fn own(host: &str) -> Result<String> {
+/// The site in `SFM_SITE`, otherwise the machine's own.
+pub fn this_site(host: &str) -> Result<String> {
     match std::env::var_os(VARIABLE) {
-        Some(told) if !told.is_empty() => check(&told.to_string_lossy()),
-        _ => Ok(of_host(host)),
+        Some(given) if !given.is_empty() => check(&given.to_string_lossy()),
+        _ => Ok(from_host(host)),
     }
 }
 
@@ -25,18 +25,18 @@ fn check(site: &str) -> Result<String> {
     Err(Error::new(Kind::BadName, text))
 }
 
-/// The name of the machine, or what of that a site's can be.
-fn of_host(host: &str) -> String {
-    let kept: String = host.chars().filter(|&one| is_allowed(one)).take(LONGEST).collect();
-    if kept.is_empty() {
+/// The name of the machine, reduced to what a site's name may have.
+fn from_host(host: &str) -> String {
+    let allowed: String = host.chars().filter(|&c| is_allowed(c)).take(LONGEST).collect();
+    if allowed.is_empty() {
         "localhost".to_owned()
     } else {
-        kept
+        allowed
     }
 }
 
-fn is_allowed(one: char) -> bool {
-    !one.is_control() && !one.is_whitespace() && one != char::REPLACEMENT_CHARACTER
+fn is_allowed(c: char) -> bool {
+    !c.is_control() && !c.is_whitespace() && c != char::REPLACEMENT_CHARACTER
 }
 
 #[cfg(test)]
@@ -54,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn every_machine_has_one() {
-        assert_eq!(of_host("node-7"), "node-7");
-        assert_eq!(of_host("a b\n"), "ab");
-        assert_eq!(of_host(" "), "localhost");
-        assert_eq!(of_host(&"x".repeat(100)).len(), 64);
+    fn every_host_name_gives_a_site() {
+        assert_eq!(from_host("node-7"), "node-7");
+        assert_eq!(from_host("a b\n"), "ab");
+        assert_eq!(from_host(" "), "localhost");
+        assert_eq!(from_host(&"x".repeat(100)).len(), 64);
     }
 }

@@ -1,5 +1,5 @@
-//! Who is in a world: the table, and the rule by which a newcomer gets slot, rank and name. The
-//! same as `sfm_kernel/directory/table.py`, whose tests hold for both; the file is the same, too.
+//! A world's table of members, and the rule by which a newcomer gets slot, rank and name. The same
+//! as `sfm_kernel/directory/table.py`, whose tests hold for both; the file is the same, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,12 +29,12 @@ pub struct Member {
     pub site: String,
 }
 
-/// What a process asks for when it joins.
+/// A process's request when it joins.
 #[derive(Clone, Debug, Default)]
 pub struct JoinRequest {
     pub name: Option<String>,
     pub rank: Option<i64>,
-    /// No rank: somebody who watches and talks.
+    /// No rank: a process that watches and talks.
     pub guest: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Table {
     pub departed: Vec<Member>,
 }
 
-/// The newcomer but for what the table decides.
+/// A newcomer's data that do not depend on the table.
 pub struct Newcomer {
     pub uid: String,
     pub pid: i64,
@@ -55,7 +55,7 @@ pub struct Newcomer {
 }
 
 impl JoinRequest {
-    /// Whether it can be wished for at all.
+    /// Check that the request can be fulfilled at all.
     pub fn check(&self) -> Result<()> {
         let bad = |text: String| Err(Error::new(Kind::BadName, text));
         if let Some(name) = &self.name {
@@ -63,7 +63,8 @@ impl JoinRequest {
             if !(1..=64).contains(&length) {
                 return bad(format!("a name has 1 to 64 characters, and {name:?} has {length}"));
             }
-            let is_printed = |one: char| !one.is_control() && (one == ' ' || !one.is_whitespace());
+            let is_printed =
+                |member: char| !member.is_control() && (member == ' ' || !member.is_whitespace());
             let digits = name.trim_start_matches(['+', '-']);
             let is_number = !digits.is_empty() && digits.chars().all(char::is_numeric);
             if is_number || !name.chars().all(is_printed) {
@@ -82,7 +83,7 @@ impl JoinRequest {
 }
 
 impl Table {
-    /// The table that a file holds.
+    /// Parse a table's file.
     pub fn loads(text: &[u8]) -> Result<Table> {
         let mut table: Table = serde_json::from_slice(text).map_err(|error| {
             let text = format!(
@@ -91,7 +92,7 @@ impl Table {
             );
             Error::new(Kind::World, text)
         })?;
-        table.members.sort_by_key(|one| one.slot);
+        table.members.sort_by_key(|member| member.slot);
         Ok(table)
     }
 
@@ -102,45 +103,51 @@ impl Table {
     /// Enter a newcomer. On an error the table is unchanged.
     pub fn admit(
         &mut self,
-        who: Newcomer,
+        newcomer: Newcomer,
         request: &JoinRequest,
         lives: impl Fn(&Member) -> bool,
     ) -> Result<Member> {
-        let living: Vec<&Member> =
-            self.members.iter().filter(|one| one.uid != who.uid && lives(one)).collect();
+        let living: Vec<&Member> = self
+            .members
+            .iter()
+            .filter(|member| member.uid != newcomer.uid && lives(member))
+            .collect();
         if living.len() >= SLOTS {
             let text = format!("the world has {SLOTS} living processes, which is its limit");
             return Err(Error::new(Kind::WorldFull, text));
         }
         let (rank, name) = self.choose(request, &living)?;
-        let living: HashSet<String> = living.iter().map(|one| one.uid.clone()).collect();
-        let is_kept = |one: &Member| {
-            let same = one.name == name || (rank.is_some() && one.rank == rank);
-            living.contains(&one.uid) || (one.uid != who.uid && !same)
+        let living: HashSet<String> = living.iter().map(|member| member.uid.clone()).collect();
+        let stays = |member: &Member| {
+            let same = member.name == name || (rank.is_some() && member.rank == rank);
+            living.contains(&member.uid) || (member.uid != newcomer.uid && !same)
         };
-        let mut kept: Vec<Member> =
-            self.members.iter().filter(|one| is_kept(one)).cloned().collect();
-        if kept.len() == SLOTS {
-            // Somebody dead has to make room.
-            let dead =
-                kept.iter().position(|one| !living.contains(&one.uid)).expect("not all live");
-            kept.remove(dead);
+        let mut remaining: Vec<Member> =
+            self.members.iter().filter(|member| stays(member)).cloned().collect();
+        if remaining.len() == SLOTS {
+            // A dead process has to make room.
+            let dead = remaining
+                .iter()
+                .position(|member| !living.contains(&member.uid))
+                .expect("not all live");
+            remaining.remove(dead);
         }
-        let slot = self.free_slot(&kept);
-        let Newcomer { uid, pid, host, segment, site } = who;
+        let slot = self.free_slot(&remaining);
+        let Newcomer { uid, pid, host, segment, site } = newcomer;
         let (address, info) = Default::default();
         let member = Member { uid, slot, rank, name, pid, host, segment, address, info, site };
-        kept.push(member.clone());
-        kept.sort_by_key(|one| one.slot);
-        self.members = kept;
+        remaining.push(member.clone());
+        remaining.sort_by_key(|member| member.slot);
+        self.members = remaining;
         self.next_slot = (slot + 1) % SLOTS;
         Ok(member)
     }
 
     fn choose(&self, request: &JoinRequest, living: &[&Member]) -> Result<(Option<i64>, Name)> {
         let ranks: HashMap<i64, &Member> =
-            living.iter().filter_map(|one| Some((one.rank?, *one))).collect();
-        let names: HashMap<&Name, &Member> = living.iter().map(|one| (&one.name, *one)).collect();
+            living.iter().filter_map(|member| Some((member.rank?, *member))).collect();
+        let names: HashMap<&Name, &Member> =
+            living.iter().map(|member| (&member.name, *member)).collect();
         let given = request.name.clone().map(Name::Text);
         let (rank, name) = if request.guest {
             let homes =
@@ -161,36 +168,38 @@ impl Table {
         }
     }
 
-    /// The rank of the dead process of this name, else the lowest that is free.
+    /// The rank of the dead process of this name, otherwise the lowest free one.
     fn free_rank(&self, name: Option<&Name>, ranks: &HashMap<i64, &Member>) -> i64 {
-        let former = self.members.iter().filter(|one| name == Some(&one.name));
-        let former = former.filter_map(|one| one.rank).find(|rank| !ranks.contains_key(rank));
+        let former = self.members.iter().filter(|member| name == Some(&member.name));
+        let former = former.filter_map(|member| member.rank).find(|rank| !ranks.contains_key(rank));
         former.unwrap_or_else(|| (0..).find(|rank| !ranks.contains_key(rank)).expect("endless"))
     }
 
-    /// Round and round: a slot is used again as late as possible, because receivers may not have
-    /// looked yet at the last messages of whoever had it.
+    /// A free slot, in turn: a slot is used again as late as possible, because receivers may not
+    /// have read yet the last messages of its former owner.
     fn free_slot(&self, members: &[Member]) -> usize {
-        let used: HashSet<usize> = members.iter().map(|one| one.slot).collect();
+        let used: HashSet<usize> = members.iter().map(|member| member.slot).collect();
         let slots = (0..SLOTS).map(|nth| (self.next_slot + nth) % SLOTS);
         slots.into_iter().find(|slot| !used.contains(slot)).expect("one was made free")
     }
 
-    /// Take an entry out; whether it was there.
+    /// Remove an entry; whether there was one.
     pub fn remove(&mut self, uid: &str) -> bool {
-        let Some(at) = self.members.iter().position(|one| one.uid == uid) else { return false };
-        let gone = Member { info: Map::new(), ..self.members.remove(at) };
-        self.departed.retain(|other| other.name != gone.name);
-        self.departed.push(gone);
+        let Some(index) = self.members.iter().position(|member| member.uid == uid) else {
+            return false;
+        };
+        let departed = Member { info: Map::new(), ..self.members.remove(index) };
+        self.departed.retain(|other| other.name != departed.name);
+        self.departed.push(departed);
         let surplus = self.departed.len().saturating_sub(MAX_DEPARTED);
         self.departed.drain(..surplus);
         true
     }
 }
 
-fn in_use(what: &str, member: &Member) -> Error {
+fn in_use(taken: &str, member: &Member) -> Error {
     let text = format!(
-        "{what} belongs to a living process (pid {} on {}). Choose another, or end that process first",
+        "{taken} belongs to a living process (pid {} on {}). Choose another, or end that process first",
         member.pid, member.host
     );
     Error::new(Kind::NameInUse, text)
@@ -204,8 +213,8 @@ mod tests {
         request.check()?;
         let (host, segment) = ("here".to_owned(), format!("/{uid}.seg"));
         let site = host.clone();
-        let who = Newcomer { uid: uid.to_owned(), pid: 1, host, segment, site };
-        table.admit(who, &request, |one| !dead.contains(&one.uid.as_str()))
+        let newcomer = Newcomer { uid: uid.to_owned(), pid: 1, host, segment, site };
+        table.admit(newcomer, &request, |member| !dead.contains(&member.uid.as_str()))
     }
 
     fn named(name: &str) -> JoinRequest {
@@ -239,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_name_is_refused() {
+    fn impossible_names_are_refused() {
         for name in ["", "12", "-3", "a\nb", &"x".repeat(65)] {
             assert_eq!(named(name).check().unwrap_err().kind, Kind::BadName, "{name:?}");
         }
@@ -251,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_left_the_latest_are_remembered() {
+    fn only_the_latest_departed_are_remembered() {
         let mut table = Table::default();
         for nth in 0..70 {
             let uid = format!("{nth}");

@@ -38,7 +38,7 @@ impl Engine {
         let numbers = Numbers { source: None, tag: Some(tag) };
         let template = Template::of(numbers);
         let (mut cursor, mut near) = (0, None);
-        while let Found::Ask(found) = self.core.look(context, &template, cursor, near, false, false)
+        while let Found::Ask(found) = self.core.find(context, &template, cursor, near, false, false)
         {
             (cursor, near) = (found.seq, Some(found.slot));
             let of = found.packet.envelope().map(|envelope| Note::of(&envelope));

@@ -21,10 +21,10 @@ impl Path {
         match &self.0 {
             Channel::Ring(ring) => {
                 let mut writing = writing(ring);
-                if ring.peer_left() || ring.peer_died(&writing) || ring.is_refused(&writing) {
+                if ring.peer_departed() || ring.peer_died(&writing) || ring.is_refused(&writing) {
                     return Sent::Lost;
                 }
-                match ring.send_whole(&mut writing, packet, limit) {
+                match ring.try_send(&mut writing, packet, limit) {
                     Step::Done => Sent::Gone,
                     Step::Blocked | Step::Refused => Sent::Full,
                 }

@@ -189,7 +189,9 @@ impl Engine {
     /// bytes.
     pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, What, usize)> {
         let numbers = Numbers { source: None, tag: Some(tag.into()) };
-        let Found::Ask(first) = self.core.look_for(context, numbers, false)? else { return None };
+        let Found::Ask(first) = self.core.find_envelope(context, numbers, false)? else {
+            return None;
+        };
         let note = Note::of(&first.packet.envelope()?);
         Some((note.rank, note.what, found(&first.packet).bytes() as usize))
     }
@@ -212,7 +214,7 @@ impl Engine {
 
     /// The first matching message, which stays in the inbox.
     pub fn probe(&self, pattern: &Pattern) -> Option<MPI_Status> {
-        let first = self.core.look_for(pattern.context, pattern.numbers(), false);
+        let first = self.core.find_envelope(pattern.context, pattern.numbers(), false);
         if counting::is_on() {
             sessions::update_high_water(); // the call may have taken in messages
         }

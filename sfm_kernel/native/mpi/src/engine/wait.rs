@@ -8,7 +8,7 @@ use sfm_endpoint::calltext::Call;
 use sfm_endpoint::{Error, Kind};
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, WaitFacts};
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 use super::{report, what, Engine, Sending, What};
 use crate::collective::barrier::barrier;
@@ -36,7 +36,7 @@ pub enum From<'a> {
 pub struct About<'a> {
     pub from: From<'a>,
     /// The state of the process meanwhile.
-    pub doing: Doing,
+    pub doing: Activity,
     /// The call for observers, computed if it is seen to wait; None if only `from` is known.
     pub call: Option<&'a dyn Fn() -> Call>,
 }
@@ -44,24 +44,24 @@ pub struct About<'a> {
 impl<'a> About<'a> {
     /// A call that receives.
     pub fn receiving(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
-        About { from, doing: Doing::Receiving, call: Some(call) }
+        About { from, doing: Activity::Receiving, call: Some(call) }
     }
 
     /// A call that sends.
     pub fn sending(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
-        About { from, doing: Doing::Sending, call: Some(call) }
+        About { from, doing: Activity::Sending, call: Some(call) }
     }
 
     /// A call of all these processes.
     pub fn collective(members: &'a [c_int]) -> About<'a> {
-        let (from, doing) = (From::Any(members), Doing::Collective);
+        let (from, doing) = (From::Any(members), Activity::Collective);
         About { from, doing, call: Some(&report::collective) }
     }
 }
 
 impl<'a> std::convert::From<From<'a>> for About<'a> {
     fn from(from: From<'a>) -> About<'a> {
-        About { from, doing: Doing::Receiving, call: None }
+        About { from, doing: Activity::Receiving, call: None }
     }
 }
 
@@ -160,9 +160,9 @@ impl Engine {
     pub fn poll_failed(&self, call: impl FnOnce() -> Call) {
         let shared = self.core.shared();
         if shared.polled() {
-            shared.tell_polls(&call().asked());
+            shared.publish_polls(&call().asked());
         }
-        self.core.give_way();
+        self.core.yield_core();
     }
 
     /// Called when a test or probe succeeds after unsuccessful ones.
@@ -267,7 +267,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
         let call = self.call();
         let facts = call.facts();
         self.shown = Some(facts.clone());
-        Ok(Some(WaitFacts { doing: self.about.doing, text: call.text(), facts }))
+        Ok(Some(WaitFacts { activity: self.about.doing, text: call.text(), facts }))
     }
 
     fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {

@@ -1,6 +1,6 @@
 //! Enumerations: variables whose values have names.
 
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -23,7 +23,7 @@ const ALL: [Enumeration; 2] = [
 ];
 
 fn states() -> Vec<(c_int, &'static str)> {
-    (0..).map_while(|code| Doing::name(code).map(|name| (code as c_int, name))).collect()
+    (0..).map_while(|code| Activity::name(code).map(|name| (code as c_int, name))).collect()
 }
 
 fn thread_levels() -> Vec<(c_int, &'static str)> {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use sfm_native::packet::LIBRARY;
-use sfm_native::segment::{Doing, Shared};
+use sfm_native::segment::{Activity, Shared};
 
 use super::categories::Category;
 use super::counting::{self, Amount, Flow};
@@ -192,7 +192,7 @@ pub static ALL: [Variable; 28] = [
         category: Category::Waiting,
         class: MPI_T_PVAR_CLASS_STATE,
         unit: Unit::Item(Of::State),
-        read: |_| vec![running().map_or(Doing::Idle as u64, |one| state(one.core.shared()))],
+        read: |_| vec![running().map_or(Activity::Idle as u64, |one| state(one.core.shared()))],
         ..LEVEL
     },
     Variable {
@@ -316,7 +316,7 @@ fn of_segment(read: impl FnOnce(&Shared) -> u64) -> Vec<u64> {
 }
 
 fn state(shared: &Shared) -> u64 {
-    u64::from(shared.doing.0.load(Relaxed))
+    u64::from(shared.activity.0.load(Relaxed))
 }
 
 /// True if a context has the program's messages, on the communicator if there is one.

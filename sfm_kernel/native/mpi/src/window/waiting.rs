@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sfm_endpoint::sites::NOWHERE;
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 use super::epoch::Held;
 use super::lock::Lock;
@@ -40,7 +40,7 @@ impl Window {
             report::one_by_one(arguments)
         };
         let from = From::Any(&self.comm.group.members);
-        let about = About { from, doing: Doing::Receiving, call: Some(&call) };
+        let about = About { from, doing: Activity::Receiving, call: Some(&call) };
         engine().wait(about, || {
             let missing = check();
             if let Err(rank) = missing {

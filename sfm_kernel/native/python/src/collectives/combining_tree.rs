@@ -19,8 +19,8 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
 use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
 use sfm_native::combining_tree::CombiningTree;
-use sfm_native::core::WHATEVER;
-use sfm_native::segment::Doing;
+use sfm_native::core::INBOX_IRRELEVANT;
+use sfm_native::segment::Activity;
 
 /// One member's end of a tree.
 #[pyclass(name = "CombiningTree", module = "sfm_kernel._native", frozen)]
@@ -180,7 +180,7 @@ impl PyCombiningTree {
                 return Ok((DUTY, py.None().into_bound(py)));
             }
             tree.conclude();
-        } else if !tree.glance() {
+        } else if !tree.spin_briefly() {
             wait(py, tree, text, tick)?;
         }
         outcome(py, tree, brought, out)
@@ -310,12 +310,12 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
 
     /// Who is missing decides by coming: nothing that arrives here does.
     fn examined(&self) -> Examined {
-        Examined::Arrived(WHATEVER)
+        Examined::Arrived(INBOX_IRRELEVANT)
     }
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
-        let (doing, text) = (Doing::Collective, (self.text)());
-        Ok(Some(WaitFacts { doing, text, facts: String::new() }))
+        let (doing, text) = (Activity::Collective, (self.text)());
+        Ok(Some(WaitFacts { activity: doing, text, facts: String::new() }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {

@@ -20,7 +20,7 @@ use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
 use sfm_native::code_location::helping;
 use sfm_native::core::Core;
 use sfm_native::matching::Taken;
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 /// How long the network thread sleeps when nobody rings.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -94,7 +94,7 @@ impl Inbox {
         let _in_call = InCall::enter(py);
         location::mark(py)?;
         let core = &*self.core;
-        let doing = if sending { Doing::Sending } else { Doing::Receiving };
+        let doing = if sending { Activity::Sending } else { Activity::Receiving };
         let (version, examined) = (core.version(), core.arrived());
         let mut goal = Truth { core, look, text, tick, doing, version, examined };
         let until = deadline(limit.and_then(duration));
@@ -116,7 +116,7 @@ impl Inbox {
     /// made at `place`: observers see what it sends there, and its waits through `helper_facts`.
     /// `apart`: calls that do not wait for it have nothing to do with it.
     fn help(&self, number: u64, location: u64, apart: bool) {
-        sfm_native::code_location::set_here(location);
+        sfm_native::code_location::set_current(location);
         sfm_native::code_location::set_helping(number);
         self.core.begin_help(number, apart);
     }
@@ -129,7 +129,7 @@ impl Inbox {
 
     /// What a helper waits for, as JSON for observers; None while it does not wait.
     fn helper_facts(&self, number: u64) -> Option<String> {
-        self.core.facts_of_helper(number)
+        self.core.helper_facts(number)
     }
 
     /// Wait until something has come, for at most so many microseconds.
@@ -147,7 +147,7 @@ impl Inbox {
         let shared = self.core.shared();
         if shared.polled() {
             location::mark(py)?;
-            shared.tell_polls(&tell.call0()?.extract::<String>()?);
+            shared.publish_polls(&tell.call0()?.extract::<String>()?);
         }
         Ok(())
     }
@@ -166,14 +166,14 @@ impl Inbox {
     fn set_running(&self, running: bool) {
         let shared = self.core.shared();
         shared.others.write("");
-        shared.set_doing(if running { Doing::Running } else { Doing::Idle });
+        shared.set_activity(if running { Activity::Running } else { Activity::Idle });
         shared.polls.end();
     }
 
     /// Say that this process waits for others to end a cell: a line, and JSON, for observers.
     fn set_waiting(&self, text: &str, facts: &str) {
         let shared = self.core.shared();
-        shared.begin_call(Doing::Cell, text, facts, 0);
+        shared.begin_call(Activity::Cell, text, facts, 0);
         shared.examined.store(0, Ordering::Release);
     }
 
@@ -223,7 +223,7 @@ struct Truth<'a, 'py> {
     look: &'a Bound<'py, PyAny>,
     text: &'a str,
     tick: &'a Bound<'py, PyAny>,
-    doing: Doing,
+    doing: Activity,
     version: u64,
     examined: u64,
 }
@@ -238,7 +238,7 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
 
     fn spin(&mut self, host: &PyHost<'py>) -> bool {
         let Truth { core, version, .. } = *self;
-        core.glance(version) || host.release(|| core.spin(version))
+        core.spin_briefly(version) || host.release(|| core.spin(version))
     }
 
     fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
@@ -252,7 +252,7 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
         let (doing, text, facts) = (self.doing, self.text.to_owned(), String::new());
-        Ok((!text.is_empty()).then_some(WaitFacts { doing, text, facts }))
+        Ok((!text.is_empty()).then_some(WaitFacts { activity: doing, text, facts }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
@@ -263,7 +263,7 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
         true
     }
 
-    fn hears_helpers(&self) -> bool {
+    fn includes_helpers(&self) -> bool {
         true
     }
 }
@@ -276,7 +276,7 @@ fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> 
         Ok((function, message)) if !function.is_none() => {
             // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
             // the function for an answer of that sender.
-            sfm_native::code_location::set_here(0); // no line of a program
+            sfm_native::code_location::set_current(0); // no line of a program
             core.consumed(&news);
             let outcome = function.call1((message,));
             drop(news.packet.forget_decoded());

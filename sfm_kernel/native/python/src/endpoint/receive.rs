@@ -50,7 +50,7 @@ fn canonical_src<'py>(
                 core.take_in();
             }
             // Has somebody new sent something? A dead one's rank may be theirs now.
-            let senders = core.senders_ever();
+            let senders = core.senders_total();
             let news = wires.ranks_as_of.load(Ordering::Relaxed) != senders;
             match wires.ranks.bind(py).get_item(value)? {
                 Some(known) if !news => Ok(Some(known)),
@@ -152,9 +152,9 @@ fn polled(
         let asked = (slf, function, timeout, arguments.dict("")?);
         let about = wires.hooks().polled.bind(py).call1(asked);
         match about.and_then(|about| about.extract::<String>()) {
-            Ok(about) => shared.tell_polls(&about),
+            Ok(about) => shared.publish_polls(&about),
             // A value that cannot be shown is no reason for the call to fail; Stop is.
-            Err(failure) if failure.is_instance_of::<PyException>(py) => shared.tell_polls(""),
+            Err(failure) if failure.is_instance_of::<PyException>(py) => shared.publish_polls(""),
             Err(failure) => return Err(failure),
         }
     }
@@ -194,7 +194,7 @@ pub fn find_any(
         from = end;
     }
     let natives: SmallVec<[_; 8]> = parsed.iter().map(|one| &one.native).collect();
-    let found = wires.core.look_for_any(wires.context, &natives, take);
+    let found = wires.core.find_any(wires.context, &natives, take);
     let Some((nth, packet, taken)) = found else { return Ok(None) };
     wires.core.shared().polls.end();
     let message = match taken {

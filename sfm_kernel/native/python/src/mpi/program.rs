@@ -108,11 +108,12 @@ impl Surroundings for PythonProgram {
         if code_location::helping() != 0 {
             return;
         }
-        let known =
-            sites::get(site()).map(|site| site.location).filter(|one| code_location::is_kept(*one));
+        let known = sites::get(site())
+            .map(|site| site.location)
+            .filter(|one| code_location::is_registered(*one));
         // A long session has more calls than have numbers, and more code than is kept.
         let asked = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
-        code_location::set_here(known.or_else(asked).unwrap_or(0));
+        code_location::set_current(known.or_else(asked).unwrap_or(0));
     }
 
     fn site(&self) -> u32 {

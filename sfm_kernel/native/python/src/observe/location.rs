@@ -76,7 +76,7 @@ fn beyond() -> Option<&'static Beyond> {
 /// it is meant for the call.
 pub fn mark(py: Python<'_>) -> PyResult<()> {
     if code_location::helping() == 0 {
-        code_location::set_here(current(py)?);
+        code_location::set_current(current(py)?);
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use sfm_native::clock::now;
 use sfm_native::code_location::{location, register};
 use sfm_native::core::Core;
 use sfm_native::main_thread::{In, SystemCall};
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 
 /// Who gets the GIL so soon has had nobody to wait for.
 const AT_ONCE: Duration = Duration::from_millis(2);
@@ -36,7 +36,7 @@ type Found = Option<(String, u32, bool)>;
 /// An observer wishes to know where the main thread is: find out, in some time.
 pub fn look(core: &Arc<Core>) {
     let shared = core.shared();
-    if !shared.is_doing(Doing::Running) || !shared.main.ask(now()) {
+    if !shared.activity_is(Activity::Running) || !shared.main.ask(now()) {
         return;
     }
     // Before the GIL is asked for: else the main thread may be found waiting for it.
@@ -54,10 +54,10 @@ pub fn look(core: &Arc<Core>) {
         });
         let (contended, location, asks) = found.unwrap_or_default();
         let is_in = call.map_or(In::Code, |call| call.is_in(contended));
-        shared.main.tell(if asks { In::Input } else { is_in }, location, now());
+        shared.main.publish(if asks { In::Input } else { is_in }, location, now());
     });
     if thread.is_err() {
-        shared.main.tell(In::Code, 0, now());
+        shared.main.publish(In::Code, 0, now());
     }
 }
 

@@ -14,9 +14,9 @@ use sfm_native::code_location::{code_of, line_of, CodeLocation};
 use sfm_native::main_thread::PATIENCE;
 use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
 use sfm_native::peers::SHARED;
-use sfm_native::segment::Doing;
+use sfm_native::segment::Activity;
 use sfm_native::summary::summary_of;
-use sfm_native::trace::What;
+use sfm_native::trace::EventKind;
 
 /// Looks at the segments of a world, which are damaged perhaps. Their files stay open from one look
 /// to the next as long as they are asked for.
@@ -142,8 +142,9 @@ impl Observer {
 /// network threads do that, which need no GIL: only who is stopped, or holds the GIL, is waited for
 /// in vain.
 fn ask<'a>(segments: impl Iterator<Item = &'a ObservedSegment>) {
-    let mut asked: Vec<_> =
-        segments.filter_map(|one| one.wish().ok().map(|version| (one, version))).collect();
+    let mut asked: Vec<_> = segments
+        .filter_map(|one| one.request_summary().ok().map(|version| (one, version)))
+        .collect();
     let deadline = Instant::now() + Duration::from_nanos(PATIENCE);
     loop {
         asked.retain(|(one, version)| one.is_awaited(*version));
@@ -163,8 +164,8 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
     };
     let seconds = |time: u64| time as f64 / 1e9;
     shown.set_item("uid", format!("{:032x}", state.uid))?;
-    shown.set_item("alive", !dead && state.doing != "left")?;
-    shown.set_item("state", state.doing)?;
+    shown.set_item("alive", !dead && state.activity != "left")?;
+    shown.set_item("state", state.activity)?;
     shown.set_item("since", seconds(state.since))?;
     shown.set_item("until", seconds(state.until))?;
     for (name, text) in [
@@ -177,7 +178,7 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
     ] {
         shown.set_item(name, text)?;
     }
-    shown.set_item("line", line_of(state.at))?;
+    shown.set_item("line", line_of(state.location))?;
     for (name, counter) in [
         ("call", state.call),
         ("depth", state.depth),
@@ -223,12 +224,14 @@ fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, St
     let shown = events.into_iter().filter_map(|(nth, event, about)| {
         let message =
             |nth: usize| (MESSAGE_EVENTS[nth], format!("{:016x}", event.peer), event.number);
-        let (what, peer, number) = match event.what {
-            What::Sent => message(0),
-            What::Received => message(1),
-            What::Answered => message(2),
-            What::Heard => message(3),
-            What::Doing => (Doing::name(u32::try_from(event.number).ok()?)?, String::new(), 0),
+        let (what, peer, number) = match event.kind {
+            EventKind::Sent => message(0),
+            EventKind::Received => message(1),
+            EventKind::AckSent => message(2),
+            EventKind::AckReceived => message(3),
+            EventKind::Activity => {
+                (Activity::name(u32::try_from(event.number).ok()?)?, String::new(), 0)
+            }
         };
         let location: CodeLocation = event.location;
         let time = event.time as f64 / 1e9;

@@ -50,7 +50,7 @@ impl PyPacket {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = slf.get().packet.whole().expect("packed into one place");
+        let bytes = slf.get().packet.contiguous().expect("packed into one place");
         let (at, length) = (bytes.as_ptr().cast_mut(), bytes.len());
         // SAFETY: the packet lives as long as the object, which the view keeps alive; read-only.
         unsafe { fill_view(slf.as_any(), view, flags, at, length, true) }
@@ -289,7 +289,7 @@ pub fn with_bytes<T>(
         return work(bytes.as_bytes());
     }
     if let Ok(packet) = data.cast::<PyPacket>() {
-        return work(packet.get().packet.whole().expect("packed into one place"));
+        return work(packet.get().packet.contiguous().expect("packed into one place"));
     }
     let view = PyBuffer::<u8>::get(data)?;
     if !view.is_c_contiguous() {

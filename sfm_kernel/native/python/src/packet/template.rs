@@ -11,7 +11,7 @@ use crate::host::gil::InCall;
 use crate::packet::message::{queued_message, Message};
 use sfm_native::matching::{self, Condition};
 use sfm_native::packet::Packet;
-use sfm_native::value::{compare, of_float, Native, Scalar, Verdict};
+use sfm_native::value::{compare, from_float, Native, Scalar, Verdict};
 
 /// A template; borrows names and values from Python's objects.
 pub struct Template<'a, 'py> {
@@ -31,7 +31,7 @@ impl<'a, 'py> Template<'a, 'py> {
             template.native.conditions.push(Condition {
                 name,
                 never_native: matches!(keyed, Sought::Nothing),
-                wanted: if let Sought::Value(wanted) = keyed { Some(wanted) } else { None },
+                expected: if let Sought::Value(wanted) = keyed { Some(wanted) } else { None },
             });
             template.values.push(value);
         }
@@ -44,7 +44,7 @@ impl<'a, 'py> Template<'a, 'py> {
         let _in_call = InCall::enter(py);
         let message = queued_message(packet);
         for (condition, value) in self.native.conditions.iter().zip(&self.values) {
-            if let (Some(wanted), Some(one)) = (&condition.wanted, packet.find(condition.name)) {
+            if let (Some(wanted), Some(one)) = (&condition.expected, packet.find(condition.name)) {
                 match compare(wanted, &one) {
                     Verdict::Yes => continue,
                     Verdict::No => return Ok(false),
@@ -52,7 +52,7 @@ impl<'a, 'py> Template<'a, 'py> {
                 }
             }
             let Some(has) = message.value(py, condition.name)? else { return Ok(false) };
-            let predicate = condition.wanted.is_none() && value.is_callable();
+            let predicate = condition.expected.is_none() && value.is_callable();
             let agrees = if predicate {
                 value.call1((has,))?.is_truthy()?
             } else {
@@ -97,7 +97,7 @@ fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
     } else if let Ok(value) = value.cast_exact::<PyBool>() {
         Some(Scalar::Int(i64::from(value.is_true())))
     } else if let Ok(value) = value.cast_exact::<PyFloat>() {
-        match of_float(value.value()) {
+        match from_float(value.value()) {
             Native::Scalar(Scalar::Int(number)) => Some(Scalar::Int(number)),
             Native::Scalar(Scalar::Float(bits)) => Some(Scalar::Float(bits)),
             Native::Nothing => return Ok(Sought::Nothing),

@@ -130,7 +130,7 @@ impl Channel {
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
         let _in_call = InCall::enter(py);
         location::mark(py)?;
-        let bytes = packet.get().packet.whole().expect("packed into one place");
+        let bytes = packet.get().packet.contiguous().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
 }

@@ -7,11 +7,11 @@ use crate::random::Random;
 use crate::ring_sender::{RingSender, Step};
 use crate::segment;
 
-/// Keeps what it was given.
+/// Records what it was given.
 #[derive(Default)]
-struct Kept(Mutex<Vec<(Envelope, Vec<u8>)>>);
+struct Recorder(Mutex<Vec<(Envelope, Vec<u8>)>>);
 
-impl Receiver for Kept {
+impl Receiver for Recorder {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let mut bytes = vec![0; payload.len()];
         // SAFETY: as long as the payload.
@@ -20,7 +20,7 @@ impl Receiver for Kept {
     }
 }
 
-impl Kept {
+impl Recorder {
     fn take(&self) -> Option<(Envelope, Vec<u8>)> {
         self.0.lock().unwrap().pop()
     }
@@ -28,19 +28,19 @@ impl Kept {
 
 fn packet(envelope: &Envelope, bytes: &[u8]) -> Arc<Packet> {
     let front = envelope.front(bytes.len());
-    // SAFETY: the bytes are there until the packet is made.
+    // SAFETY: the bytes live until the packet is made.
     Arc::new(unsafe { front.with(bytes.as_ptr(), bytes.len()) }.to_packet().unwrap())
 }
 
-/// Messages and receives meet as two plain lists say: a message goes to the first receive that wants
-/// it, a receive takes the first message that it wants, and every message is counted once.
+/// Messages and receives meet as in a model of two plain lists: a message goes to the first receive
+/// that it fits, a receive takes the first message that fits it, and every message is counted once.
 #[test]
 fn behaves_as_two_plain_lists() {
     let (mut chance, rounds) = Random::new(40, 4000);
     for _ in 0..rounds {
         let core = Core::new(None, None).unwrap();
         let inbound = core.inbound(7, None);
-        let mut waiting: Vec<(u64, Numbers, u64, Arc<Kept>)> = Vec::new();
+        let mut waiting: Vec<(u64, Numbers, u64, Arc<Recorder>)> = Vec::new();
         let mut queued: Vec<(Envelope, u64)> = Vec::new();
         let (mut sent, mut received, mut cost_received) = (0, 0, 0);
         for _ in 0..400 {
@@ -50,17 +50,17 @@ fn behaves_as_two_plain_lists() {
                     let (source, tag) = (chance.below(3) as i64, chance.below(3) as i64);
                     let envelope = Envelope { context, source, tag, note: sent };
                     sent += 1;
-                    let whole = packet(&envelope, &envelope.note.to_le_bytes());
-                    let cost = whole.cost();
-                    core.deliver(inbound, whole, false);
-                    let fits = |(own, wanted, ..): &(u64, Numbers, u64, Arc<Kept>)| {
-                        *own == context && wanted.fit(&envelope)
+                    let message = packet(&envelope, &envelope.note.to_le_bytes());
+                    let cost = message.cost();
+                    core.deliver(inbound, message, false);
+                    let fits = |(id, numbers, ..): &(u64, Numbers, u64, Arc<Recorder>)| {
+                        *id == context && numbers.fit(&envelope)
                     };
                     match waiting.iter().position(fits) {
                         Some(nth) => {
-                            let (.., kept) = waiting.remove(nth);
+                            let (.., recorder) = waiting.remove(nth);
                             let bytes = envelope.note.to_le_bytes().to_vec();
-                            assert_eq!(kept.take(), Some((envelope, bytes)));
+                            assert_eq!(recorder.take(), Some((envelope, bytes)));
                             (received, cost_received) = (received + 1, cost_received + cost);
                         }
                         None => queued.push((envelope, cost)),
@@ -71,26 +71,28 @@ fn behaves_as_two_plain_lists() {
                         3 => None,
                         number => Some(number as i64),
                     };
-                    let wanted = Numbers { source: number(), tag: number() };
-                    let kept = Arc::new(Kept::default());
-                    let posted = core.post(context, wanted, kept.clone());
-                    let fits =
-                        |one: &(Envelope, u64)| one.0.context == context && wanted.fit(&one.0);
+                    let numbers = Numbers { source: number(), tag: number() };
+                    let recorder = Arc::new(Recorder::default());
+                    let posted = core.post(context, numbers, recorder.clone());
+                    let fits = |entry: &(Envelope, u64)| {
+                        entry.0.context == context && numbers.fit(&entry.0)
+                    };
                     match queued.iter().position(fits) {
                         Some(nth) => {
                             let (envelope, cost) = queued.remove(nth);
                             assert_eq!(posted, None);
-                            assert_eq!(kept.take().unwrap().0, envelope);
+                            assert_eq!(recorder.take().unwrap().0, envelope);
                             (received, cost_received) = (received + 1, cost_received + cost);
                         }
-                        None => waiting.push((context, wanted, posted.unwrap(), kept)),
+                        None => waiting.push((context, numbers, posted.unwrap(), recorder)),
                     }
                 }
                 _ if !waiting.is_empty() => {
-                    let (context, _, number, kept) = waiting.remove(chance.below(waiting.len()));
+                    let (context, _, number, recorder) =
+                        waiting.remove(chance.below(waiting.len()));
                     assert!(core.unpost(context, number));
                     assert!(!core.unpost(context, number));
-                    assert!(kept.take().is_none());
+                    assert!(recorder.take().is_none());
                 }
                 _ => {}
             }
@@ -98,14 +100,14 @@ fn behaves_as_two_plain_lists() {
             assert_eq!(shared.arrived.load(Ordering::Relaxed), sent);
             assert_eq!(shared.received.load(Ordering::Relaxed), received);
             assert_eq!(core.taken(inbound)[0], cost_received);
-            assert!(waiting.iter().all(|one| one.3.take().is_none()));
+            assert!(waiting.iter().all(|entry| entry.3.take().is_none()));
         }
     }
 }
 
 static WORLDS: AtomicU64 = AtomicU64::new(0);
 
-/// A folder of its own, and two processes' cores in it; the first can send to the second.
+/// A fresh folder with the cores of two processes; the first can send to the second.
 struct Pair {
     folder: PathBuf,
     sender: Arc<RingSender>,
@@ -122,18 +124,18 @@ impl Pair {
                 segment::create(&folder.join(format!("{uid:032x}.seg")), uid, "").unwrap();
             Arc::new(Core::new(Some(segment), Some(folder.clone())).unwrap())
         };
-        let (own, receiver) = (core(1), core(2));
+        let (sender, receiver) = (core(1), core(2));
         let peer = segment::open(&folder.join(format!("{:032x}.seg", 2)), Some(2)).unwrap();
-        let sender = RingSender::create(own, peer, &folder, 3, 1 << 17, arena).unwrap();
+        let sender = RingSender::create(sender, peer, &folder, 3, 1 << 17, arena).unwrap();
         Pair { folder, sender, receiver }
     }
 
     fn send(&self, envelope: &Envelope, bytes: &[u8], buffering: u64) -> bool {
         let front = envelope.front(bytes.len());
         let mut writing = self.sender.try_lock().unwrap();
-        // SAFETY: the bytes are there until the call returns.
+        // SAFETY: the bytes live until the call returns.
         let packet = unsafe { front.with(bytes.as_ptr(), bytes.len()) };
-        self.sender.send_whole(&mut writing, &packet, buffering) == Step::Done
+        self.sender.try_send(&mut writing, &packet, buffering) == Step::Done
     }
 
     fn is_drained(&self) -> bool {
@@ -150,7 +152,7 @@ impl Drop for Pair {
 
 /// Through a ring, whose end they cross, and through the arena; posted before and after.
 #[test]
-fn bytes_come_whole_whatever_their_way() {
+fn bytes_arrive_complete_through_ring_and_arena() {
     for arena in [0, 1 << 20] {
         let pair = Pair::new(arena);
         let (mut chance, rounds) = Random::new(3000, 300_000);
@@ -158,25 +160,25 @@ fn bytes_come_whole_whatever_their_way() {
             let length = [0, 8, 200, 7000, 8192, 40_000][chance.below(6)] + chance.below(9);
             let bytes: Vec<u8> = (0..length).map(|at| (at as u64 * 7 + nth) as u8).collect();
             let envelope = Envelope { context: 9, source: 0, tag: 5, note: nth };
-            let wanted = Numbers { source: Some(0), tag: (nth % 2 == 0).then_some(5) };
-            let kept = Arc::new(Kept::default());
+            let numbers = Numbers { source: Some(0), tag: (nth % 2 == 0).then_some(5) };
+            let recorder = Arc::new(Recorder::default());
             let first = chance.below(2) == 0;
-            let posted = first.then(|| pair.receiver.post(9, wanted, kept.clone()));
+            let posted = first.then(|| pair.receiver.post(9, numbers, recorder.clone()));
             assert!(pair.send(&envelope, &bytes, 1 << 20));
             pair.receiver.take_in();
             if posted.is_none() {
-                assert!(pair.receiver.look_for(9, wanted, false).is_some());
+                assert!(pair.receiver.find_envelope(9, numbers, false).is_some());
                 assert!(!pair.is_drained());
-                assert_eq!(pair.receiver.post(9, wanted, kept.clone()), None);
+                assert_eq!(pair.receiver.post(9, numbers, recorder.clone()), None);
             }
-            assert_eq!(kept.take(), Some((envelope, bytes)));
+            assert_eq!(recorder.take(), Some((envelope, bytes)));
             assert!(pair.is_drained(), "its sender has its credit back");
         }
     }
 }
 
 #[test]
-fn who_may_not_wait_sends_all_or_nothing() {
+fn try_send_sends_all_or_nothing() {
     let pair = Pair::new(0);
     let envelope = Envelope { context: 9, source: 0, tag: 0, note: 0 };
     let bytes = vec![1; 50_000];
@@ -184,11 +186,11 @@ fn who_may_not_wait_sends_all_or_nothing() {
     assert!(!pair.send(&envelope, &bytes, u64::MAX), "the ring has no room for a third");
     assert!(!pair.send(&envelope, &[], 100), "nor has the peer given so much credit");
     assert!(pair.send(&envelope, &[], u64::MAX));
-    let kept = Arc::new(Kept::default());
-    pair.receiver.post_for_all(9, kept.clone());
+    let recorder = Arc::new(Recorder::default());
+    pair.receiver.post_for_all(9, recorder.clone());
     pair.receiver.take_in();
-    assert_eq!(kept.0.lock().unwrap().len(), 3);
+    assert_eq!(recorder.0.lock().unwrap().len(), 3);
     assert!(pair.send(&envelope, &bytes, 1 << 20));
     pair.receiver.take_in();
-    assert_eq!(kept.0.lock().unwrap().len(), 4);
+    assert_eq!(recorder.0.lock().unwrap().len(), 4);
 }

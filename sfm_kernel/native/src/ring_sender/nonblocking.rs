@@ -1,4 +1,4 @@
-//! Sending for who has several sends under way, and waits for all of them at once.
+//! Sending for a thread that has several sends in progress, and waits for all of them at once.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::packet::Gather;
 use crate::ring_file::RingFile;
 
 impl RingSender {
-    /// Send `packet`, which is much smaller than the ring, or do nothing: for who must not wait
-    /// between two halves of it.
-    pub fn send_whole(&self, writing: &mut Writing, packet: &Gather<'_>, buffering: u64) -> Step {
-        if !writing.writer.has_room(writing.writer.whole_room(packet.len())) {
+    /// Send `packet`, which is much smaller than the ring, or do nothing: for a caller that must
+    /// not wait in the middle of it.
+    pub fn try_send(&self, writing: &mut Writing, packet: &Gather<'_>, buffering: u64) -> Step {
+        if !writing.writer.has_room(writing.writer.room_for(packet.len())) {
             return Step::Blocked;
         }
         let mut progress = Progress::default();
@@ -19,8 +19,8 @@ impl RingSender {
         step
     }
 
-    /// Ask to be woken when the peer has read or received something, until `end_wait`; what was
-    /// blocked is to be tried again before a sleep.
+    /// Ask to be woken when the peer has read or received something, until `end_wait`; the caller
+    /// tries its blocked sends again before it sleeps.
     pub fn announce_wait(&self, writing: &Writing) {
         writing.writer.announce_wait();
         self.peer.announce_pressure();
@@ -35,7 +35,7 @@ impl RingSender {
         writing.writer.pulse()
     }
 
-    /// The ring, for what else both sides keep in it.
+    /// The ring, for the other data that both sides keep in it.
     pub fn ring(&self, writing: &Writing) -> Arc<RingFile> {
         writing.writer.memory().clone()
     }
