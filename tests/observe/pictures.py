@@ -138,11 +138,11 @@ def peer(name: object, sent: int = 0, arrived: int = 0, received: int = 0) -> Di
     return {"uid": uid(name)[16:], "name": name, **counts}
 
 
-def message(src: object, space: str = "", **attributes: object) -> Dict:
+def message(src: object, context_id: str = "", **attributes: object) -> Dict:
     """A message as it is shown; values are given as their texts."""
     pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
-    context = space.partition(" ")[2] or None  # "1f lib": the space 1f, whose name is lib
-    shown = {"src": src, "context_id": space.partition(" ")[0], "context": context}
+    number, _, name = context_id.partition(" ")  # "1f lib": the context 1f, whose name is lib
+    shown = {"src": src, "context_id": number, "context": name or None}
     return {**shown, "bytes": 100, "attributes": pairs}
 
 

@@ -110,7 +110,7 @@ def test_who_waits_for_anybody_waits_for_nobody_in_particular() -> None:
     assert found["title"] == "Deadlock: A, B and C wait for a message that nobody will send"
     found = judge(recv("A", "B"), recv("B", "A"), recv("C"))
     assert (found["cycle"], found["stuck"]) == (["A", "B"], ["A", "B", "C"])
-    assert found["sentences"][2] == "C waits for the text. Nobody is left who sends."
+    assert found["sentences"][2] == "C waits for the text. No process is left that could send."
     assert found["sentences"][-1] == "C can never go on, either."
     assert stuck(recv("A"), recv("B"), process("C")) == NOBODY
 
@@ -192,7 +192,7 @@ DOUBTS = {
     "its wait ends by itself": {"until": NOW + 10},
     "another thread could send": {"others": [other("Thread-1")]},
     "its wait has only begun": {"since": NOW - YOUNG / 2},
-    "it has not looked at all that has come": {"settled": False},
+    "it has not examined all that has arrived": {"settled": False},
     "it has not said what it waits for": {"wait": None},
 }
 

@@ -107,7 +107,7 @@ def test_the_other_end_tells_of_duplicate_acknowledgements() -> None:
         ),
         (
             {"refused": "bbr"},
-            "the connection A → B was to use bbr, and the kernel gives it cubic",
+            "the connection A → B was to use bbr, but the kernel gives it cubic",
         ),
     ],
 )
@@ -202,5 +202,7 @@ def test_who_waits_over_a_link_in_trouble_is_told() -> None:
     assert list(over(links, "B", "A")) and not list(over(links, "A", "C"))
     pairs = [(process("P"), process("Q")), (process("P"), process("P"))]
     (text,) = links_in_trouble(pairs, links)
-    assert text.startswith("P waits for Q, far away: the connection A → B has had no answer")
+    wait, trouble = text.split(": ", 1)
+    assert wait == "P waits for Q at another site"
+    assert trouble.startswith("the connection A → B has had no answer")
     assert list(links_in_trouble(pairs, [direct()])) == []

@@ -164,7 +164,7 @@ def test_what_is_said() -> None:
     asked = "n is 2, which <is_large> does not accept."
     assert told({"n": "<is_large>"}, message("B", n=2)).endswith(asked)
     assert told({"tag": 2}, message("B", n=1)) == "A's inbox holds 1 message, which does not fit."
-    none = "A's inbox holds 2 messages, of which none fits."
+    none = "A's inbox holds 2 messages, and none fits."
     assert told({"tag": 2}, message("B", n=1), message("B", n=2)) == none
     many = "A's inbox holds 5 messages that nearly fit: tag is 3, not 2."
     assert told({"tag": 2}, *[message("B", tag=3)] * 5) == many
@@ -192,7 +192,7 @@ def test_short_lists_are_told_whole() -> None:
 
 
 def test_what_is_said_where_not_all_messages_are_known() -> None:
-    far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, of which"
+    far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, and"
     assert told({"tag": 2}, *far, depth=70) == f"{front} none fits."
     one = f"{front} at least 1 nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == one
@@ -208,8 +208,8 @@ def test_messages_of_libraries_are_not_counted() -> None:
 
 
 def test_messages_that_lie_in_another_context() -> None:
-    def said(template: Dict, *spaces: str, own: str = "") -> str:
-        here = [message("B", space, tag=2) for space in spaces]
+    def said(template: Dict, *contexts: str, own: str = "") -> str:
+        here = [message("B", context, tag=2) for context in contexts]
         about = {"messages": here, "depth": len(here), "context_id": own}
         return str(judge(recv("A", "B", template=template, **about), idle("B"))["sentences"][0])
 
@@ -241,7 +241,7 @@ def test_a_message_that_went_to_somebody_else() -> None:
         found = diagnose(Graph(picture(stuck, other, idle("C", kind="process"))))
         return [text for text in found["sentences"] if "lies in" in text]
 
-    text = "A message that would fit A's receive lies in B's inbox: C has sent it there."
+    text = "A message that would fit A's receive lies in B's inbox: C sent it there."
     assert said({"tag": 2}) == said({"src": "'C'", "tag": 2}) == [text]
     for template in (
         {"tag": 3},

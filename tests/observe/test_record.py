@@ -18,7 +18,7 @@ import sfm_kernel
 from sfm_kernel.__main__ import main
 from sfm_kernel.errors import ProcessFailed
 from sfm_kernel.observe import record
-from sfm_kernel.observe.record import Told
+from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.observe.record.listing import MOST, key_of, lines_of_files, listings
 from sfm_kernel.observe.timeline import Timeline
 
@@ -99,8 +99,8 @@ def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
 
 def test_texts_are_never_markup(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
-    told = [Told(time.time() + 1, HOSTILE)]
-    shown = talk("rec-texts", path, title=HOSTILE, name=HOSTILE, told=told)
+    deadlocks = [ProvenDeadlock(time.time() + 1, HOSTILE)]
+    shown = talk("rec-texts", path, title=HOSTILE, name=HOSTILE, deadlocks=deadlocks)
     assert len(shown.scripts) == 2 and not shown.all("img")
     assert "alert(2)" in shown.text and "onerror" not in {
         name for _, attributes in shown.elements for name in attributes
@@ -132,8 +132,11 @@ def test_other_worlds_and_libraries_are_not_in_it(tmp_path: Path) -> None:
 
 
 def test_what_had_hung_in_an_earlier_run_is_left_out(tmp_path: Path) -> None:
-    told = [Told(time.time() - 1000, "long ago"), Told(time.time() + 1, "just now")]
-    shown = talk("rec-told", tmp_path / "a.html", told=told, sources=no_code)
+    deadlocks = [
+        ProvenDeadlock(time.time() - 1000, "long ago"),
+        ProvenDeadlock(time.time() + 1, "just now"),
+    ]
+    shown = talk("rec-told", tmp_path / "a.html", deadlocks=deadlocks, sources=no_code)
     assert "just now" in shown.text and "long ago" not in shown.text
 
 

@@ -30,11 +30,11 @@ ended = {"kind": "process"}
 def test_two_and_several() -> None:
     two = judge(recv("A", "B"), recv("B", "A"), recv("C", "B"))["sentences"]
     assert two[-2:] == [
-        "A and B wait for each other, so that neither can ever go on.",
+        "A and B wait for each other, so neither can ever go on.",
         "C waits for them.",
     ]
     three = judge(recv("A", "B"), recv("B", "C"), recv("C", "A"))["sentences"]
-    assert three[-1] == "A, B and C wait for each other, so that none of them can ever go on."
+    assert three[-1] == "A, B and C wait for each other, so none of them can ever go on."
     assert judge(send("A", "A"), recv("B", "A"))["sentences"][-1] == "B waits for A."
 
 
@@ -86,7 +86,7 @@ def test_a_send_that_finds_no_room() -> None:
         text: str = judge(sends, recv("B", "A", peers=here))["sentences"][0]
         return text
 
-    earlier = "B has not received all that A has sent before."
+    earlier = "B has not received all that A sent before."
     assert told(1) == f"A is in send: it waits for room at 'B' for 120 bytes. {earlier}"
     assert told(2) == "A is in send: it waits for room at 'B' for 120 bytes."
 
@@ -118,8 +118,8 @@ def test_groups_are_named_where_there_are_several() -> None:
     assert both[0] == f"A is in barrier() of {first[1]} and waits for B."
     assert both[1] == "B is in barrier() of 'rows' and waits for A."
     assert both[-1] == (
-        f"A is in a call of {first[1]}, and B in one of 'rows': who is in both has to call them in "
-        "the same order as the others."
+        f"A is in a call of {first[1]}, and B in one of 'rows': a process in both must call "
+        "them in the same order as the others."
     )
     same = told(first, first)
     assert same[0] == "A is in barrier() and waits for B." and "call of" not in same[-1]

@@ -327,7 +327,7 @@ def test_a_long_diagnosis_is_cut_at_a_line(alone: Endpoint, count: int, length: 
     title, *told, rest = str(failure.value).splitlines()
     assert title == "Deadlock: A waits for itself."
     assert told == sentences[: len(told)]
-    assert rest == f"… and {count - len(told)} lines more"
+    assert rest == f"… and {count - len(told)} more lines"
     assert failure.value.cycle == ["A"]
 
 

@@ -133,7 +133,7 @@ def test_what_gateways_say_of_whom_nothing_reaches(machines: Machines, nowhere: 
             last.send_signal(signal.SIGSTOP)
             wait_until(lambda: is_said("no gateway of its site can be reached"))
             last.kill()
-            wait_until(lambda: is_said("its machine, or the line to it, is down"))
+            wait_until(lambda: is_said("its machine, or the network to it, is down"))
             sfm.close()
             waiter.join()
 

@@ -23,6 +23,6 @@ A is in barrier() and waits for C in {barrier}.
 C waits for recv(src='A', tag='start') in {receive}.
 B is in barrier() and waits for C in {barrier}.
 No message is on its way.
-A and C wait for each other, so that neither can ever go on.
+A and C wait for each other, so neither can ever go on.
 B waits for them.
 """

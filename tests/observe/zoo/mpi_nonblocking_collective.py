@@ -27,6 +27,6 @@ A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}.
 B is in comm.Ibarrier().Wait() and waits for A in {wait}.
 C is in comm.Ibarrier().Wait() and waits for A in {wait}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 C waits for them.
 """

@@ -24,5 +24,5 @@ Deadlock: A → B → A
 A is in MPI.Request.Waitall(count=2) and waits for B in {here}.
 B is in MPI.Request.Waitall(count=2) and waits for A in {here}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """
