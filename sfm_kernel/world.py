@@ -11,7 +11,7 @@ from typing import Any
 
 from sfm_kernel._native import Inbox, Segment
 from sfm_kernel.directory import LocalDirectory, open_directory
-from sfm_kernel.directory.sites import wished_site
+from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
@@ -66,7 +66,7 @@ def join(
         ('A', 0, 1)
     """
     _check_identity(name, rank)
-    site = wished_site(site)
+    site = requested_site(site)
     if ending.has_begun():  # only a daemon thread can ask; nobody would close what it opens
         raise EndpointClosed("this process ends, and has left its worlds: it joins no other")
     chosen = _chosen()

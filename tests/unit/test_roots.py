@@ -143,7 +143,7 @@ def test_a_home_that_cannot_record_it(
     usual.mkdir()
     take(usual)
     monkeypatch.setattr(roots, "home", lambda: "/proc")
-    with pytest.raises(WorldAccess, match=r"belongs to somebody else.*Set SFM_DIR"):
+    with pytest.raises(WorldAccess, match=r"belongs to another user.*Set SFM_DIR"):
         LocalDirectory("w")
     monkeypatch.setenv("SFM_DIR", str(tmp_path / "own"))
     LocalDirectory("w").close()
