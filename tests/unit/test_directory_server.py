@@ -106,7 +106,7 @@ def test_who_comes_and_leaves_between_two_words_of_the_server_is_gone(
     gone: list[str] = []
     here.directory.watch(lambda _, uids: gone.extend(uids))
     with monkeypatch.context() as busy:
-        busy.setattr(DirectoryServer, "_tell_subscribers", lambda server: False)
+        busy.setattr(DirectoryServer, "_publish", lambda server: False)
         short = there.join(name="B")
         there.directory.leave(short)
     last = there.join(name="C")
