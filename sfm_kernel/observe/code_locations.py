@@ -9,7 +9,7 @@ from typing import Any
 from sfm_kernel._native import resolve
 
 CodeLocation = dict[str, Any]
-"""See ``schema.json``, "place"."""
+"""See ``schema.json``, "code_location"."""
 
 
 _CODE = re.compile(r"(\d{0,18})\t([^\t]*)\t(\d{1,18})\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL)

@@ -29,9 +29,9 @@ def events(
         0), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then;
         "answered" and "heard" at the two ends of an acknowledgement, which no program has sent),
         ``peer`` (uid), ``number`` (of the message within this pair: the same at both ends),
-        ``nbytes``, ``where`` (a "place" of ``schema.json``, or None), ``attributes`` (of messages
-        that were sent: names and values as texts, the first ones). A process keeps its last 4096
-        events. From a damaged segment come only the events that make sense.
+        ``nbytes``, ``where`` (a "code_location" of ``schema.json``, or None), ``attributes`` (of
+        messages that were sent: names and values as texts, the first ones). A process keeps its
+        last 4096 events. From a damaged segment come only the events that make sense.
     """
     latest = time.time() + AHEAD_SECONDS
     observer = observer or Observer()

@@ -1,4 +1,4 @@
-"""Who is stuck, in made-up snapshots: the waits, and each reason to doubt."""
+"""Stuck processes in made-up snapshots: the waits, and each reason to doubt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.observe.pictures import (
 
 
 def stuck(*processes: Dict) -> tuple[list[Any], list[Any]]:
-    """The cycle, and all who are stuck."""
+    """The cycle, and all stuck processes."""
     found = judge(*processes)
     assert (found["verdict"] == "deadlock") == bool(found["stuck"])
     return found["cycle"], found["stuck"]
@@ -38,7 +38,7 @@ NOBODY: tuple[list[Any], list[Any]] = ([], [])
 ended = {"kind": "process"}
 
 
-# ---- who waits for whom ----
+# ---- waits ----
 
 
 def test_two_receive_from_each_other() -> None:
@@ -139,7 +139,7 @@ def test_verdicts(processes: list[Dict], verdict: str) -> None:
     assert judge(*processes)["verdict"] == verdict
 
 
-# ---- those who have ended ----
+# ---- processes that have ended ----
 
 
 def test_who_waits_for_one_that_has_come_to_its_end() -> None:
@@ -172,14 +172,14 @@ def test_a_message_of_a_dead_process_may_be_on_its_way() -> None:
 def test_who_died_before_it_had_counted_what_it_sent_sends_no_more() -> None:
     here = [peer("B", arrived=1)]
     assert stuck(recv("A", peers=here), dead("B"), idle("C", **ended)) == ([], ["A"])
-    # One who lives is about to count it, and then goes on.
+    # A living sender is about to count the message, and then goes on.
     assert stuck(recv("A", peers=here), recv("B", "A"), idle("C", **ended)) == NOBODY
 
 
 def test_who_waits_for_one_that_has_died_will_be_told() -> None:
     assert stuck(recv("A", "B"), dead("B"), idle("C", **ended)) == NOBODY
     assert stuck(send("A", "B"), dead("B"), idle("C", **ended)) == NOBODY
-    # Nobody will come who has this name, and nobody had it.
+    # No process has had this name, and none will.
     assert stuck(recv("A", "D"), process("B"), idle("C", **ended)) == ([], ["A"])
 
 
@@ -245,15 +245,15 @@ def test_peers_that_are_not_told_apart(whose: str) -> None:
 
 
 def test_a_world_that_others_may_join() -> None:
-    """Whoever waits for anybody, or for somebody unknown, may be helped by the next to come."""
+    """A newcomer may help a process that waits for any sender, or for an unknown one."""
     alone = recv("A", size=None)
     assert stuck(alone) == NOBODY
     assert stuck(recv("A", "D", size=None), process("B", size=None)) == NOBODY
-    # As many as there will ever be are there.
+    # The world has all its ranks.
     assert stuck(recv("A", size=1)) == ([], ["A"])
     assert stuck(recv("A", size=2)) == NOBODY
     assert stuck(recv("A", size=2), idle("B", **ended, size=2)) == ([], ["A"])
-    # A ring needs nobody else.
+    # A ring does not depend on newcomers.
     assert stuck(recv("A", "B", size=None), recv("B", "A", size=None))[0] == ["A", "B"]
 
 
@@ -289,8 +289,8 @@ def test_without_a_notebook_anybody_may_give_an_engine_a_cell() -> None:
 
 
 def test_the_notebook_is_free_while_one_engine_of_its_cell_computes() -> None:
-    """When that one has ended its part, the cell still waits for the other: no doubt about that,
-    but an engine that computes may send."""
+    """When that engine has ended its part, the cell still waits for the other: that is certain, but
+    an engine that computes may send."""
     assert stuck(engine(recv(0, 1)), engine(process(1)), notebook("home", 0, 1)) == NOBODY
 
 

@@ -1,4 +1,4 @@
-"""Sites and the connections between them: what is told of them, and in which words."""
+"""Sites and the connections between them: their fields, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def process(name: str, **more: Any) -> Dict:
 
 
 def line(**more: Any) -> Dict:
-    """As native/src/net/report.rs has it, from P to the site of Q."""
+    """A connection from P to the site of Q, as native/src/net/report.rs publishes it."""
     return {
         "peer": UIDS["Q"],
         "count": 2,
@@ -44,7 +44,7 @@ def line(**more: Any) -> Dict:
 
 
 def restart(**more: Any) -> Dict:
-    """One that has just been, also by a clock that goes fast."""
+    """A restart that has just happened, also by a clock that is fast."""
     made = {"at": 1e10, "silence_s": 1.2, "from": 80, "to": 10, "rtt_s": 0.02}
     return made | {"cost_s": 0.06} | more
 
@@ -56,7 +56,7 @@ def direct(clock: float = 0.0, **more: Any) -> Dict:
 
 
 def gateway(**more: Any) -> Dict:
-    """Of site A, with one connection to B's, as the directory server tells of it."""
+    """A gateway of site A with one connection to B's, as the directory server reports it."""
     connection = {
         "algorithm_asked": "bbr",
         "algorithm": "bbr",

@@ -1,4 +1,4 @@
-"""Which messages nearly fit, and what is said to be different about them."""
+"""Messages that nearly fit, and the sentences about their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.observe.pictures import Dict, idle, judge, message, picture, recv
 
 
 def near(template: Dict, *messages: Dict) -> list[tuple[Any, list[tuple[str, Any, str]]]]:
-    """For each that nearly fits: who has sent it; and name, what it has, what is wanted."""
+    """For each near miss its sender; and name, the message's value, the template's value."""
     found = near_misses(recv("A", template=template, messages=list(messages)))
     return [
         (
@@ -96,7 +96,7 @@ def test_equal_values(wanted: Any, shown: str) -> None:
     ],
 )
 def test_of_values_that_are_not_shown_whole_nothing_is_claimed(wanted: Any, shown: str) -> None:
-    """Neither that they differ nor that they are equal; what does differ is still told."""
+    """Nothing is said of values that cannot be compared; other differences still are."""
     template = {"data": short(wanted), "tag": 2}
     about = [("tag", "3", "2")]
     assert near(template, message("B", data=shown, tag=3)) == [("B", about)]
@@ -128,7 +128,7 @@ def test_different_values(wanted: Any, shown: str) -> None:
 
 
 def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
-    """It may never have been asked."""
+    """The predicate may never have been called."""
     template = {"tag": 2, "n": "<is_large>"}
     assert near(template, message("B", tag=2, n=1)) == [("B", [("n", "1", "<is_large>")])]
     assert near(template, message("B", tag=3, n=1)) == [("B", [("tag", "3", "2")])]
@@ -137,12 +137,12 @@ def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
         near({"data": "[1, 2]", "n": "<is_large>"}, message("B", data="<object: 9 bytes>", n=1))
         == []
     )
-    # Of two, one has refused.
+    # One of two predicates has refused.
     assert near({"m": "<f>", "n": "<g>"}, message("B", m=1, n=1)) == []
 
 
 def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
-    """What is said of a receive."""
+    """The sentences about a receive."""
     about = {"messages": list(messages), "depth": len(messages) if depth is None else depth}
     stuck = recv("A", "B", "C", template=template, **about)
     found = diagnose(Graph(picture(stuck, idle("B", kind="process"), idle("C", kind="process"))))
@@ -178,7 +178,7 @@ def test_names_that_may_be_meant() -> None:
     assert said("Color").endswith("it has Color, not color.")
     for other in ("n", "cost", "colleagues"):
         assert said(other) == "A's inbox holds 1 message, which does not fit."
-    # One that is asked for is meant by nobody else; nor is who sends it.
+    # A name in the template is no typo of another one; nor are "src" and "dest".
     both = told({"tag": 1, "tags": 2}, message("B", tag=1))
     assert both.endswith("that nearly fits: it has no tags.")
     assert told({"srcs": 1}, message("B")).endswith("which does not fit.")
@@ -218,7 +218,7 @@ def test_messages_that_lie_in_another_context() -> None:
     assert said({"tag": 2}, "", own="1f").endswith(f"{apart} no context.")
     two = "2 messages that would fit, but lie in context 'lib' or context 'log'."
     assert said({}, "1f lib", "2f log").endswith(two)
-    # In one that the program has not made; where it does not fit; where it does not say what fits.
+    # A library's context; a message that does not fit; a receive without a template.
     assert "inbox" not in said({"tag": 2}, "1f") + said({"tag": 3}, "1f lib") + said(
         {}, "", own="1f"
     )

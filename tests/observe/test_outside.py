@@ -1,4 +1,4 @@
-"""Processes that are in no call of ours: what their main threads are in, and on which line."""
+"""Processes that are in no call of this package: their main threads' activities and lines."""
 
 from __future__ import annotations
 
@@ -113,13 +113,13 @@ def test_what_a_process_does_and_on_which_line(
             assert now["where"]["line"] in (line_of(inner, 1), line_of(inner, nth))
         else:
             assert now["where"]["line"] == line_of(inner, nth)
-        # On a busy machine not each look finds it out.
+        # On a busy machine not every snapshot shows it.
         wait_until(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
         check("diagnosis", explain(run.folder))
 
 
 def halt(sfm: Endpoint) -> None:
-    """1 waits for somebody who never joins."""
+    """1 waits for a process that never joins."""
     if sfm.rank == 1:
         sfm.wait_for("logger")
     time.sleep(1000)
@@ -160,7 +160,7 @@ def test_what_several_do(does: list[str | None], title: str) -> None:
 
 
 def test_the_program_is_not_disturbed() -> None:
-    """Its frames are read from outside, again and again, while it computes and ends."""
+    """The observer reads its frames repeatedly while it computes and ends."""
     import sfm_kernel
 
     assert sfm_kernel.run(count, n=2) == [sum(range(200_000)), None]

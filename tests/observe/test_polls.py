@@ -1,4 +1,4 @@
-"""Processes that ask in vain again and again: what is known and said of them."""
+"""Processes that poll: their fields, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_it_polls_and_what_nearly_fits() -> None:
 
 
 def test_all_are_stuck_behind_one_that_polls() -> None:
-    """It may do something else at any time: this is no deadlock."""
+    """A process that polls may do something else at any time: this is no deadlock."""
     long_ago = {"since": NOW - LASTING - 1}
     found = judge(recv("A", "B", **long_ago), process("B", **polls()))
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
@@ -72,7 +72,7 @@ def test_who_computes_beside_it_may_still_send(change: Dict) -> None:
 
 
 def poll(sfm: Endpoint) -> None:
-    """Each rank in its own way, for what never comes."""
+    """Each rank polls with a different call, for a message that never comes."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -117,7 +117,7 @@ def test_every_way_to_poll_is_seen() -> None:
 
 
 def come_and_go(sfm: Endpoint) -> int:
-    """1 polls until something comes, and then computes; 0 looks at it."""
+    """1 polls until a message arrives, and then computes; 0 observes it."""
     if sfm.rank == 1:
         while not sfm.peek(tag=2):
             pass

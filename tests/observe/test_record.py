@@ -1,4 +1,4 @@
-"""The file of a run: what is in it, what is not, and that texts stay texts."""
+"""The recorded file of a run: its contents, and that texts stay texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = END + "<script>alert(1)</script>\u2028'\"&\x00\ud800"
 
 
 class Reader(HTMLParser):
-    """What a browser would make of the file: elements with their attributes, and the text."""
+    """The file as a browser parses it: elements with their attributes, and the text."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -62,17 +62,17 @@ class Reader(HTMLParser):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What its script draws."""
+        """The data that its script draws."""
         found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(self.scripts[0])))
         return found
 
 
 def no_code(where: object) -> None:
-    """For tests that look for words which stand in this file, too."""
+    """No sources, for tests that search for words of this file."""
 
 
 def talk(world: str, path: Path, **more: Any) -> Reader:
-    """The file of a world in which A has sent B two messages, of which one was received."""
+    """The file of a world in which A has sent B two messages, and B has received one."""
     with sfm_kernel.join(world, name="A") as a, sfm_kernel.join(world, name="B") as b:
         a.send(dest="B", tag=1, text=END)
         b.recv(tag=1)
@@ -91,7 +91,7 @@ def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
     assert {"id": f"code-{nth}-{line}", "data-line": str(line)} in shown.all("span")
     assert f"#code-{nth}-{line}" in [link["href"] for link in shown.all("a")]
     assert "        b.recv(tag=1)\n" in shown.text
-    # The still picture, for who runs no scripts.
+    # The drawing for browsers that run no scripts.
     assert len(shown.all("svg")) == 1
     assert [one["name"] for one in shown.data["timeline"]["processes"]] == ["A", "B"]
     assert len(shown.data["timeline"]["flights"]) == 2
@@ -203,7 +203,7 @@ def test_many_listings_are_cut_too() -> None:
 
 
 def hang(sfm: Any) -> None:
-    """Both wait for each other."""
+    """A program whose two processes wait for each other."""
     sfm.send(dest=1 - sfm.rank, tag=3)
     sfm.recv(src=1 - sfm.rank, tag=2)
 

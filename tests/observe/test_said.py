@@ -1,4 +1,4 @@
-"""What is said of made-up snapshots: to whom it may concern, and to who asks."""
+"""The sentences about made-up snapshots, with and without an asker."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_those_do_who_are_waited_for() -> None:
 
 
 def test_a_send_that_finds_no_room() -> None:
-    """It waits for earlier messages, whatever room one would think that it needs."""
+    """The send waits for earlier messages, whatever room it would need."""
     sends = send("A", "B", text="room at 'B' for 120 bytes", peers=[peer("B", sent=2)])
 
     def told(received: int) -> str:
@@ -92,7 +92,7 @@ def test_a_send_that_finds_no_room() -> None:
 
 
 def test_calls_of_mpi() -> None:
-    """What they wait for is a message, which has a template or fits any; or just others."""
+    """They wait for a message, with a template or without, or for other processes."""
 
     def told(one: Dict) -> str:
         text: str = judge(one, process("B"))["sentences"][0]
@@ -133,7 +133,7 @@ def test_long_lists_are_cut() -> None:
     assert "P11 and P12 wait for each other" in judge(*whole)["sentences"][-1]
 
 
-# ---- who asks ----
+# ---- the asker ----
 
 
 def test_that_the_asker_runs_is_not_told() -> None:
@@ -145,7 +145,7 @@ def test_that_the_asker_runs_is_not_told() -> None:
     assert (found["verdict"], found["title"]) == ("idle", "All are idle")
     found = judge(home, asker="home")
     assert (found["verdict"], found["title"]) == ("idle", "Nobody else is in this world")
-    # Somebody else's question is answered with it.
+    # Another asker gets it as well.
     assert judge(engine(recv(0, 1)), idle(1), home)["title"] == "No deadlock: home still computes"
 
 
@@ -160,7 +160,7 @@ def test_that_the_asker_runs_is_not_told() -> None:
         ([recv(0), recv(1, 0)], "send 0 a message"),
         ([recv(0), recv(1)], "send 0 or 1 a message"),
         ([send(0, "home"), recv(1, 0)], "receive what 0 sends"),
-        # Somebody else may help, or it is not certain.
+        # Another process may help, or nothing is certain.
         ([recv(0, 1), engine(process(1))], None),
         ([recv(0, 1), idle(1), process("home2", "idle", kind="notebook")], None),
         ([recv(0, 1, until=NOW + 10), idle(1)], None),
@@ -168,7 +168,7 @@ def test_that_the_asker_runs_is_not_told() -> None:
     ],
 )
 def test_what_the_asker_could_do(processes: list[Dict], you_can: str | None) -> None:
-    """Only where nobody else can; and it is no deadlock."""
+    """The asker can help only if no other process can; and it is no deadlock."""
     shown = [one if one["kind"] == "notebook" else engine(one) for one in processes]
     found = judge(*shown, process("home", kind="notebook"), asker="home")
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
@@ -190,7 +190,7 @@ def test_an_asker_that_is_blocked_asks_from_another_thread() -> None:
     assert any(text.startswith("A waits") for text in found["sentences"])
 
 
-# ---- what would be a deadlock ----
+# ---- deadlocks but for a thread or a callback ----
 
 WHERE = {"file": "prog.py", "line": 4, "function": "beat", "cell": 3, "cell_id": "c"}
 LONG_AGO = {"since": NOW - 2 * LASTING}
@@ -240,10 +240,10 @@ def test_it_is_not_said_too_soon_nor_where_it_would_be_none() -> None:
     [
         ([recv("A", "B"), process("B")], [], False),
         ([recv("A", "B"), idle("B")], [], False),
-        # It has been given a cell, and does not run it yet.
+        # An engine has been given a cell, and does not run it yet.
         ([recv("A", "B"), idle("B")], ["B"], True),
         ([recv("A", "B"), process("B")], ["B"], False),
-        # It has just begun: to compute, to wait.
+        # A process has just begun to compute, or to wait.
         ([recv("A", "B"), process("B", since=NOW - YOUNG / 2)], [], True),
         ([recv("A", "B", since=NOW - YOUNG / 2), process("B")], [], True),
         # The cell that asks.

@@ -110,7 +110,7 @@ def test_nonsense_is_refused(client: Client, listener: socket.socket) -> None:
             enlist(client, listener, **wrong)
     with pytest.raises(WorldError, match="tcp://IP:port"):
         enlist(client, listener, address="nowhere")
-    with pytest.raises(WorldError, match="at most .* bytes"):
+    with pytest.raises(WorldError, match="request has at most"):
         enlist(client, listener, report={"x": "x" * LARGEST_REQUEST})
 
 

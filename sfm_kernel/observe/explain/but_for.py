@@ -24,7 +24,7 @@ Other = Mapping[str, Any]
 
 
 def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
-    """The "but_for" of ``schema.json``, and the graph without threads and callbacks.
+    """The "proviso" of ``schema.json``, and the graph without threads and callbacks.
 
     None if the world has no such deadlock.
     """

@@ -1,4 +1,4 @@
-"""One is in a barrier, the other waits for what comes after it."""
+"""One process is in a barrier, the other waits for a message that is sent after it."""
 
 from sfm_kernel import Endpoint, Group
 

@@ -1,4 +1,4 @@
-"""The message has come, in another context than the one in which it is waited for."""
+"""The message has arrived, but in another context than the receive's."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""The only one who would have sent has died."""
+"""The only process that would have sent has died."""
 
 import subprocess
 import sys

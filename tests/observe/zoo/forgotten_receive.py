@@ -1,4 +1,4 @@
-"""One sends more than fits into the inbox of another, who waits for its last word."""
+"""A process sends more than fits into another one's inbox, which waits for the last message."""
 
 from sfm_kernel import Endpoint, encode
 

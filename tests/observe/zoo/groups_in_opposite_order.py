@@ -1,4 +1,4 @@
-"""Two groups of the same members, whose calls are made in another order by each."""
+"""Two groups have the same members, which make their calls in opposite orders."""
 
 from sfm_kernel import Endpoint, Group
 

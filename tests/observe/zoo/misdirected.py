@@ -1,4 +1,4 @@
-"""The message went to somebody else."""
+"""The message went to another process."""
 
 from sfm_kernel import Endpoint
 

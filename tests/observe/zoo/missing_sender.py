@@ -1,4 +1,4 @@
-"""One receives more results than there are others to send them."""
+"""A process receives more results than there are others to send them."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""The only attribute that is asked for has another name in the message."""
+"""The template's only attribute has another name in the message."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""MPI: a receive is under way while the others wait in a barrier, which one does not come to."""
+"""MPI: a receive is under way while the others wait in a barrier that one member does not make."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""MPI: only the others come to the barrier."""
+"""MPI: one process does not make the barrier."""
 
 from sfm_kernel import Endpoint, mpi
 

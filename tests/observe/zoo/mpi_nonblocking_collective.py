@@ -1,4 +1,4 @@
-"""MPI: a barrier that was begun first does not help where one waits for it before it sends."""
+"""MPI: a barrier that was begun first does not help if a process waits for it before it sends."""
 
 from sfm_kernel import Endpoint, mpi
 

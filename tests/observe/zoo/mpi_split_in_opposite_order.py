@@ -1,4 +1,4 @@
-"""MPI: communicators without names, in another order on each; one of them has a name on one."""
+"""MPI: communicators in opposite orders; only one of them has a name, and on one rank only."""
 
 from sfm_kernel import Endpoint, mpi
 

@@ -1,4 +1,4 @@
-"""MPI: one sends synchronously what the other would receive after a barrier."""
+"""MPI: one process sends synchronously a message that the other would receive after a barrier."""
 
 from sfm_kernel import Endpoint, mpi
 

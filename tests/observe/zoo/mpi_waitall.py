@@ -1,4 +1,4 @@
-"""MPI: receives that were begun first do not help where the sends stand behind the wait."""
+"""MPI: receives that were begun first do not help if the sends come after the wait."""
 
 import numpy as np
 

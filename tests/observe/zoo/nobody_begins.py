@@ -1,4 +1,4 @@
-"""All wait for work from anybody."""
+"""All processes wait for work from any sender."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""Two more wait for three who wait for each other."""
+"""Two processes wait for three others, which wait for each other."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""The message has come, with another tag than the one that is waited for."""
+"""The message has arrived, but with another tag than the receive's."""
 
 from sfm_kernel import Endpoint
 
