@@ -111,12 +111,12 @@ def test_the_other_end_tells_of_duplicate_acknowledgements() -> None:
         ),
     ],
 )
-def test_what_costs_time_is_told(told: Dict, sentence: str) -> None:
+def test_troubles_that_cost_time_are_reported(told: Dict, sentence: str) -> None:
     found = direct(**told)
     assert found["trouble"] and found["sentence"] == sentence
 
 
-def test_who_does_not_answer() -> None:
+def test_a_peer_that_does_not_answer() -> None:
     found = direct(silent_since=time.time() - 12)
     assert found["sentence"].startswith("the connection A → B has had no answer for 12 s; what was")
 
@@ -153,7 +153,7 @@ def test_a_gateway_that_is_not_reached() -> None:
     )
 
 
-def test_what_a_gateway_says_of_itself_is_told_with_its_site() -> None:
+def test_a_gateways_notes_are_shown_with_its_site() -> None:
     (a, b) = sites_of([process("P"), process("Q")], [gateway()], {})
     assert a["sentence"] == ""
     assert b["sentence"] == "B has no gateway: messages between it and other sites go directly"
@@ -197,7 +197,7 @@ def test_nonsense_is_passed_over(nonsense: object) -> None:
     assert isinstance(sites_of([], [noted], {})[0]["sentence"], str)
 
 
-def test_who_waits_over_a_link_in_trouble_is_told() -> None:
+def test_waits_over_a_link_in_trouble_are_reported() -> None:
     links = [direct(silent_since=time.time() - 12)]
     assert list(over(links, "B", "A")) and not list(over(links, "A", "C"))
     pairs = [(process("P"), process("Q")), (process("P"), process("P"))]

@@ -95,7 +95,7 @@ def test_equal_values(wanted: Any, shown: str) -> None:
         ({"key": LONG}, "<object: 130 bytes>"),
     ],
 )
-def test_of_values_that_are_not_shown_whole_nothing_is_claimed(wanted: Any, shown: str) -> None:
+def test_values_that_are_not_fully_shown_prove_nothing(wanted: Any, shown: str) -> None:
     """Nothing is said of values that cannot be compared; other differences still are."""
     template = {"data": short(wanted), "tag": 2}
     about = [("tag", "3", "2")]
@@ -191,7 +191,7 @@ def test_short_lists_are_told_whole() -> None:
     assert told({"tag": 2}, *[message("B", tag=3 + nth) for nth in range(8)]).endswith(more)
 
 
-def test_what_is_said_where_not_all_messages_are_known() -> None:
+def test_the_sentences_if_not_all_messages_are_known() -> None:
     far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, and"
     assert told({"tag": 2}, *far, depth=70) == f"{front} none fits."
     one = f"{front} at least 1 nearly fits: tag is 3, not 2."
@@ -257,6 +257,6 @@ def test_a_message_that_went_to_somebody_else() -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 5000, "(" * 900, "{[]}", "{[]: 1}", "'x", "", "9" * 990_000]
 )
-def test_what_shows_no_value_costs_nothing(text: str) -> None:
+def test_a_text_that_shows_no_value_costs_nothing(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         literal(text)

@@ -88,7 +88,7 @@ def line_of(way: Callable[[], object], nth: int) -> int:
         ("native", native, None, "0 is in a C function that holds the GIL."),
     ],
 )
-def test_what_a_process_does_and_on_which_line(
+def test_the_activity_of_a_process_and_its_line(
     does: str, way: Callable[[], object], nth: int | None, words: str
 ) -> None:
     inner = sleep if way is beside_a_thread else way
@@ -125,7 +125,7 @@ def halt(sfm: Endpoint) -> None:
     time.sleep(1000)
 
 
-def test_who_is_stopped() -> None:
+def test_a_stopped_process() -> None:
     with running(halt, 2) as run:
         wait_until(lambda: run.process(1)["wait"])
         where = f"test_outside.py, line {line_of(halt, 3)} (halt)"
@@ -153,7 +153,7 @@ def test_who_is_stopped() -> None:
         (["sleep", "lock"], "P0 and P1 still compute"),
     ],
 )
-def test_what_several_do(does: list[str | None], title: str) -> None:
+def test_the_activities_of_several_processes(does: list[str | None], title: str) -> None:
     now = [one and {"does": one, "where": None} for one in does]
     shown = [process(f"P{nth}", now=one) for nth, one in enumerate(now)]
     assert judge(recv("A", "P0"), *shown)["title"] == f"No deadlock: {title}"

@@ -131,7 +131,7 @@ def test_other_worlds_and_libraries_are_not_in_it(tmp_path: Path) -> None:
     assert lines_of_files({"file": __file__, "cell": None}) is not None
 
 
-def test_what_had_hung_in_an_earlier_run_is_left_out(tmp_path: Path) -> None:
+def test_deadlocks_of_an_earlier_run_are_left_out(tmp_path: Path) -> None:
     deadlocks = [
         ProvenDeadlock(time.time() - 1000, "long ago"),
         ProvenDeadlock(time.time() + 1, "just now"),
@@ -146,7 +146,7 @@ def test_an_empty_world(tmp_path: Path) -> None:
     assert "A run of A" in Reader(tmp_path / "a.html").text
 
 
-def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path) -> None:
+def test_nothing_is_left_if_it_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "a.html").mkdir()
     with sfm_kernel.join("rec-write", name="A") as a:
         with pytest.raises(OSError):

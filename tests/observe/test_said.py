@@ -46,17 +46,17 @@ def test_two_and_several() -> None:
         (["D"], "Nobody is named 'D'; there are A, B and C."),
     ],
 )
-def test_who_waits_for_somebody_unknown(absent: list[object], text: str) -> None:
+def test_a_process_that_waits_for_an_unknown_name(absent: list[object], text: str) -> None:
     found = judge(recv("A", *absent), process("B"), idle("C", **ended))
     assert found["stuck"] == ["A"]
     assert found["sentences"][0].endswith(text)
 
 
-def test_who_waits_for_somebody_unknown_all_alone() -> None:
+def test_a_lone_process_that_waits_for_an_unknown_name() -> None:
     assert judge(recv("A", 7, size=1))["sentences"][0].endswith("7; the only rank is 0.")
 
 
-def test_what_those_do_who_are_waited_for() -> None:
+def test_the_states_of_the_processes_that_others_wait_for() -> None:
     def told(*processes: Dict) -> list[str]:
         return [str(one) for one in judge(*processes)["sentences"]]
 
@@ -136,7 +136,7 @@ def test_long_lists_are_cut() -> None:
 # ---- the asker ----
 
 
-def test_that_the_asker_runs_is_not_told() -> None:
+def test_the_asker_is_not_said_to_run() -> None:
     home = process("home", kind="notebook")
     found = judge(engine(recv(0, 1)), engine(process(1)), home, asker="home")
     assert (found["verdict"], found["title"]) == ("waiting", "No deadlock: 1 still computes")
@@ -167,7 +167,7 @@ def test_that_the_asker_runs_is_not_told() -> None:
         ([recv(0, 1, settled=False), idle(1)], None),
     ],
 )
-def test_what_the_asker_could_do(processes: list[Dict], you_can: str | None) -> None:
+def test_the_asker_may_be_able_to_help(processes: list[Dict], you_can: str | None) -> None:
     """The asker can help only if no other process can; and it is no deadlock."""
     shown = [one if one["kind"] == "notebook" else engine(one) for one in processes]
     found = judge(*shown, process("home", kind="notebook"), asker="home")
@@ -250,7 +250,7 @@ def test_it_is_not_said_too_soon_nor_where_it_would_be_none() -> None:
         ([recv("A", "B"), process("B", since=NOW, kind="notebook")], [], False),
     ],
 )
-def test_what_has_only_just_begun_is_given_a_moment(
+def test_calls_that_have_just_begun_are_given_a_moment(
     processes: list[Dict], at_work: list[str], is_early: bool
 ) -> None:
     assert _is_early(Graph(picture(*processes)), at_work) == is_early

@@ -114,7 +114,7 @@ def test_any_change_begins_it_anew(
     assert looks_until_proven(look) > WHOLE, "nothing is left of the first proof"
 
 
-def test_what_lasts_from_the_change_on_is_proven_as_well(look: Look, world_of_two: World) -> None:
+def test_a_deadlock_after_a_change_is_proven_as_well(look: Look, world_of_two: World) -> None:
     assert looks_until_proven(look)
     CHANGES["one more is stuck"](world_of_two)
     assert looks_until_proven(look) == WHOLE + 1
@@ -127,7 +127,7 @@ def test_a_pause_begins_it_anew(look: Look) -> None:
     assert looks_until_proven(look) == WHOLE
 
 
-def test_where_nobody_is_blocked_nothing_is_explained(look: Look, world_of_two: World) -> None:
+def test_nothing_is_explained_if_no_process_is_blocked(look: Look, world_of_two: World) -> None:
     world_of_two.processes[:] = [process("A"), idle("B"), process("C")]
     assert not looks_until_proven(look)
     assert world_of_two.explained == 0
@@ -156,7 +156,7 @@ def test_each_is_told_once(world_of_two: World) -> None:
     assert looks(world_of_two, of=uid("C")) == [], "it is no part of that"
 
 
-def test_what_would_be_one_but_for_a_thread_is_told_too(world_of_two: World) -> None:
+def test_a_deadlock_but_for_a_thread_is_reported_too(world_of_two: World) -> None:
     since = NOW - 10
     world_of_two.processes[0].update(others=[other("beat")], since=since)
     world_of_two.processes[1].update(since=since)
@@ -166,7 +166,7 @@ def test_what_would_be_one_but_for_a_thread_is_told_too(world_of_two: World) -> 
     assert not ended
 
 
-def test_what_is_ended_is_told_unless_the_calls_tell_it(world_of_two: World) -> None:
+def test_ended_calls_are_reported_unless_their_errors_say_it(world_of_two: World) -> None:
     assert looks(world_of_two, end=lambda _: []) == [], "the calls were over already"
     assert looks(world_of_two, end=lambda _: ["A"])[:1] == [RING]
     assert looks(world_of_two, end=lambda _: ["A"], quiet=True) == []
@@ -236,7 +236,7 @@ def test_a_call_that_came_after_it_goes_on(alone: Endpoint) -> None:
     assert call.result().n == 5
 
 
-def test_who_is_not_stuck_is_left_alone(alone: Endpoint) -> None:
+def test_processes_that_are_not_stuck_are_left_alone(alone: Endpoint) -> None:
     call, process = blocked(alone, lambda: alone.recv(tag=1))
     found = judgement(process)
     found["processes"][0]["verdict"] = "waits"
@@ -267,7 +267,7 @@ with sfm_kernel.join(sys.argv[1], "B") as sfm:
 """
 
 
-def test_what_comes_after_the_judgement_is_not_for_the_judged_call(alone: Endpoint) -> None:
+def test_a_message_after_the_judgement_is_not_for_the_judged_call(alone: Endpoint) -> None:
     """Another process of the deadlock may have gone on before this process wakes up."""
     command = [sys.executable, "-c", _STUCK, alone.world]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:

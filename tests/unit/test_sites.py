@@ -1,4 +1,4 @@
-"""Where a process is: what a site may be called, and who tells it."""
+"""A process's site: valid names, and their sources."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_environment_tells_it(world: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("site", BAD)
-def test_what_is_no_site_is_refused(world: str, site: str) -> None:
+def test_invalid_names_of_sites_are_refused(world: str, site: str) -> None:
     with pytest.raises(BadName, match="site"):
         sfm_kernel.join(world, site=site)
     with pytest.raises(BadName, match="--site"):
