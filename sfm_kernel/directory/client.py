@@ -172,7 +172,7 @@ class Client:
                     f"world {self.world!r} (or something else listens there)"
                 )
             if self._monitor.dead or self._is_other or time.monotonic() > deadline:
-                raise self._gone()
+                raise self._no_answer()
             if self._thread is None:
                 poller = zmq.Poller()
                 poller.register(self._dealer, zmq.POLLIN)
@@ -231,7 +231,7 @@ class Client:
         elif server != self._server:  # a new server at the same address, with an empty table
             self._is_other = True
 
-    def _gone(self) -> WorldGone:
+    def _no_answer(self) -> WorldGone:
         return WorldGone(
             f"the directory server of world {self.world!r} does not answer at {self.url}. "
             f"Processes that know each other go on; start the cluster (or the server) again to "

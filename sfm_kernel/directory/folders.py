@@ -70,7 +70,7 @@ class WorldFolder:
         self.path = os.path.join(top, world)
         self._lock = os.path.join(self.path, "lock")
         if not create and not os.path.lexists(self.path):
-            raise self.gone()
+            raise self.missing()
         check_private(top)
         self._fd = self._open(create)
 
@@ -84,7 +84,7 @@ class WorldFolder:
             except FileNotFoundError:
                 if create:
                     continue  # another process removed it in between
-                raise self.gone() from None
+                raise self.missing() from None
             try:
                 _flock(fd, fcntl.LOCK_SH, self.path)
                 if _same(fd, self.path):
@@ -96,7 +96,7 @@ class WorldFolder:
                 raise
             os.close(fd)  # the locked folder had just been removed: try again
 
-    def gone(self) -> WorldGone:
+    def missing(self) -> WorldGone:
         """The error for a world that does not exist."""
         return WorldGone(
             f"world {self.world!r} does not exist on this machine (no {self.path}). "
@@ -110,7 +110,7 @@ class WorldFolder:
     def _check(self) -> None:
         if not self.exists():
             # Another thread may have closed it just now.
-            raise EndpointClosed("this directory was closed") if self._fd < 0 else self.gone()
+            raise EndpointClosed("this directory was closed") if self._fd < 0 else self.missing()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

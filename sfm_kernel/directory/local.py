@@ -47,7 +47,7 @@ class LocalDirectory:
                     key = secrets.token_bytes(KEY_BYTES)
                     self._folder.write("key", key)
         if key is None:
-            raise self._folder.gone()
+            raise self._folder.missing()
         if len(key) != KEY_BYTES:
             raise WorldAccess(f"{self.folder}/key is damaged: {len(key)} bytes, not {KEY_BYTES}")
         return key

@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="connections to each other gateway (default: 1; 4 without bbr)",
     )
-    add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
+    add("--mptcp", action="store_true", help="use MPTCP if the kernel has it")
     add("--rate", type=bytes_per_second, help="the most to each other gateway: 100M, in bits/s")
     add("--scheduler", choices=SCHEDULERS, default="round-robin",
         help="the order in which senders' frames are forwarded")  # fmt: skip

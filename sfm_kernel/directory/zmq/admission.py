@@ -1,6 +1,6 @@
 """Admission of connections to a socket that others can reach, and the limit for strangers.
 
-Each connection takes a descriptor, whoever has opened it. ZeroMQ accepts every connection, and when
+Each connection takes a descriptor, also a stranger's. ZeroMQ accepts every connection, and when
 the process has no descriptor left it retries for ever, with a whole core. So ``Admission`` counts
 the accepted connections that have not yet sent a message as a member. If there are too many, it
 closes some: first connections that have not even sent ZeroMQ's signature, which a member sends at

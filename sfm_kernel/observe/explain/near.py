@@ -47,7 +47,7 @@ def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in process["messages"] if one["context_id"] == context_id]
 
 
-def elsewhere(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def in_other_contexts(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that would fit a process's receive, but lie in another context."""
     wait = process["wait"]
     others = [one for one in process["messages"] if one["context_id"] != wait["context_id"]]

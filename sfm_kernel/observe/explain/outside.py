@@ -24,12 +24,12 @@ _DOES = {
 
 
 def does(process: Process) -> str:
-    """What its main thread does ("now" of ``schema.json``), or "computes"."""
+    """The activity of its main thread ("now" of ``schema.json``), or "computes"."""
     return str((process["now"] or {"does": "computes"})["does"])
 
 
 def verb(processes: Iterable[Process], adverb: str = "") -> str:
-    """What they all do; that they compute if they differ, which is true of all."""
+    """The processes' common activity in words; if they differ, that they compute, as all do."""
     found = [does(one) for one in processes]
     what = found[0] if len(set(found)) == 1 else "computes"
     first, _, rest = _DOES[what][len(found) > 1].partition(" ")
@@ -38,7 +38,7 @@ def verb(processes: Iterable[Process], adverb: str = "") -> str:
 
 
 def sentence(process: Process) -> str:
-    """What the process does and in which line, and in which line its last call was."""
+    """The process's activity and its line, and the line of its last call."""
     what = does(process)
     if process["kind"] == "notebook" and what == "computes":
         return f"{process['name']} runs a cell."  # a notebook that asks does that, too

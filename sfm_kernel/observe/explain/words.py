@@ -9,7 +9,7 @@ from typing import Any
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain import but_for, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import candidates, elsewhere, fits, nearest
+from sfm_kernel.observe.explain.near import candidates, fits, in_other_contexts, nearest
 
 _RING = 10
 """Names of a ring that a title shows."""
@@ -96,7 +96,7 @@ def _title_of_waits(graph: Graph) -> str:
 
 
 def _what_you_can_do(graph: Graph) -> str:
-    """How the user who asks could help; "" if another process can, or if nobody knows."""
+    """Advice to the user who asks; "" if another process can help, or if nobody knows."""
     helpless = graph.left_to_asker()
     needed = {uid for node in helpless for uid in node.needs if uid in graph.nodes}
     engines = [node for uid, node in graph.nodes.items() if uid in needed and node.kind == "idle"]
@@ -112,7 +112,7 @@ def _what_you_can_do(graph: Graph) -> str:
 
 
 def sentence(node: Node, graph: Graph) -> str:
-    """What a process does, and why it does not go on."""
+    """The sentences about a process: its activity, and why it does not go on."""
     process, name = node.process, node.name
     state = process["state"]
     if state == "idle":
@@ -246,7 +246,7 @@ def _near(node: Node) -> Iterator[str]:
     if wait["kind"] != "recv" or _sort(node) == "collective":
         return
     holds = f" {node.name}'s inbox holds"
-    if apart := elsewhere(process):
+    if apart := in_other_contexts(process):
         yield f"{holds} {_apart(apart)}."
         return
     if len(process["messages"]) < process["depth"]:  # not all are shown

@@ -50,9 +50,9 @@ def record(
     """Write a world's last run into an HTML file, for readers without Jupyter.
 
     The file has the results of ``timeline``, ``explain`` and ``snapshot`` for this world, and the
-    code of the lines that they name: nothing of other worlds, and no more of messages than the
-    timeline shows. Texts of programs and messages are escaped, and the file forbids browsers to
-    load anything.
+    code of the lines that they name. It has nothing of other worlds, and only the parts of messages
+    that the timeline shows. Texts of programs and messages are escaped, and the file forbids
+    browsers to load anything.
 
     Args:
         world: its folder on this machine, or an endpoint in it.

@@ -1,9 +1,9 @@
 """The space-time diagram: a row for each process, time from left to right, messages as arrows.
 
-The panel draws its timeline by a script. This drawing is for notebooks that are read where no
-script runs (GitHub, a page of nbconvert, an untrusted notebook, paper), and for a recorded run
-without scripts; the panel's script would also add 200 kB to each output. matplotlib's SVG has
-neither tooltips nor the theme's colours.
+The panel draws its timeline by a script. This drawing is for notebooks that are read without
+scripts (on GitHub, in a page of nbconvert, untrusted, on paper), and for recorded runs without
+scripts; the panel's script would also add 200 kB to each output. matplotlib's SVG has neither
+tooltips nor the theme's colours.
 
 Its size is bounded: only some hundred bars and arrows are drawn individually, and a note below the
 diagram gives the number of the others. Texts of programs and messages are escaped
@@ -146,7 +146,7 @@ def _marks(data: Mapping[str, Any], lost: bool) -> list[str]:
     late = {flight["late"] for flight in data["flights"]}
     marks = [state for state in STATES if state in states]
     marks += ["message"] * bool(data["flights"])
-    marks += [f"late {who}" for who in ("sender", "receiver") if who in late]
+    marks += [f"late {end}" for end in ("sender", "receiver") if end in late]
     return marks + ["not received"] * lost
 
 

@@ -155,11 +155,11 @@ class Timeline:
     def __repr__(self) -> str:
         lines = [self.heading(), *self._notes()]
         waits: dict[tuple[str, str], float] = defaultdict(float)
-        for uid, who, cost in self._waits():
-            waits[uid, who] += cost
+        for uid, end, cost in self._waits():
+            waits[uid, end] += cost
         longest = sorted(waits.items(), key=lambda one: -one[1])
-        for (uid, who), cost in longest[:SHOWN]:
-            lines.append(f"{self._names[uid]} waited {words.duration(cost)} for late {who}s.")
+        for (uid, end), cost in longest[:SHOWN]:
+            lines.append(f"{self._names[uid]} waited {words.duration(cost)} for late {end}s.")
         if len(longest) > SHOWN:
             rest = sum(cost for _, cost in longest[SHOWN:])
             lines.append(f"The others waited {words.duration(rest)} in all.")
