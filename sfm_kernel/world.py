@@ -68,9 +68,7 @@ def join(
     _check_identity(name, rank)
     site = requested_site(site)
     if ending.has_begun():  # in a daemon thread; nobody would close its endpoint
-        raise EndpointClosed(
-            "this process is ending and has left its worlds: it joins no other"
-        )
+        raise EndpointClosed("this process is ending and has left its worlds: it joins no other")
     chosen = _chosen()
     found = open_directory(world, create=create, url=directory, key=key)
     uid = secrets.token_hex(16)
