@@ -102,41 +102,41 @@ __all__ = [
 ]
 
 
-_PLACES = {
+_MODULES = {
     "sfm_kernel.collectives": ["Group"],
     "sfm_kernel.endpoint": ["Callback", "Context", "Endpoint"],
     "sfm_kernel.message": ["Message", "decode", "encode"],
     "sfm_kernel.spawn.job": ["run"],
     "sfm_kernel.world": ["join"],
 }
-"""Where names come from that are no errors."""
+"""The public names of each module except ``errors``."""
 
-_PLACE = {name: module for module, names in _PLACES.items() for name in names}
-_PARTS = ("collectives", "directory", "endpoint", "errors", "message", "spawn",
+_MODULE = {name: module for module, names in _MODULES.items() for name in names}
+_SUBMODULES = ("collectives", "directory", "endpoint", "errors", "message", "spawn",
           "transport", "watching", "world")  # fmt: skip
-"""Modules that are there after ``import sfm_kernel``."""
+"""Modules that ``import sfm_kernel`` makes available as attributes."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a name stands for when it is first used.
+    """Import a public name's module when the name is first used.
 
-    So a command that needs little of the package (the launcher of C programs) starts in a moment.
+    So a command that needs little of the package (the launcher of C programs) starts quickly.
     """
     if name == "__version__":
         from importlib.metadata import version
 
         return version("sfm-kernel")
-    if name in _PARTS:
+    if name in _SUBMODULES:
         return importlib.import_module(f"sfm_kernel.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'sfm_kernel' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACE.get(name, "sfm_kernel.errors")), name)
+    value = getattr(importlib.import_module(_MODULE.get(name, "sfm_kernel.errors")), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PARTS})
+    return sorted({*globals(), *__all__, *_SUBMODULES})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -147,7 +147,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """``%unload_ext sfm_kernel``: leaves the world; a cluster that was started here stops."""
+    """``%unload_ext sfm_kernel``: leaves the world; stops a cluster that this kernel started."""
     from sfm_kernel.jupyter import unload_ipython_extension as unload
 
     unload(shell)

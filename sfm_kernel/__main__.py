@@ -15,20 +15,20 @@ from sfm_kernel.observe.snapshot import message_text, snapshot
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; its exit status."""
+    """Run one command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m sfm_kernel", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("clean", help="remove what dead processes left in shared memory")
+    commands.add_parser("clean", help="remove the files of dead processes from shared memory")
     commands.add_parser("worlds", help="list your worlds on this machine")
     queues = commands.add_parser("queues", help="show what the processes of a world are doing")
     queues.add_argument("world")
     why = commands.add_parser("why", help="say why a world does not go on")
     why.add_argument("world")
-    record = commands.add_parser("record", help="write what happened in a world into an HTML file")
+    record = commands.add_parser("record", help="write a world's last run into an HTML file")
     record.add_argument("world")
     record.add_argument("file")
-    record.add_argument("--title", default="", help="what it is")
-    record.add_argument("--name", default="", help="whose it is")
+    record.add_argument("--title", default="", help="the run's title")
+    record.add_argument("--name", default="", help="the author's name")
     options = parser.parse_args(arguments)
     try:
         if options.command == "clean":

@@ -1,7 +1,7 @@
-"""Every exception of sfm-kernel. Each message says what happened, to whom, and what to do next.
+"""Every exception of sfm-kernel. Each message says what happened, to which process, and what to do.
 
-A ``except SFMError`` catches all of them. Where Python has a well-known class for the same
-situation (``TimeoutError``, ``TypeError``, ``LookupError``), the error is of that class too.
+``except SFMError`` catches all of them. If Python has a well-known class for the same situation
+(``TimeoutError``, ``TypeError``, ``LookupError``), the error is of that class too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def printable(text: str) -> str:
-    """The text with its control characters shown: what others sent must not steer a terminal."""
+    """The text with control characters escaped: a text from others must not control a terminal."""
     return "".join(
-        one if one.isprintable() or one in "\n\t" else one.encode("unicode_escape").decode()
-        for one in text
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text
     )
 
 
 class SFMError(Exception):
-    """Root of every error that sfm-kernel raises on purpose."""
+    """The base class of every error that sfm-kernel raises on purpose."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -29,13 +29,13 @@ class WouldBlock(SFMError):
 
 
 class RecvTimeout(SFMError, TimeoutError):
-    """No matching message came within the given time. The inbox is unchanged."""
+    """No matching message arrived within the given time. The inbox is unchanged."""
 
 
 class PeerLost(SFMError, ConnectionError):
     """The process that the call depends on has died or left.
 
-    What it had sent before is still in the inbox and can be received. ``peer`` is its name.
+    Messages that it sent before are still in the inbox and can be received. ``peer`` is its name.
     """
 
     def __init__(self, peer: object, what: str = "") -> None:
@@ -48,7 +48,7 @@ class PeerLost(SFMError, ConnectionError):
 
 
 class MessagesLost(PeerLost):
-    """``peer`` lives, but could not read what this process had sent it. Later messages arrive."""
+    """``peer`` lives, but could not read messages that this process sent it. Later ones arrive."""
 
     def __init__(self, peer: object) -> None:
         super().__init__(peer)
@@ -59,7 +59,7 @@ class MessagesLost(PeerLost):
 
 
 class MessageTooLarge(SFMError, MemoryError):
-    """The receiver has no memory for the message. Nothing was sent; smaller messages still are.
+    """The receiver has no memory for the message. Nothing was sent; smaller messages may still fit.
 
     ``peer`` is the receiver, ``nbytes`` the length of the packet.
     """
@@ -77,27 +77,27 @@ class EndpointClosed(SFMError):
 
 
 class CollectiveError(SFMError):
-    """A collective call could not be completed. Every member of the group is told, once.
+    """A collective call could not be completed. Every member of the group gets this error once.
 
-    The group may be used again when all of them have been told.
+    The group can be used again when all of them have got it.
     """
 
 
 class CollectiveMismatch(CollectiveError):
-    """The members of a group are in different calls, or gave what does not belong together.
+    """The members of a group made different calls, or their arguments do not fit together.
 
-    ``calls`` maps the names of members to what they called, as far as that is known.
+    ``calls`` maps the names of members to their calls, as far as these are known.
     """
 
     def __init__(self, calls: Mapping[object, str]) -> None:
         self.calls = dict(calls)
-        who: dict[str, list[str]] = {}
+        members: dict[str, list[str]] = {}
         for name, what in self.calls.items():
-            who.setdefault(what, []).append(repr(name))
-        told = "; ".join(f"{', '.join(names)}: {what}" for what, names in who.items())
+            members.setdefault(what, []).append(repr(name))
+        made = "; ".join(f"{', '.join(names)}: {what}" for what, names in members.items())
         super().__init__(
             f"the members of a group have to make the same calls in the same order, with the same "
-            f"root, operation, shape and type of numbers. They called: {told}"
+            f"root, operation, shape and type of numbers. They called: {made}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -105,14 +105,14 @@ class CollectiveMismatch(CollectiveError):
 
 
 class TransferError(SFMError):
-    """The two sides of a transfer do not fit together, or the other side has given it up.
+    """The two sides of a transfer do not fit together, or the other side has cancelled it.
 
-    The transfer is over on both sides; what it had brought before is in the destination.
+    The transfer is over on both sides; the data that had arrived before are in the destination.
     """
 
 
 class DeadlockDetected(SFMError):
-    """The processes of ``cycle`` wait for each other and no message is on its way."""
+    """The processes of ``cycle`` wait for each other, and no message is on its way."""
 
     def __init__(self, cycle: Sequence[object], why: str = "") -> None:
         self.cycle = list(cycle)
@@ -121,7 +121,7 @@ class DeadlockDetected(SFMError):
 
 
 class SegmentFull(SFMError, OSError):
-    """Shared memory cannot hold what was asked for. Nothing was sent or mapped.
+    """Shared memory has no room for a message or a segment. Nothing was sent or mapped.
 
     ``needed``, ``free`` and ``limit`` are bytes.
     """
@@ -136,7 +136,7 @@ class SegmentFull(SFMError, OSError):
 
 
 class MatchError(SFMError, TypeError):
-    """A template value cannot be compared with the message's: ``==`` gave no truth value.
+    """A template's value cannot be compared with the message's: ``==`` has no truth value.
 
     The message stays queued. ``attribute`` is the template's attribute.
     """
@@ -146,7 +146,7 @@ class MatchError(SFMError, TypeError):
         super().__init__(
             f"template attribute {attribute!r} cannot be matched with ==: "
             f"{why or 'the comparison has no truth value'}. Match it with a predicate, "
-            f"such as recv({attribute}=lambda value: (value == wanted).all())"
+            f"such as recv({attribute}=lambda value: (value == expected).all())"
         )
 
 
@@ -185,35 +185,35 @@ class WorldError(SFMError):
 
 
 class BadName(WorldError, ValueError):
-    """What was given cannot be the name of a world or a process, or a rank."""
+    """The argument cannot be the name of a world or a process, or a rank."""
 
 
 class WorldFull(WorldError):
-    """The world has as many processes as it can hold."""
+    """The world has no room for another process."""
 
 
 class WorldGone(WorldError):
-    """The world does not exist (any more), or its directory does not answer."""
+    """The world does not exist, or its directory does not answer."""
 
 
 class NameInUse(WorldError):
-    """A living process of the world has this name or rank already."""
+    """A living process of the world already has this name or rank."""
 
 
 class WorldAccess(WorldError, PermissionError):
-    """The world's folder or key belongs to somebody else, or others could read it."""
+    """The world's folder or key belongs to another user, or others could read it."""
 
 
 class LimitReached(SFMError):
-    """What an administrator allows is used up. Nothing was started."""
+    """A limit that the administrator has set is reached. Nothing was started."""
 
 
 class BadSetting(SFMError, ValueError):
-    """A configuration, or the environment, says what makes no sense."""
+    """A configuration, or an environment variable, has an invalid value."""
 
 
 class ProcessFailed(SFMError):
-    """A process of ``run`` raised or died; the others were stopped.
+    """A process of ``run`` raised an exception or died; the others were stopped.
 
     ``rank`` is its rank, ``traceback`` the text of its traceback (empty if it was killed).
     """
@@ -225,36 +225,35 @@ class ProcessFailed(SFMError):
 
 
 class RemoteError(SFMError):
-    """A remote call raised: the cause of what is raised here, with the remote traceback.
+    """A remote call raised: the cause of the local exception, with the remote traceback.
 
-    It is raised itself where the error could not be brought here, or nothing was called.
+    It is itself raised if the remote exception could not be sent back, or if nothing was called.
     """
 
 
 class JobFailed(SFMError):
-    """A MapReduce job has ended without results: where, why, and with which traceback."""
+    """A MapReduce job has ended without results; the message has the traceback."""
 
 
 class SpillError(SFMError, OSError):
-    """What does not fit into memory could not be written to ``folder``, of which nothing is left.
+    """Data that do not fit into memory could not be written to ``folder``, which was removed.
 
-    ``nbytes``: how much there was to keep, so far.
+    ``nbytes``: the bytes of data so far.
     """
 
     def __init__(self, folder: str, nbytes: int, why: str) -> None:
         self.folder, self.nbytes = folder, nbytes
         super().__init__(
-            f"{nbytes:,} bytes are more than the memory allowed, and cannot be spilled to "
+            f"{nbytes:,} bytes are more than the memory limit, and cannot be spilled to "
             f"{folder!r}: {why}. Give another folder (spill=), more memory (memory=), or more "
             f"workers"
         )
 
 
 class CompileError(SFMError):
-    """A C or C++ source could not be made a program; nothing was run.
+    """A C or C++ source could not be compiled or linked; nothing was run.
 
-    The text is the compiler's, with the names and lines of the sources, and what to do about it
-    where that is known.
+    The text is the compiler's, with the names and lines of the sources, and advice if there is any.
     """
 
 
@@ -262,9 +261,9 @@ class TaskFailed(SFMError):
     """A task of a farm raised on its worker, or could not be sent there or back; others go on.
 
     ``task`` is its function and arguments, ``worker`` its worker's name (None: it was not sent),
-    ``traceback`` the text of the remote one; ``__cause__`` what it raised, where that could be
-    brought here. ``tasks`` are those that it was mapped with, if any: iteration goes on with the
-    next, ``tasks.finish()`` gives the results of all that have not failed.
+    ``traceback`` the text of the remote traceback; ``__cause__`` the remote exception, if it could
+    be sent back. ``tasks`` are the tasks that it was mapped with, if any: iteration goes on with
+    the next one, ``tasks.finish()`` gives the results of all that have not failed.
     """
 
     tasks: object = None
@@ -281,7 +280,7 @@ class TaskFailed(SFMError):
 
 
 class TaskPoisoned(TaskFailed):
-    """A task of a farm has killed each worker that ran it; it is given to no other one.
+    """A task of a farm has killed each worker that ran it; no other worker gets it.
 
     ``workers`` are their names.
     """
@@ -290,12 +289,12 @@ class TaskPoisoned(TaskFailed):
         self.workers = list(workers)
         names = ", ".join(map(repr, workers))
         what = (
-            f"workers {names} died while they ran it, so that it is run no more. Run it alone to "
-            f"see what it does; look at the memory that it takes, and at what it calls in C"
+            f"workers {names} died while they ran it, so it is not run again. Run it alone to see "
+            f"what it does; check the memory that it takes, and the C functions that it calls"
         )
         super().__init__(task, None, what)
         self._given = task, self.workers  # type: ignore[assignment]
 
 
 class WorkersLost(SFMError):
-    """No worker of a farm lives any more. What was done is kept; the rest was not."""
+    """All workers of a farm have died. Finished results are kept; the other tasks were not run."""

@@ -1,4 +1,4 @@
-"""Messages and packets: what travels, as Python sees it.
+"""Messages, and the packets in which they travel.
 
 Source: SFM paper, sections 2 (attributes) and 4.1, 4.2 (encode, decode).
 """
@@ -18,7 +18,7 @@ pack = _native.pack
 
 
 def encode(**attributes: Any) -> bytes:
-    """One packet with these attributes, in their order.
+    """Encode these attributes, in their order, as one packet.
 
     Args:
         attributes: any values that can be pickled. Arrays travel as their memory.
@@ -37,17 +37,17 @@ def encode(**attributes: Any) -> bytes:
 
 
 def decode(data: bytes | bytearray | memoryview) -> tuple[list[Message], bytes]:
-    """The messages that are complete at the head of ``data``, and the bytes that are left over.
+    """Decode the complete messages at the head of ``data``; also return the leftover bytes.
 
-    Keeps no state: put the leftover in front of what comes next and call again. An incomplete
-    packet is leftover, whole; so is nothing, as ``b""``.
+    Keeps no state: prepend the leftover to the next bytes and call again. An incomplete packet is
+    part of the leftover as a whole; if nothing is left, it is ``b""``.
 
-    Decode only what comes from somebody whom you would let run code: values that are no plain
-    numbers, texts, bytes or arrays are pickles, and to read such a value (also by ``repr``, which
-    reads all of them) runs what the sender has put there. This function itself runs nothing.
+    Decode only bytes from a sender that you would let run code: values other than plain numbers,
+    texts, bytes and arrays are pickles, and to read such a value (also by ``repr``, which reads all
+    of them) runs code that the sender has chosen. This function itself runs none of it.
 
     Raises:
-        PacketError: the bytes are no packet: wrong magic, version or length, damaged tables. It
+        PacketError: the bytes are not a packet: wrong magic, version or length, damaged tables. It
             is raised as soon as this shows, even if the packet is incomplete.
     Order, Cost: as in ``data``; one copy of each packet, values are decoded when first read.
     Source: SFM paper, section 4.2.
@@ -61,13 +61,13 @@ def decode(data: bytes | bytearray | memoryview) -> tuple[list[Message], bytes]:
 
 
 def rebuild_message(attributes: Mapping[str, Any]) -> Message:
-    """The message with these attributes: how a pickled message comes back."""
+    """The message with these attributes; pickle restores messages with it."""
     (message,), _ = _native.decode(_native.pack(dict(attributes)))
     return message
 
 
 def message_html(message: Message) -> str:
-    """A message as an HTML table for notebooks; every value is escaped text."""
+    """A message as an HTML table for notebooks; every value is escaped."""
 
     def cell(value: Any) -> str:
         text = repr(value)

@@ -1,4 +1,4 @@
-"""Launchers watch the processes that they have started, and say once why these do not go on.
+"""Launchers watch the processes that they have started, and report once why these do not go on.
 
 A launcher is no member of their world: it observes, and is not observed.
 """
@@ -15,78 +15,79 @@ from sfm_kernel.directory import root
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.deadlocks import DeadlockReporter
-    from sfm_kernel.observe.record import Told
+    from sfm_kernel.observe.record import ProvenDeadlock
     from sfm_kernel.observe.timeline import Recorder
 
-LOOK_EVERY = 0.5
-"""Seconds between two looks."""
+CHECK_EVERY = 0.5
+"""Seconds between two checks."""
 
 PROOF = 2.0
-"""Seconds for which a deadlock has to stand before it is told, or ended."""
+"""Seconds that a deadlock must last before it is reported, or ended."""
 
 _SENT = "<dynamic-code>"
-"""The file of functions that are sent by value, as cloudpickle has it."""
+"""The file that cloudpickle names for functions that are sent by value."""
 
 _BUSY = 0.5
-"""The share of a processor that a process takes which computes."""
+"""The share of a processor's time from which on a process counts as computing."""
 
 
 class Watching:
-    """Looks at a launcher's world while it lives.
+    """Watches a launcher's world while it lives.
 
-    Until one of the processes has rested for a moment it costs nothing but a look at how long they
-    have computed: the observer is not even imported.
+    Until one of the processes has rested for a moment, a check only reads how long they have
+    computed: the observer is not even imported.
 
     Args:
-        world: its name. It need not exist yet, or any more.
+        world: its name. It may not exist yet, or no longer exist.
         pids: the processes, in the order of their ranks.
-        tell: called with what is to be shown.
-        end: whether the calls of a deadlock are ended with DeadlockDetected; nothing is told then.
-        hint: what the user could do about one, the last line of what is told.
-        record: the file into which ``record`` writes what happened; empty for none.
-        script: the file of the functions that are sent to the processes, where there is one.
-        proof: seconds for which a deadlock has to stand.
-        every: seconds between two looks; less than half of ``proof``.
+        report: called with texts for the user.
+        end: whether the calls of a deadlock are ended with DeadlockDetected; it is not reported
+            then.
+        hint: what the user can do about a deadlock; the last line of its report.
+        record: the file into which ``record`` writes the run; empty for none.
+        script: the file of the functions that are sent to the processes, if there is one.
+        proof: seconds that a deadlock must last.
+        every: seconds between two checks; less than half of ``proof``.
     """
 
     def __init__(
         self,
         world: str,
         pids: Callable[[], Iterable[int]],
-        tell: Callable[[str], object],
+        report: Callable[[str], object],
         *,
         end: bool = False,
         hint: str = "",
         record: str = "",
         script: str = "",
         proof: float = PROOF,
-        every: float = LOOK_EVERY,
+        every: float = CHECK_EVERY,
     ) -> None:
         self._folder, self._pids = os.path.join(root(), world), pids
-        self._tell, self._end, self._hint = tell, end, hint
+        self._report, self._end, self._hint = report, end, hint
         self._proof, self._every = proof, every
-        self._lookout: DeadlockReporter | None = None
+        self._reporter: DeadlockReporter | None = None
         self._times: dict[int, float] = {}
         self._path, self._script = record, script
-        self._told: list[Told] = []
+        self._deadlocks: list[ProvenDeadlock] = []
         self._recorder: Recorder | None = None
         self.due = time.monotonic() + every
 
     def check(self) -> None:
-        """Look, if ``due``, which is in ``time.monotonic()``."""
+        """Check the processes if ``due`` (a time of ``time.monotonic()``) has come."""
         now = time.monotonic()
         if now < self.due:
             return
         passed, self.due = now - self.due + self._every, now + self._every
         if self._path:
             self._follow()
-        if self._lookout is None:
+        if self._reporter is None:
             if self._somebody_rests(passed):
-                self._lookout = self._begin()
+                self._reporter = self._begin()
             return
         try:
-            self._lookout.check()
-        except OSError:  # the world is not there: yet, or any more
+            self._reporter.check()
+        except OSError:  # the world does not exist yet, or no longer
             return
 
     def _begin(self) -> DeadlockReporter:
@@ -102,18 +103,19 @@ class Watching:
         def end(found: dict[str, Any]) -> list[Any]:
             self._note(explanation(found))
             if self._path:
-                self._follow()  # they may leave now
+                self._follow()  # the processes may leave now
             return end_calls(folder, found)
 
         judge = end if self._end else None
-        return DeadlockReporter(DeadlockMonitor(folder, self._proof), self._show, judge, quiet=True)
+        monitor = DeadlockMonitor(folder, self._proof)
+        return DeadlockReporter(monitor, self._show, judge, quiet=True)
 
     def _show(self, text: str) -> None:
         self._note(text)
-        self._tell("\n".join(filter(None, (text, self._hint))))
+        self._report("\n".join(filter(None, (text, self._hint))))
 
     def record(self) -> None:
-        """Write the file, if there is to be one, while the processes are there."""
+        """Write the file, if one was requested, while the processes are still alive."""
         if not self._path:
             return
         from sfm_kernel.observe.record import record
@@ -125,30 +127,31 @@ class Watching:
 
         self._follow()
         if self._recorder is None:
-            self._tell(f"{self._path} was not written: nothing has happened")
+            self._report(f"{self._path} was not written: nothing has happened")
             return
         try:
             run = self._recorder.timeline()
-            notes = record(self._folder, self._path, told=self._told, run=run, sources=source)
+            deadlocks = self._deadlocks
+            notes = record(self._folder, self._path, deadlocks=deadlocks, run=run, sources=source)
         except OSError as problem:
             notes = [f"{self._path} was not written: {problem.strerror}"]
         for note in notes:
-            self._tell(note)
+            self._report(note)
 
     def _follow(self) -> None:
-        """Read on: processes keep their latest events only."""
+        """Read the new events: processes keep only their latest ones."""
         from sfm_kernel.observe.timeline import Recorder
 
-        with contextlib.suppress(OSError):  # the world is not there yet
+        with contextlib.suppress(OSError):  # the world does not exist yet
             recorder = self._recorder or Recorder(self._folder)
             recorder.read()
             self._recorder = recorder
 
     def _note(self, text: str) -> None:
         if self._path:
-            from sfm_kernel.observe.record import Told
+            from sfm_kernel.observe.record import ProvenDeadlock
 
-            self._told.append(Told(time.time(), text))
+            self._deadlocks.append(ProvenDeadlock(time.time(), text))
 
     def _somebody_rests(self, passed: float) -> bool:
         before, self._times = self._times, {pid: _computed(pid) for pid in self._pids()}
@@ -167,14 +170,14 @@ def _computed(pid: int) -> float:
 
 
 def call(report: str) -> tuple[str, str]:
-    """Where a program in C has made a call, " in a.c, line 3", and what it has reported of that."""
-    from sfm_kernel.observe.crashes import called
+    """The line of a C program's call, " in a.c, line 3", and the program's report about it."""
+    from sfm_kernel.observe.crashes import call_text
 
-    return called(report)
+    return call_text(report)
 
 
 def line_of(code: str, line: int) -> str:
-    """Where in a program that is, " in a.py, line 3"; empty where no line is known.
+    """The location in a program, " in a.py, line 3"; empty if the line is unknown.
 
     ``code``, ``line``: as segments have them, see ``observe/code_locations.py``.
     """
@@ -184,7 +187,7 @@ def line_of(code: str, line: int) -> str:
 
 
 def crash(report: str) -> str:
-    """What has killed a program in C, and in which line: from what it has reported at its end."""
-    from sfm_kernel.observe.crashes import told
+    """The signal that killed a C program, and the line, from the report that it wrote."""
+    from sfm_kernel.observe.crashes import crash_text
 
-    return told(report)
+    return crash_text(report)

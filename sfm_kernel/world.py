@@ -11,7 +11,7 @@ from typing import Any
 
 from sfm_kernel._native import Inbox, Segment
 from sfm_kernel.directory import LocalDirectory, open_directory
-from sfm_kernel.directory.sites import wished_site
+from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
@@ -37,38 +37,38 @@ def join(
     size: int | None = None,
     site: str | None = None,
 ) -> Endpoint:
-    """Become a process of ``world``.
+    """Join ``world`` as a process.
 
     Args:
         world: its name: letters, digits, ".", "_", "-".
-        name: what others call this process; its rank if None.
-        rank: a certain rank; without it the lowest free one, or that of the dead process whose
+        name: the name of this process; its rank if None.
+        rank: a certain rank; without it the lowest free one, or the rank of the dead process whose
             name it takes.
-        guest: no rank: somebody who watches and talks, such as a notebook.
+        guest: join without a rank, as a notebook does: a guest can observe, send and receive.
         names: names by rank, for processes that do not know their rank yet.
         buffering: bytes; see ``Endpoint.buffering``.
-        create: make the world if it does not exist; else WorldGone.
+        create: make the world if it does not exist; if False, raise WorldGone then.
         directory, key: address ("tcp://host:port") and key of a directory server, for worlds that
             span machines; from ``SFM_DIRECTORY`` and ``SFM_KEY`` (hexadecimal) if None. Without
-            both, the world is of this machine.
-        info: anything that others may see in ``Endpoint.members()``.
-        size: what ``Endpoint.size`` says; by default it counts.
-        site: where this process is; from ``SFM_SITE`` if None, else the machine's name. Machines
-            that are near each other may be given one: 1 to 64 characters without spaces.
+            both, the world is on this machine.
+        info: a dict of JSON values that others can read in ``Endpoint.members()``.
+        size: the value of ``Endpoint.size``; by default the number of ranks.
+        site: the site of this process; from ``SFM_SITE`` if None, or the machine's name. Machines
+            that are near each other may have the same site: 1 to 64 characters without spaces.
     Returns:
         The endpoint: a context manager that leaves the world at the end.
     Raises:
-        BadName, NameInUse, WorldFull, WorldGone, WorldAccess, SegmentFull: each says what to do.
-        Nothing is left behind.
+        BadName, NameInUse, WorldFull, WorldGone, WorldAccess, SegmentFull: each message says what
+        to do. Nothing is left behind.
     Example:
         >>> with sfm_kernel.join("doc", name="A") as sfm:
         ...     sfm.name, sfm.rank, sfm.size
         ('A', 0, 1)
     """
     _check_identity(name, rank)
-    site = wished_site(site)
-    if ending.has_begun():  # only a daemon thread can ask; nobody would close what it opens
-        raise EndpointClosed("this process ends, and has left its worlds: it joins no other")
+    site = requested_site(site)
+    if ending.has_begun():  # in a daemon thread; nobody would close its endpoint
+        raise EndpointClosed("this process is ending and has left its worlds: it joins no other")
     chosen = _chosen()
     found = open_directory(world, create=create, url=directory, key=key)
     uid = secrets.token_hex(16)
@@ -78,7 +78,7 @@ def join(
         inbox = Inbox(Segment.create(path, uid, ""))
         undo.append(lambda: _remove(path))
         undo.append(inbox.close)
-        if os.environ.get("SFM_TRACE") == "0":  # what recording costs is measured without it
+        if os.environ.get("SFM_TRACE") == "0":  # for measuring the cost of the trace
             inbox.trace_off()
         tcp = _tcp(found, inbox, uid, site or site_of_host(socket.gethostname()), chosen)
         if tcp:
@@ -128,7 +128,7 @@ def _check_identity(name: Any, rank: Any) -> None:
 
 
 def _chosen() -> tuple[str, ...]:
-    """``SFM_TRANSPORT``: the transports that may be used, such as "tcp" or "shm,tcp"; else none."""
+    """The transports that ``SFM_TRANSPORT`` allows, such as "tcp" or "shm,tcp"; () if unset."""
     text = os.environ.get("SFM_TRANSPORT", "")
     chosen = tuple(one.strip() for one in text.split(",") if one.strip())
     unknown = [one for one in chosen if one not in KINDS]
@@ -141,8 +141,7 @@ def _chosen() -> tuple[str, ...]:
 def _tcp(
     found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
 ) -> TcpTransport | None:
-    """Where others reach this process without shared memory: nowhere in a world of one machine,
-    unless it was asked for."""
+    """The TCP transport; None in a world of one machine, unless ``SFM_TRANSPORT`` requests it."""
     if not isinstance(found, LocalDirectory):
         return TcpTransport(inbox, found.key, uid, site)
     if "tcp" in chosen:

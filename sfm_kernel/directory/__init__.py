@@ -1,22 +1,23 @@
-"""The rendezvous service: who is in a world, where they are, who died.
+"""The directory: the members of a world, their addresses, and which of them have died.
 
 ``open_directory`` gives the directory of a world: ``LocalDirectory``, a table in the world's folder
-on this machine, or, where processes of several machines meet, ``RemoteDirectory``, which asks a
+on this machine, or, for a world of several machines, ``RemoteDirectory``, which asks a
 ``DirectoryServer``. Processes use it to find each other; their messages do not pass through it, and
-they go on when it is gone.
+they go on when it has ended.
 
-    folders   where worlds are on this machine, and their locks
-    table     the members, and what a newcomer gets
-    sites     what a site is called
+    roots     the folder of a user's worlds on this machine
+    folders   the folders of worlds, and their locks
+    table     the members, and the rank and name of a newcomer
+    sites     the names of sites
     local     the directory in a folder
     unix      the sockets of a cluster's controller
-    cleaning  removes what the dead left
-    server, watch, client, remote    the directory between machines
-    gateways  those that the server knows, and their key
-    carrier   takes what relays and observers say to each other as bytes, and reads none of it
-    signals   ends or interrupts a process of this machine, and never a stranger
+    cleaning  removes the files of dead processes
+    server, liveness, client, remote    the directory between machines
+    gateways  the gateways that the server knows, and their key
+    carrier   carries the messages between relays and observers as bytes, and reads none of them
+    signals   signals a process of this machine, and never a stranger's
 
-Only ``server`` and ``client`` import zmq.
+Only ``server``, ``client`` and ``zmq/`` import the package zmq.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ def open_directory(
 
     Args:
         create: make the world on this machine if it does not exist (without ``url``).
-        url: of a DirectoryServer, "tcp://host:port"; default ``$SFM_DIRECTORY``, else the folder
-            of this machine.
+        url: the address of a DirectoryServer, "tcp://host:port"; default ``$SFM_DIRECTORY``;
+            without either, the folder on this machine.
         key: the world's key, with ``url``; default ``$SFM_KEY`` (hexadecimal).
 
     Raises:
         WorldGone: the world does not exist, or the server does not answer.
-        WorldAccess: the folder belongs to somebody else, or the key is not the server's.
+        WorldAccess: the folder belongs to another user, or the key is not the server's.
         WorldError: there is a url and no key.
     """
     url = url or os.environ.get("SFM_DIRECTORY")
@@ -85,14 +86,14 @@ def open_directory(
 
 
 def __getattr__(name: str) -> Any:
-    # Importing zmq takes 50 ms, which a process that meets others through a folder does not need;
-    # and the launcher of C programs only removes worlds.
-    if name in _PLACE:
-        return getattr(importlib.import_module(f"{__name__}.{_PLACE[name]}"), name)
+    # Importing zmq takes 50 ms, and a world in a folder does not need it; and the launcher of C
+    # programs only removes worlds.
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_PLACE = {
+_MODULES = {
     "Client": "client",
     "DirectoryServer": "server",
     "LocalDirectory": "local",

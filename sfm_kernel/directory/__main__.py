@@ -1,7 +1,7 @@
 """``python -m sfm_kernel.directory --world NAME`` serves the directory of a world until killed.
 
 Prints what other machines need, as shell variables: the server's address and the world's key; and
-the key that gateways need, who need not be trusted with the world's.
+the key for gateways, which need not be trusted with the world's key.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sfm_kernel.errors import SFMError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGINT or SIGTERM; the exit status."""
+    """Serve until SIGINT or SIGTERM; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m sfm_kernel.directory", description=__doc__)
     parser.add_argument("--world", required=True, help="the world's name")
     parser.add_argument(
-        "--bind", help="address to listen on (default: a port of this machine's own address)"
+        "--bind", help="address to listen on (default: a port of this machine's address)"
     )
     options = parser.parse_args(arguments)
     # The key may come from the environment, but not from the command line, which others can read.

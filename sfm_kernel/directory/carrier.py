@@ -1,15 +1,15 @@
-"""Carries what relays and observers say to each other through the directory server.
+"""Carries the messages between relays and observers through the directory server.
 
-The server reads none of it. A relay (``sfm_kernel.relay``) brings the snapshot of its machine as
-bytes, with its number and the uids of the processes in it, and asks again and again, "relay". The
-answer is held until the relay has something to do: an observer has begun to watch or wants a fresh
-snapshot, an order has come, or the time is up. An observer asks for "snapshots", and sends an
-"order" for one process, again as bytes; it goes to the relay that has this process in its snapshot,
-and what the relay gives back ("answer") goes to the observer.
+The server reads none of them. A relay (``sfm_kernel.relay``) sends the snapshot of its machine as
+bytes, with its number and the uids of the processes in it, in one request "relay" after another.
+The answer is held until the relay has something to do: an observer has begun to watch or requests a
+fresh snapshot, an order has arrived, or the time is up. An observer asks for "snapshots", and sends
+an "order" for one process, again as bytes; the order goes to the relay that has this process in its
+snapshot, and the relay's "answer" goes to the observer.
 
-Each request for a fresh snapshot gets a number, which only grows. A relay says which number it knew
-before it read its machine. So a snapshot whose ``request`` is at least the number of a request was
-read after that request was made, whatever any clock says; see ``sfm_kernel.relay.view``.
+Each request for a fresh snapshot gets a number, which only grows. A relay names the number that it
+knew before it read its machine. So a snapshot whose ``request`` is at least the number of a request
+was read after that request was made, whatever any clock says; see ``sfm_kernel.relay.view``.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sfm_kernel.directory.table import UID
 from sfm_kernel.errors import WorldError
 
 WATCHED_SECONDS = 2.0
-"""Relays go on sending for this long after an observer's last question."""
+"""Seconds after an observer's last request in which relays go on sending."""
 SILENT_SECONDS = 2.0
-"""A relay that has not asked for this long is silent: nobody knows what its processes do."""
+"""Seconds without a request after which a relay is silent, and its processes' state unknown."""
 HELD_SECONDS = 1.0
-"""An answer to a relay is held for this long at most."""
+"""The most seconds for which an answer to a relay is held."""
 ORDER_SECONDS = 2.0
-"""After this long an observer learns that a relay has not answered its order."""
+"""Seconds after which an observer learns that a relay has not answered its order."""
 
 MOST_RELAYS = 256
 MOST_ORDERS = 64
 MOST_SNAPSHOTS = 20
-"""Snapshots that one relay may send in a second; it keeps to half of that."""
+"""The most snapshots that one relay may send in a second; a relay sends half of that."""
 LARGEST_SNAPSHOT = 1 << 20
 LARGEST_ORDER = 1 << 16
-"""Bytes of a snapshot, and of an order or the answer to one."""
+"""The most bytes of a snapshot, and of an order or its answer."""
 
 Reply = Callable[[dict[str, Any], Sequence[bytes]], None]
 """Sends the answer to a request, and the bytes that go with it."""
@@ -46,7 +46,7 @@ Reply = Callable[[dict[str, Any], Sequence[bytes]], None]
 
 @dataclass
 class _Held:
-    """A relay's request that was not answered yet, and what the relay knew when it asked."""
+    """A relay's unanswered request, and what the relay knew when it sent it."""
 
     reply: Reply
     until: float
@@ -59,12 +59,12 @@ class _Relay:
     """One relay.
 
     Attributes:
-        snapshot, number: the latest one, and the relay's number for it; 0 before the first.
-        uids: the processes in it.
-        request: the latest request after which it was, or would have been, read.
+        snapshot, number: the latest snapshot, and the relay's number for it; 0 before the first.
+        uids: the processes in the snapshot.
+        request: the latest request after which the snapshot was read, or found unchanged.
         clock: the relay's clock then, seconds since 1970. confirmed: the server's clock then.
-        heard: when the relay last asked.
-        orders: those that the relay has not received yet, with their numbers.
+        heard: the time of the relay's last request.
+        orders: the orders that the relay has not received yet, with their numbers.
     """
 
     heard: float
@@ -81,7 +81,7 @@ class _Relay:
 
 
 class Carrier:
-    """What is under way between relays and observers. For the server's thread; has no sockets."""
+    """The messages under way between relays and observers. For the server's thread; no sockets."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -94,20 +94,20 @@ class Carrier:
     # ---- relays ----
 
     def serve_relay(self, asked: Mapping[str, Any], body: bytes, reply: Reply) -> None:
-        """Take in what a relay says, perhaps with a new snapshot (``body``); answer it later.
+        """Take in a relay's request, perhaps with a new snapshot (``body``); answer it later.
 
-        The answer: "watched", whether anybody observes the world; "request", the number of the
+        The answer: "watched", whether an observer watches the world; "request", the number of the
         latest request; "snapshot", the number of the relay's snapshot that the server has;
         "orders", the numbers of orders, whose bytes come with it.
 
         Args:
             asked: "relay": its uid; "snapshot": the number of its newest snapshot; "uids": the
                 processes in ``body``, if there is one; "clock": the relay's clock when it found
-                that the snapshot is still true, None if it has not read since its last question;
+                that the snapshot is still true, None if it has not read since its last request;
                 "request": the latest request that it knew before it read, -1 if none; "watched":
-                what it believes; "hold": seconds that it would wait; "bye": it ends.
+                its last known answer; "hold": the most seconds that it waits; "bye": it ends.
         Raises:
-            ValueError, TypeError, KeyError: malformed; the snapshot is not kept.
+            ValueError, TypeError, KeyError: malformed; the snapshot is not stored.
             WorldError: there are too many relays, or too many snapshots in a second.
         """
         now = self._clock()
@@ -126,7 +126,7 @@ class Carrier:
         relay = self._known(uid, now)
         relay.heard = now
         if body:
-            self._keep(relay, number, body, frozenset(map(_uid, asked["uids"])), now)
+            self._store(relay, number, body, frozenset(map(_uid, asked["uids"])), now)
         if clock is not None and relay.snapshot and number == relay.number:
             relay.request, relay.clock, relay.confirmed = min(request, self._request), clock, now
         relay.held = _Held(reply, now + hold, request, bool(asked["watched"]))
@@ -135,14 +135,14 @@ class Carrier:
     def _known(self, uid: str, now: float) -> _Relay:
         if uid not in self._relays:
             if len(self._relays) >= MOST_RELAYS:
-                oldest = min(self._relays, key=lambda one: self._relays[one].heard)
+                oldest = min(self._relays, key=lambda other: self._relays[other].heard)
                 if now - self._relays[oldest].heard < SILENT_SECONDS:
                     raise WorldError(f"this world has {MOST_RELAYS} relays, which is its limit")
                 del self._relays[oldest]
             self._relays[uid] = _Relay(heard=now)
         return self._relays[uid]
 
-    def _keep(
+    def _store(
         self, relay: _Relay, number: int, snapshot: bytes, uids: frozenset[str], now: float
     ) -> None:
         if len(snapshot) > LARGEST_SNAPSHOT:
@@ -158,7 +158,7 @@ class Carrier:
                 del self._relays[uid]
 
     def _answer_relay(self, relay: _Relay, now: float) -> None:
-        """Answer a relay that waits, if it has something to do."""
+        """Answer a relay's held request, if the relay has something to do."""
         held, watched = relay.held, now < self._watched_until
         if held is None:
             return
@@ -181,8 +181,8 @@ class Carrier:
                 it requests snapshots that are read from now on.
             listed: the world's members. A silent relay that has none of them is forgotten.
         Returns:
-            "request": the latest one's number; "relays": for each its uid, the number of its
-            snapshot, its ``request``, its clock then, how long ago that was (s; None before its
+            "request": the number of the latest request; "relays": for each its uid, the number of
+            its snapshot, its ``request``, its clock then, the seconds since then (None before its
             first snapshot), whether it is silent, and whether its snapshot comes with the answer,
             in this order.
         """
@@ -209,11 +209,11 @@ class Carrier:
     def order(self, uid: Any, body: bytes, reply: Reply) -> None:
         """Send an order to the relay that has a process in its snapshot.
 
-        The reply comes with the bytes that the relay gives back, or says after ``ORDER_SECONDS``
-        that it gave none.
+        The reply has the bytes of the relay's answer, or says after ``ORDER_SECONDS`` that there
+        was none.
 
         Raises:
-            WorldError: no relay that asks has this process, or it has too many orders.
+            WorldError: no active relay has this process, or its relay has too many orders.
             ValueError, TypeError: malformed.
         """
         now = self._clock()
@@ -232,7 +232,7 @@ class Carrier:
         self._answer_relay(relay, now)
 
     def answer(self, order: int, body: bytes) -> None:
-        """Give the observer what the relay has answered to an order; nothing if nobody waits."""
+        """Pass a relay's answer to the observer that sent the order, if it still waits."""
         _check_order(body)
         if order in self._ordered:
             reply, _ = self._ordered.pop(order)
@@ -241,7 +241,7 @@ class Carrier:
     # ---- time ----
 
     def release(self) -> bool:
-        """Answer those whose time is up; whether there were any."""
+        """Answer the requests whose time is up; return whether there were any."""
         now = self._clock()
         late = [order for order, (_, until) in self._ordered.items() if now >= until]
         due = [one for one in self._relays.values() if one.held and now >= one.held.until]

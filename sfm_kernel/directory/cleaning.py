@@ -1,7 +1,7 @@
-"""Removing what the dead left, without ever touching the living.
+"""Removes the files of dead processes, and never those of living ones.
 
-A process is dead when nobody holds the lock of its segment. A segment appears under its name
-already locked, so that an unlocked one never belongs to a process that is about to join.
+A process is dead when no process holds the lock of its segment. A segment appears under its name
+already locked, so an unlocked one never belongs to a process that is about to join.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sfm_kernel.directory.unix import clean_sockets
 from sfm_kernel.errors import WorldError
 
 UNFINISHED_SECONDS = 60.0
-"""A file that is still under its temporary name after this was abandoned by a dead process."""
+"""Seconds after which a file that still has its temporary name belongs to a dead process."""
 
 SITES = ".sites"
-"""At the end of a folder's name: it is of the sites of the world with that name."""
+"""The suffix of the folder for a world's sites, after the world's name."""
 
 _OURS = re.compile(r"(?P<uid>[0-9a-f]{32})(-(?P<receiver>[0-9a-f]{32}))?\.(?P<kind>\w+)")
 _TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "relay", "lock")
@@ -37,17 +37,18 @@ _TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "relay", "
 def worlds() -> list[str]:
     """The worlds of this user on this machine in which a process lives, by name.
 
-    Raises WorldAccess, as all here, if the root is not the user's own or open to others.
+    Raises WorldAccess, as all functions of this module, if the root is another user's or open to
+    others.
     """
     top = root()
     return [world for world in _folders() if _is_inhabited(os.path.join(top, world))]
 
 
 def clean() -> list[str]:
-    """Remove what dead processes left; returns the paths of what was removed.
+    """Remove the files of dead processes; returns the paths that were removed.
 
-    Worlds in which nobody lives go as a whole; in the others go the files of the dead, and their
-    entries in the table. Safe while processes join or leave.
+    Worlds in which no process lives are removed completely; from the others, the files of dead
+    processes and their entries in the table. Safe while processes join or leave.
     """
     removed = [path for world in _folders() for path in _clean_world(world)]
     for name in _folders():
@@ -57,10 +58,10 @@ def clean() -> list[str]:
 
 
 def remove_world(world: str) -> bool:
-    """Remove a world in which nobody lives any more; whether it is gone now.
+    """Remove a world in which no process lives; return whether it no longer exists.
 
-    Where somebody lives, or still has it open, only what the dead left is removed. The caller
-    closes its own endpoint and directory first.
+    If a process lives in the world, or has it open, only the files of dead processes are removed.
+    The caller closes its endpoint and directory first.
     """
     if check_world(world) in _folders():
         _clean_world(world)
@@ -68,12 +69,12 @@ def remove_world(world: str) -> bool:
 
 
 def sites_folder(world: str) -> str:
-    """Where the sites of a world are that share this machine: a folder each, as if of its own."""
+    """The folder for those sites of a world that share this machine; each has a folder in it."""
     return os.path.join(root(), check_world(world) + SITES)
 
 
 def remove_sites(world: str) -> list[str]:
-    """Remove those of a world's sites in which nobody lives; returns the paths of what is gone."""
+    """Remove the sites of a world in which no process lives; returns the paths removed."""
     top = sites_folder(world)
     removed = []
     with contextlib.suppress(OSError, WorldError):
@@ -81,28 +82,28 @@ def remove_sites(world: str) -> list[str]:
         for site in os.listdir(top):
             path = os.path.join(top, site)
             removed += remove_unused(os.path.join(path, world)) or []
-            with contextlib.suppress(OSError):  # somebody lives there
+            with contextlib.suppress(OSError):  # a process lives there
                 os.rmdir(path)
         os.rmdir(top)
     return removed
 
 
 def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
-    """Remove the files of dead processes but for the segments of the uids in ``keep``; returns
-    their paths. Under the folder's lock.
+    """Remove the files of dead processes, except the segments of the uids in ``keep``.
 
-    A ring goes with its receiver: what a dead sender wrote is still received by a living one.
+    Returns the paths. Call it under the folder's lock. A ring is removed with its receiver: a
+    living receiver still reads what a dead sender wrote.
     """
     alive: dict[str, bool] = {}
 
     def lives(uid: str) -> bool:
         if uid not in alive:
-            guest = os.path.join(folder, f"{uid}.guest")  # a second name of a segment elsewhere
-            own = os.path.join(folder, f"{uid}.seg")
-            alive[uid] = is_alive(guest if os.path.exists(guest) else own)
+            guest = os.path.join(folder, f"{uid}.guest")  # a link to a segment in another folder
+            segment = os.path.join(folder, f"{uid}.seg")
+            alive[uid] = is_alive(guest if os.path.exists(guest) else segment)
         return alive[uid]
 
-    def is_left(found: re.Match[str], path: str) -> bool:
+    def is_orphaned(found: re.Match[str], path: str) -> bool:
         if found["kind"] == "tree":  # made for a group; named after its first member
             return not lives(found["uid"])
         if found["kind"] != "new":
@@ -110,13 +111,13 @@ def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
             return not lives(owner) and (found["kind"] == "ring" or owner not in keep)
         if found["receiver"]:
             return not lives(found["uid"])
-        return time.time() - os.stat(path).st_mtime > UNFINISHED_SECONDS  # locked only later
+        return time.time() - os.stat(path).st_mtime > UNFINISHED_SECONDS  # not yet locked
 
     removed = []
     for file in os.listdir(folder):
         path = os.path.join(folder, file)
         with contextlib.suppress(FileNotFoundError):  # its owner was faster
-            if (found := _OURS.fullmatch(file)) and is_left(found, path):
+            if (found := _OURS.fullmatch(file)) and is_orphaned(found, path):
                 os.unlink(path)
                 removed.append(path)
     return removed
@@ -148,20 +149,20 @@ def _clean_world(world: str) -> list[str]:
         return []  # no world: SFM_DIR may hold other things
     removed = remove_unused(path)
     if removed is None:
-        # Somebody uses it.
+        # A process uses it.
         with contextlib.suppress(WorldError), WorldFolder(world, create=False) as folder:
             with folder.locked():
                 removed = sweep(path)
                 _forget_dead(folder)
-        # Whoever has left meanwhile may have found it in use, by us.
+        # A process that left meanwhile may have found the folder open, by this one.
         removed = [*(removed or []), *(remove_unused(path) or [])]
     return removed
 
 
 def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
-    """Remove a world's folder; None, and nothing removed, while somebody has it open.
+    """Remove a world's folder; None, and nothing is removed, while a process has it open.
 
-    ``only_if_left``: and None unless processes have joined, and all have left.
+    ``only_if_left``: also None unless processes have joined, and all of them have left.
     """
     try:
         check_private(path)
@@ -172,14 +173,14 @@ def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_inhabited(path) or (only_if_left and not _is_left(path)):
             return None
-        # The mark of a world goes last: what is killed here leaves one that `clean` knows.
+        # The lock file last: if this process is killed here, `clean` still recognises the world.
         for file in sorted(os.listdir(path), key=lambda file: file == "lock"):
             if file in _TABLE_FILES or _OURS.fullmatch(file):
                 os.unlink(os.path.join(path, file))
         os.rmdir(path)
     except BlockingIOError:
         return None
-    except OSError:  # somebody else removed it, or put a file of his own there
+    except OSError:  # another process removed it, or the user put another file there
         return []
     finally:
         os.close(fd)
@@ -192,12 +193,12 @@ def _is_left(path: str) -> bool:
     try:
         with open(os.path.join(path, "members.json"), "rb") as file:
             return not Table.loads(file.read()).members
-    except (OSError, WorldError):  # nobody has joined yet; or what stands there is none of ours
+    except (OSError, WorldError):  # no process has joined yet; or the file is not a table
         return False
 
 
 def _forget_dead(folder: WorldFolder) -> None:
-    from sfm_kernel.directory.table import Table  # what nobody has left needs it not
+    from sfm_kernel.directory.table import Table  # removing an empty world does without
 
     content = folder.read("members.json")
     if content is None:  # a directory server keeps this world's table

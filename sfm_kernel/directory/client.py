@@ -1,4 +1,4 @@
-"""The line to a DirectoryServer: requests with their answers, and what it tells unasked."""
+"""The client of a DirectoryServer: requests with their answers, and the updates it publishes."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from sfm_kernel.directory.zmq.wake import Wake
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
 
 ANSWER_SECONDS = 10.0
-"""How long a server may take to answer. One that is not there is noticed much earlier."""
+"""Seconds in which a server must answer. A server that has ended is noticed much earlier."""
 
-LINE_TICK_MS = 250
+TICK_MS = 250
+"""Milliseconds between two checks of a connection that is down."""
 
 LARGEST_ANSWER = 16 << 20
-"""Bytes that a frame from whoever is at the server's address may have: it tells of all members."""
+"""The most bytes of a frame from the server's address: an answer lists all members."""
 
-
-Told = Callable[[dict[str, Any] | None], None]
+OnUpdate = Callable[[dict[str, Any] | None], None]
 
 
 class Client:
-    """Asks the directory server of a world, and hears what it tells. Thread-safe.
+    """Asks the directory server of a world, and receives its updates. Thread-safe.
 
     Args:
-        key: the world's; or a gateway's, which may ask for less.
-        patience: seconds for the first answer.
+        key: the world's key; or a gateway's, which may ask for less.
+        patience: seconds to wait for the first answer.
     Attributes:
-        world, url, key: of the server, and proven to be its own.
+        world, url, key: the server's world, address and key; it has proven to have the key.
     Raises:
         WorldGone: the server does not answer, or keeps another world.
         WorldAccess: the key is not the server's.
-        WorldError: the url is none.
+        WorldError: the url is invalid.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Client:
         self._pid = os.getpid()
         self._number = 0
         self._answers: dict[int, tuple[dict[str, Any], list[bytes]]] = {}
-        self._told: Told | None = None
+        self._on_update: OnUpdate | None = None
         self._thread: threading.Thread | None = None
         self._wake = Wake()
         self._closing = False
@@ -86,7 +86,7 @@ class Client:
             raise
 
     def close(self) -> None:
-        """Release the connection. Idempotent; in a forked child it stays the parent's."""
+        """Release the connection. Idempotent; does nothing in a forked child."""
         if os.getpid() != self._pid:
             return
         self._closing = True
@@ -103,17 +103,17 @@ class Client:
         """The answer to one request.
 
         Raises:
-            WorldGone: there is none within ``limit`` seconds. An answer that comes later, as after
-                an interrupt, is skipped.
+            WorldGone: there is none within ``limit`` seconds. A later answer, such as after an
+                interrupt, is skipped.
             EndpointClosed: this client was closed, or belongs to the parent process.
-            What the server says is wrong with the request.
+            Other errors: the server refuses the request.
         """
         return self.exchange(what, b"", limit, **details)[0]
 
     def exchange(
         self, what: str, body: bytes = b"", limit: float = ANSWER_SECONDS, **details: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """The same with a body, which the server gets as it is, and those of the answer."""
+        """The answer to a request with a body, and the bodies of the answer; see ``ask``."""
         if os.getpid() != self._pid:
             raise EndpointClosed("this directory belongs to the parent process: join for yourself")
         deadline = time.monotonic() + limit
@@ -135,10 +135,12 @@ class Client:
             raise getattr(errors, answer["error"], WorldError)(answer["message"])
         return answer, bodies
 
-    def subscribe(self, told: Told) -> None:
-        """Have ``told`` called, in a thread, with each state that the server tells from now on; and
-        with None when it is silent: what is known may be old then."""
-        self._told = told
+    def subscribe(self, on_update: OnUpdate) -> None:
+        """Call ``on_update``, in a thread, with each state that the server publishes from now on.
+
+        And with None when the server falls silent: then the last state may be out of date.
+        """
+        self._on_update = on_update
         self._thread = threading.Thread(target=self._listen, name="sfm-directory", daemon=True)
         self._thread.start()
 
@@ -149,29 +151,28 @@ class Client:
             raise EndpointClosed("this directory was closed")
 
     def _wait_for(self, number: int, request: list[bytes], deadline: float) -> None:
-        """Return when the answer is there; with the lock, which others get meanwhile."""
+        """Return when the answer has arrived. Holds the lock, and releases it while it waits."""
         breaks = self._monitor.breaks
         if self._thread is not None:
-            self._wake.ring()  # what has come with the sending is told by no descriptor
+            self._wake.ring()  # no descriptor signals what arrived during the send
         while True:
             if self._thread is None:
                 self._read()
             if number in self._answers and not self._is_other:
                 return
             if self._monitor.up and self._monitor.breaks != breaks:
-                # What was under way has gone down with the connection. Nothing is asked for that
-                # does harm when it is asked for twice.
+                # The connection has lost what was under way. Repeating a request does no harm.
                 breaks = self._monitor.breaks
                 self._dealer.send_multipart(request)
                 self._wake.ring()
             self._check_open()
-            if self._monitor.unwelcome:
+            if self._monitor.rejected:
                 raise WorldAccess(
                     f"the directory server at {self.url} refuses the key: it is not the key of "
                     f"world {self.world!r} (or something else listens there)"
                 )
             if self._monitor.dead or self._is_other or time.monotonic() > deadline:
-                raise self._gone()
+                raise self._no_answer()
             if self._thread is None:
                 poller = zmq.Poller()
                 poller.register(self._dealer, zmq.POLLIN)
@@ -181,56 +182,56 @@ class Client:
                 self._lock.wait(min(0.05, max(0.0, deadline - time.monotonic())))
 
     def _read(self) -> list[dict[str, Any]]:
-        """Take in what has come: answers, and what the server tells unasked, which is returned."""
-        told = []
+        """Store the answers that have arrived; return the server's updates."""
+        updates = []
         while has_mail(self._dealer):
             text, *bodies = self._dealer.recv_multipart()
             answer: dict[str, Any] = json.loads(text)
             if answer.get("number") is None:
-                told.append(answer)
+                updates.append(answer)
             else:
                 self._recognise(answer["server"])
                 self._answers[answer["number"]] = answer, bodies
-        if self._monitor.update() and self._monitor.breaks and self._told:
-            # The server knows us by another name from now on.
+        if self._monitor.update() and self._monitor.breaks and self._on_update:
+            # For the server a new connection is a new client.
             self._number += 1
             request = {"number": None, "ask": "subscribe"}
             self._dealer.send(json.dumps(request).encode())
             self._wake.ring()
-        return told
+        return updates
 
     def _listen(self) -> None:
         """The thread of ``subscribe``."""
-        assert self._told is not None
+        assert self._on_update is not None
         poller = select.poll()
         for fd in (self._wake.fd, descriptor(self._dealer), descriptor(self._monitor.monitor)):
             poller.register(fd, select.POLLIN)
         was_up = True
         while True:
             self._wake.clear()
-            if self._closing:  # after the clearing, or the ring of ``close`` could be lost
+            if self._closing:  # after ``clear``, or the ring of ``close`` could be lost
                 return
             with self._lock:
-                told = self._read()
+                updates = self._read()
                 up = self._monitor.up
                 self._lock.notify_all()
-            for state in told:
+            for state in updates:
                 if state.get("server") == self._server:
-                    self._told(state)
+                    self._on_update(state)
             up = up and not self._is_other
             if was_up and not up:
-                self._told(None)
+                self._on_update(None)
             was_up = up
-            # A line that is up is told of by descriptors alone.
-            poller.poll(None if up else LINE_TICK_MS)
+            # The descriptors signal everything on a connection that is up.
+            poller.poll(None if up else TICK_MS)
 
     def _recognise(self, server: str) -> None:
         if self._server is None:
             self._server = server
-        elif server != self._server:  # a new one at the same address, which knows nobody
+        elif server != self._server:  # a new server at the same address, with an empty table
             self._is_other = True
 
-    def _gone(self) -> WorldGone:
+    def _no_answer(self) -> WorldGone:
         return WorldGone(
             f"the directory server of world {self.world!r} does not answer at {self.url}. "
             f"Processes that know each other go on; start the cluster (or the server) again to "

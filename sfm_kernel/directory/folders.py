@@ -1,10 +1,10 @@
-"""The folders of this machine: where worlds keep their segments, rings and tables.
+"""The folders of worlds on this machine, with their segments, rings and tables.
 
-``root()/WORLD/`` is private to the user. Whoever uses it holds a shared lock on the folder itself,
-so that it is never removed under somebody's feet; changes of its table happen under an exclusive
-lock on the file ``lock``. Both are flocks: the kernel drops them with the process, so that a
+``root()/WORLD/`` is private to the user. A process that uses it holds a shared lock on the folder
+itself, so that it is never removed while it is in use; changes of its table happen under an
+exclusive lock on the file ``lock``. Both are flocks: the kernel drops them with the process, so a
 process killed at any instruction leaves nothing locked. (flock, unlike a POSIX record lock, is not
-lost when another part of the same process closes the same file.)
+lost when another module of the same process closes the same file.)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess,
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 LOCK_SECONDS = 10.0
-"""How long to wait for a lock that others hold for about a millisecond."""
+"""Seconds to wait for a lock, which others hold for about a millisecond."""
 
 
 def check_world(world: str) -> str:
-    """The name itself; raises BadName where it is not one."""
+    """The name itself; raises BadName if it is not a world's name."""
     if not isinstance(world, str) or not WORLD_NAME.fullmatch(world):
         raise BadName(
             f"world name {world!r}: use 1 to 64 letters, digits, '.', '_' or '-', not '.' first"
@@ -39,15 +39,15 @@ def check_world(world: str) -> str:
 def is_alive(segment: str) -> bool:
     """Whether the process that made the segment runs: it holds the file's lock. About 5 µs.
 
-    A segment that is not there belongs to a process that left. One that cannot be looked at (no
-    descriptor is left for it) says nothing, and its owner counts as alive.
+    A segment that does not exist belongs to a process that left. If the segment cannot be opened
+    (for want of descriptors), its owner counts as alive.
     """
     try:
         fd = os.open(segment, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
     try:
-        # Shared, so that two who ask at once do not take each other for the owner.
+        # Shared, so that two callers at once do not take each other for the owner.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -57,11 +57,11 @@ def is_alive(segment: str) -> bool:
 
 
 class WorldFolder:
-    """One world's folder on this machine, held open: nobody removes it meanwhile.
+    """One world's folder on this machine, held open: no process removes it meanwhile.
 
     Raises:
         WorldGone: it does not exist and ``create`` is false.
-        WorldAccess: it (or the root) belongs to somebody else, or others may enter it.
+        WorldAccess: it (or the root) belongs to another user, or others may enter it.
     """
 
     def __init__(self, world: str, *, create: bool) -> None:
@@ -70,7 +70,7 @@ class WorldFolder:
         self.path = os.path.join(top, world)
         self._lock = os.path.join(self.path, "lock")
         if not create and not os.path.lexists(self.path):
-            raise self.gone()
+            raise self.missing()
         check_private(top)
         self._fd = self._open(create)
 
@@ -83,21 +83,21 @@ class WorldFolder:
                 fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except FileNotFoundError:
                 if create:
-                    continue  # somebody removed it in between
-                raise self.gone() from None
+                    continue  # another process removed it in between
+                raise self.missing() from None
             try:
                 _flock(fd, fcntl.LOCK_SH, self.path)
                 if _same(fd, self.path):
-                    if create:  # the mark by which `clean` knows a world
+                    if create:  # `clean` recognises a world by this file
                         os.close(_open_private(self._lock, os.O_WRONLY | os.O_CREAT))
                     return fd
             except BaseException:
                 os.close(fd)
                 raise
-            os.close(fd)  # what was locked had just been removed: look again
+            os.close(fd)  # the locked folder had just been removed: try again
 
-    def gone(self) -> WorldGone:
-        """The error for a world that is not there."""
+    def missing(self) -> WorldGone:
+        """The error for a world that does not exist."""
         return WorldGone(
             f"world {self.world!r} does not exist on this machine (no {self.path}). "
             f"Start or join it first; with a directory server, give its url and key"
@@ -110,7 +110,7 @@ class WorldFolder:
     def _check(self) -> None:
         if not self.exists():
             # Another thread may have closed it just now.
-            raise EndpointClosed("this directory was closed") if self._fd < 0 else self.gone()
+            raise EndpointClosed("this directory was closed") if self._fd < 0 else self.missing()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -118,17 +118,17 @@ class WorldFolder:
 
         Raises:
             EndpointClosed: the directory was closed.
-            WorldGone: the folder was removed, or a process that holds the lock does not run on.
+            WorldGone: the folder was removed, or a stopped process holds the lock.
         """
         self._check()
-        # A file object, not a bare descriptor: whatever interrupts us, losing the last reference
-        # closes it, and that unlocks.
+        # A file object, not a bare descriptor: if an exception interrupts this function, the loss
+        # of the last reference closes the file, and that unlocks it.
         with open(self._lock, "ab", buffering=0, opener=_open_private) as file:
             _flock(file.fileno(), fcntl.LOCK_EX, self._lock)
             try:
                 yield
             finally:
-                # Not only closed: a child forked meanwhile has a copy of the descriptor.
+                # Closing is not enough: a child forked meanwhile has a copy of the descriptor.
                 fcntl.flock(file.fileno(), fcntl.LOCK_UN)
 
     def read(self, file: str) -> bytes | None:
@@ -137,7 +137,7 @@ class WorldFolder:
         Raises:
             EndpointClosed: the directory was closed.
             WorldGone: the folder was removed.
-            WorldAccess: the file belongs to somebody else, or others may read it.
+            WorldAccess: the file belongs to another user, or others may read it.
         """
         try:
             with open(os.path.join(self.path, file), "rb", opener=_open_private_read) as stream:
@@ -149,7 +149,7 @@ class WorldFolder:
         return content
 
     def stamp(self, file: str) -> tuple[int, int] | None:
-        """Differs from what it was if the file was replaced since; None if there is none."""
+        """A value that changes when the file is replaced; None if there is none."""
         try:
             status = os.stat(os.path.join(self.path, file), follow_symlinks=False)
         except OSError:
@@ -157,9 +157,9 @@ class WorldFolder:
         return status.st_ino, status.st_mtime_ns
 
     def write(self, file: str, content: bytes) -> None:
-        """Replace a file as a whole; under ``locked`` only.
+        """Replace a file atomically; only under ``locked``.
 
-        Raises SegmentFull where the file system has no room: nothing is changed then.
+        Raises SegmentFull if the file system has no room; the file is unchanged then.
         """
         path = os.path.join(self.path, file)
         fresh = f"{path}.new"  # one writer at a time; a dead one's leftover is overwritten
@@ -175,7 +175,7 @@ class WorldFolder:
             raise SegmentFull(len(content), free, limit, self.path) from error
 
     def close(self) -> bool:
-        """Let go of the folder; whether it was open. Idempotent."""
+        """Close the folder; return whether it was open. Idempotent."""
         if self._fd < 0:
             return False
         fd, self._fd = self._fd, -1
@@ -190,22 +190,22 @@ class WorldFolder:
 
 
 def make_root() -> str:
-    """The folder of this user's worlds, which is there now."""
+    """Make the folder of this user's worlds, and return it."""
     make_folder(root())
-    top = root()  # another one, where somebody else has made that one first
+    top = root()  # a different one if another user has made that one first
     make_folder(top)
     return top
 
 
 def make_folder(path: str) -> None:
-    """Have the folder be there, closed to others if it was not there before."""
+    """Make the folder, closed to others, unless it exists."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
 
 
 def check_private(path: str) -> None:
-    """Raise WorldAccess unless the folder is the user's own and closed to others."""
+    """Raise WorldAccess unless the folder belongs to the user and is closed to others."""
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise WorldAccess(f"{path} must be a folder, not a link or a file. Remove it")
@@ -241,7 +241,7 @@ def _same(fd: int, path: str) -> bool:
 
 
 def _flock(fd: int, operation: int, path: str) -> None:
-    """Lock; interruptible, and bounded: a holder may have been stopped (SIGSTOP) inside."""
+    """Take a lock; interruptible, and bounded: the holder may have been stopped (SIGSTOP)."""
     deadline = time.monotonic() + LOCK_SECONDS
     pause = 0.0005
     while True:
@@ -251,8 +251,8 @@ def _flock(fd: int, operation: int, path: str) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise WorldGone(
-                    f"{path} is locked for {LOCK_SECONDS:.0f} s by a process that does not go on "
-                    f"(find it with: fuser {path}). Continue or kill it"
+                    f"{path} has been locked for {LOCK_SECONDS:.0f} s by a process that does not "
+                    f"go on (find it with: fuser {path}). Continue or kill it"
                 ) from None
         time.sleep(pause)
         pause = min(2 * pause, 0.02)

@@ -1,4 +1,4 @@
-"""The gateways of a world: the key that they get, and those that the directory server knows."""
+"""The gateways of a world: their key, and the directory server's list of them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sfm_kernel.errors import BadName, WorldError, WorldFull
 from sfm_kernel.transport.base import Gateway
 
 MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
-"""Of the CURVE pairs that members, and gateways, show the directory server."""
+"""The purposes of the CURVE pairs that members and gateways show the directory server."""
 MOST = 256
 LARGEST_REQUEST = 1 << 19
-"""Bytes of what a gateway may say at once: of each the server keeps its last report."""
+"""The most bytes of a gateway's request: the server stores the last report of each gateway."""
 KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
 class GatewayKey:
-    """What a gateway is given instead of the world's key, and what that is not derived from.
+    """The key of a gateway, which has it instead of the world's key.
 
-    Whoever has it can stop messages between sites, and see who talks to whom and how much; and read
-    or forge none.
+    A program that has it can stop messages between sites, and see which processes send to which,
+    and how much; it can neither read nor forge them.
 
     Attributes:
-        key: seals what is said to gateways and by them.
+        key: seals the messages to and from gateways.
         server: the directory server's public half.
     """
 
@@ -38,12 +38,12 @@ class GatewayKey:
 
     @classmethod
     def of_world(cls, key: bytes) -> GatewayKey:
-        """Of the world's key. Raises WorldAccess if that is too short."""
+        """Derive the gateways' key from the world's. Raises WorldAccess if that is too short."""
         return cls(gateway_key(key), Keys(key, MEMBERS_PURPOSE).public)
 
     @classmethod
     def from_text(cls, text: str) -> GatewayKey:
-        """Of what ``str`` has made of one. Raises WorldError on anything else."""
+        """Parse the text that ``str`` gives. Raises WorldError on anything else."""
         try:
             both = bytes.fromhex(text)
         except ValueError:
@@ -60,11 +60,11 @@ class GatewayKey:
 
 
 class Gateways:
-    """Those who have enlisted and listen still. For one thread.
+    """The gateways that have enlisted and still listen. For one thread.
 
     Attributes:
         listed: the gateways, oldest first.
-        reports: what each has told of itself last, by uid.
+        reports: the last report of each gateway, by uid.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Gateways:
 
     @property
     def watches(self) -> list[LivenessMonitor]:
-        """The connections by which is seen that they listen; for the server to poll."""
+        """The connections that show whether the gateways listen; the server polls them."""
         return [watch for _, watch in self._all.values()]
 
     @property
@@ -86,10 +86,10 @@ class Gateways:
         return {uid: {**report, "age": now - at} for uid, (at, report) in self._reports.items()}
 
     def enlist(self, asked: dict[str, Any]) -> tuple[Gateway, bool]:
-        """Enter a gateway ("uid", "site", "address"), or what a listed one tells ("report").
+        """Enter a gateway ("uid", "site", "address"), or store the "report" of a listed one.
 
-        Returns: the gateway, and whether it is a new one.
-        Raises: BadName, WorldFull; TypeError, ValueError on what is no such request.
+        Returns: the gateway, and whether it is new.
+        Raises: BadName, WorldFull; TypeError, ValueError on a malformed request.
         """
         uid, site = asked["uid"], check_site(asked["site"])
         if not isinstance(uid, str) or not UID.fullmatch(uid):
@@ -110,7 +110,7 @@ class Gateways:
         return self._all[uid][0], is_new
 
     def forget_dead(self) -> bool:
-        """Take out those who do not listen any more; whether there were any."""
+        """Remove the gateways that no longer listen; return whether there were any."""
         dead = [uid for uid, (_, watch) in self._all.items() if watch.dead]
         for uid in dead:
             self._all.pop(uid)[1].close()

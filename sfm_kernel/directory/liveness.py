@@ -1,12 +1,12 @@
-"""Whether a process on another machine lives, asked of nobody but the kernels.
+"""Liveness of processes on other machines, by the word of the kernels alone.
 
-A member listens on its address as long as it lives. The server keeps an idle TCP connection to
-it, over which nothing is said after a knock, which lets it stay: when the process dies, however it
-dies, its kernel closes the connection and refuses the next. A process that is stopped or holds its
-GIL keeps it. Where nobody answers, the machine may have vanished or the line may be cut: the
-process is *unreachable*, not dead, and is asked for again every second.
+A member listens on its address as long as it lives. The server keeps an idle TCP connection to it;
+a first "knock" keeps the member from closing it, and no data follow. When the process dies, however
+it dies, its kernel closes the connection and refuses the next. A process that is stopped or holds
+its GIL keeps the connection. If there is no answer at all, the machine may have vanished or the
+network may be cut: the process is *unreachable*, not dead, and the server tries again every second.
 
-(Heartbeats would need a thread of the member that runs, and take a stopped process for dead.)
+(Heartbeats would need a running thread in the member, and would take a stopped process for dead.)
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from typing import Any
 from urllib.parse import urlsplit
 
 KEEPALIVE = {socket.TCP_KEEPIDLE: 2, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 3}
-"""An idle connection whose other end is silent ends after five seconds."""
+"""Keepalive options: an idle connection whose other end is silent ends after five seconds."""
 ATTEMPT_SECONDS = 1.0
-"""An attempt that has not come through is followed by another one. (The kernel would wait longer
-each time.)"""
+"""Seconds after which an unanswered attempt to connect is replaced by a new one. (The kernel would
+wait longer each time.)"""
 REFUSALS = 3
 RETRY_SECONDS = 0.1
-"""Refused so often, with such pauses: nobody listens. (Once may be a mistake: a firewall that was
-restarted just then answers in others' names.)"""
+"""After this number of refusals, with pauses of this many seconds, no process listens. (One refusal
+may be a mistake: a firewall that was just restarted answers for other machines.)"""
 UNSURE_SECONDS = 1.0
+"""Seconds after a break in which the process may turn out to be dead."""
 
 
 class LivenessMonitor:
     """The connection to one member. Never blocks.
 
-    An address that never answered counts as alive: the way there may be closed to us (a firewall)
-    and open to others.
+    An address that never answered counts as alive: a firewall may close it to the server and leave
+    it open to others.
 
     Args:
         address: "tcp://IP:port".
-        knock: what lets the connection stay, see ``_native.knock``.
+        knock: bytes that keep the member from closing the connection, see ``_native.knock``.
     Attributes:
-        dead: nobody listens at the address any more, or a witness has seen that it is dead.
+        dead: no process listens at the address any longer, or a relay has seen that it is dead.
     """
 
     def __init__(self, address: str, knock: bytes = b"") -> None:
@@ -55,7 +56,7 @@ class LivenessMonitor:
         self._connect()
 
     def fileno(self) -> int:
-        """To be polled for reading, and while not ``settled`` for writing; -1 if there is none."""
+        """The descriptor: poll it for reading, and for writing while not ``settled``; or -1."""
         return -1 if self._socket is None else self._socket.fileno()
 
     @property
@@ -65,42 +66,42 @@ class LivenessMonitor:
 
     @property
     def unsure(self) -> bool:
-        """Whether the connection has just broken, and ``dead`` is about to become clear."""
+        """Whether the connection has just broken, so that ``dead`` is about to be decided."""
         fresh = time.monotonic() - self._broken_at < UNSURE_SECONDS
         return self._reached and not self._connected and not self.dead and fresh
 
     @property
     def unreachable(self) -> float | None:
-        """Seconds for which nobody has answered; None while somebody does, or never has."""
+        """Seconds without an answer; None while the address answers, or if it never has."""
         if self._silent_since is None or not self._reached or self.dead:
             return None
         return time.monotonic() - self._silent_since
 
     @property
     def due(self) -> float | None:
-        """Seconds until ``check`` is to be called although nothing has happened; None: never."""
+        """Seconds after which to call ``check`` even if nothing has happened; None: never."""
         if self._connected or self.dead:
             return None
         return max(0.0, self._retry_at - time.monotonic())
 
     def check(self) -> None:
-        """Find out what has happened. When the descriptor is ready, and when it is ``due``."""
+        """Update the state. Call it when the descriptor is ready, and when it is ``due``."""
         if self.dead:
             return
         if self._connected:
-            self._look()
+            self._read()
         elif self.due == 0.0:
-            if self._socket is not None:  # nobody has answered
+            if self._socket is not None:  # there was no answer
                 self._close()
                 self._fell_silent(self._begun_at)
             self._connect()
         elif self._socket is not None:
             self._judge(self._socket.connect_ex(self._address))
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         assert self._socket is not None
         try:
-            if not self._socket.recv(4096):  # else somebody says what is not for us
+            if not self._socket.recv(4096):  # unexpected data are ignored
                 self._broke()
         except BlockingIOError:
             pass
@@ -115,7 +116,7 @@ class LivenessMonitor:
         self._retry_at = self._begun_at + ATTEMPT_SECONDS
         try:
             self._socket = socket.socket(self._family, socket.SOCK_STREAM)
-        except OSError:  # no descriptor left: it is tried again
+        except OSError:  # no descriptor left: ``check`` tries again
             return
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -124,13 +125,13 @@ class LivenessMonitor:
         self._judge(self._socket.connect_ex(self._address))
 
     def _judge(self, outcome: int) -> None:
-        """What an attempt to connect has come to."""
+        """Judge the outcome of an attempt to connect."""
         if outcome in (0, errno.EISCONN):
             self._connected = self._reached = True
             self._silent_since = None
             self._refusals = 0
             assert self._socket is not None
-            with contextlib.suppress(OSError):  # told when it is read
+            with contextlib.suppress(OSError):  # the next read reports the error
                 self._socket.send(self._knock)
         elif outcome == errno.ECONNREFUSED:
             self._close()
@@ -138,7 +139,7 @@ class LivenessMonitor:
             self._retry_at = time.monotonic() + RETRY_SECONDS
             self.dead = self._refusals >= REFUSALS
         elif outcome not in (errno.EINPROGRESS, errno.EALREADY):
-            self._close()  # there is no way just now
+            self._close()  # there is no route at present
             self._fell_silent(self._begun_at)
 
     def _fell_silent(self, since: float) -> None:
@@ -146,14 +147,14 @@ class LivenessMonitor:
             self._silent_since = since
 
     def _broke(self) -> None:
-        """The connection has ended: its process died, or has enough of our silence."""
+        """Connect again: the process has died, or has closed the silent connection."""
         self._close()
         self._connected = False
         self._broken_at = time.monotonic()
         self._connect()
 
     def bury(self) -> None:
-        """Believe a witness that it is dead: there may never have been a way to it from here."""
+        """Accept a relay's report that the process is dead: the server may have no route to it."""
         self.dead = True
         self._close()
 
@@ -170,14 +171,14 @@ class LivenessMonitor:
 def _parse(address: str) -> tuple[int, Any]:
     """Family and socket address of "tcp://IP:port"; raises ValueError if it is none."""
     try:
-        parts = urlsplit(address)
-        if parts.scheme != "tcp" or not parts.hostname or not parts.port:
-            raise ValueError("it lacks a part")
-        if not address.isprintable() or parts.path or parts.query or parts.fragment:
+        url = urlsplit(address)
+        if url.scheme != "tcp" or not url.hostname or not url.port:
+            raise ValueError("it is incomplete")
+        if not address.isprintable() or url.path or url.query or url.fragment:
             raise ValueError("it has more than that")
-        # Numeric only: asking a name server would stop all others meanwhile.
+        # Numeric only: a name server's delay would stop the server's thread.
         found = socket.getaddrinfo(
-            parts.hostname, parts.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+            url.hostname, url.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
         )
     except (ValueError, OSError) as error:
         raise ValueError(f"address {address!r}: 'tcp://IP:port' is needed ({error})") from None

@@ -1,7 +1,7 @@
 """The directory of a world on one machine: a table in a file, no server.
 
-Readers need no lock, because the file is replaced as a whole. Writers take the folder's lock; one
-that is killed at any instruction leaves the old table or the new one.
+Readers need no lock, because the file is replaced atomically. Writers take the folder's lock; a
+writer that is killed at any instruction leaves the old table or the new one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ KEY_BYTES = 32
 
 
 class LocalDirectory:
-    """Who is in a world of this machine. See ``transport.base.Directory`` for the contract.
+    """The directory of a world on this machine. See ``transport.base.Directory`` for the contract.
 
     Cost: opening 0.1 ms, ``join`` and ``leave`` 0.2–1.5 ms, ``members`` 0.1 ms, ``alive`` 10 µs.
 
     Raises:
         WorldGone: the world does not exist and ``create`` is false.
-        WorldAccess: its folder or key belongs to somebody else, or others could read it.
+        WorldAccess: its folder or key belongs to another user, or others could read it.
     """
 
     def __init__(self, world: str, create: bool = True) -> None:
@@ -42,12 +42,12 @@ class LocalDirectory:
         key = self._folder.read("key")
         if key is None and create:
             with self._folder.locked():
-                key = self._folder.read("key")  # somebody else may have been faster
+                key = self._folder.read("key")  # another process may have been faster
                 if key is None:
                     key = secrets.token_bytes(KEY_BYTES)
                     self._folder.write("key", key)
         if key is None:
-            raise self._folder.gone()
+            raise self._folder.missing()
         if len(key) != KEY_BYTES:
             raise WorldAccess(f"{self.folder}/key is damaged: {len(key)} bytes, not {KEY_BYTES}")
         return key
@@ -83,19 +83,19 @@ class LocalDirectory:
         info: dict[str, Any] | None = None,
         site: str = "",
     ) -> Member:
-        """Register; see ``Directory.join``. Also removes what dead processes left in the folder."""
-        asked = name, rank, guest, tuple(names), info or {}, site
-        request = JoinRequest(uid, pid, host, segment, address, *asked)
+        """Register; see ``Directory.join``. Also removes the files of dead processes."""
+        requested = name, rank, guest, tuple(names), info or {}, site
+        request = JoinRequest(uid, pid, host, segment, address, *requested)
         with self._folder.locked():
             table = self._table()
             member = table.admit(request, lambda one: is_alive(one.segment))
             self._folder.write("members.json", table.dumps())
-            # The dead who are still listed keep their segments: observers show how they ended.
+            # Dead processes in the table keep their segments: observers show how they ended.
             sweep(self.folder, keep={one.uid for one in table.members})
         return member
 
     def leave(self, member: Member) -> None:
-        """Take the entry out; harmless if it is not there or the world is gone."""
+        """Remove the entry; does nothing if it is missing or the world was removed."""
         try:
             with self._folder.locked():
                 table = self._table()
@@ -105,18 +105,18 @@ class LocalDirectory:
             pass
 
     def members(self) -> list[Member]:
-        """All entries by slot, the dead that nobody replaced among them."""
+        """All entries by slot, among them dead processes that were not replaced."""
         return self._table().members
 
     def listed(self) -> list[Member]:
-        """The same: this directory is near."""
+        """All entries, as ``members``: reading this directory is cheap."""
         return self.members()
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """A world of one machine has no gateways, and each sees for itself who is gone."""
+        """Do nothing: a world of one machine has no gateways, and members see deaths themselves."""
 
     def departed(self) -> list[Member]:
-        """Who left lately, by name the last one."""
+        """The processes that left lately, for each name the last one."""
         return self._table().departed
 
     def alive(self, member: Member) -> bool:
@@ -124,7 +124,7 @@ class LocalDirectory:
         return is_alive(member.segment) and member.uid in self._listed()
 
     def _listed(self) -> frozenset[str]:
-        """The table's uids; read again only if it was replaced, because waiters ask often."""
+        """The table's uids; read again only if it was replaced, because waiting calls ask often."""
         stamp = self._folder.stamp("members.json")
         seen, uids = self._seen
         if stamp is None:
@@ -134,17 +134,17 @@ class LocalDirectory:
                 uids = frozenset(one.uid for one in self._table().members)
             except (WorldGone, EndpointClosed):
                 return frozenset()
-            except OSError:  # no descriptor left: what was known before has to do
+            except OSError:  # no descriptor left: use the last known table
                 return uids
-            # The stamp is older than the table or as old: a newer one is noticed next time.
+            # The stamp is at most as new as the table: a newer table is noticed next time.
             self._seen = stamp, uids
         return uids
 
     def close(self) -> None:
-        """Let go of the folder. Idempotent; does not leave.
+        """Close the folder. Idempotent; does not leave.
 
-        A world that all have left goes with the last one who lets go of it; not one whose
-        processes died, so that one can still see how they ended.
+        The last process to close a world that all have left removes it; a world whose processes
+        died stays, so that observers can show how they ended.
         """
         if self._folder.close():
             remove_unused(self.folder, only_if_left=True)

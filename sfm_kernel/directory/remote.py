@@ -17,28 +17,27 @@ from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.base import Gateway, Member, Name
 
 FRESH_SECONDS = 0.1
-"""How old an answer about who lives may be."""
+"""The most seconds since an answer about living processes before ``alive`` asks again."""
 PATIENCE_SECONDS = 0.5
 SILENCE_SECONDS = 2.0
-"""``alive`` waits so long for a silent server, and then asks it again only after so long."""
+"""Seconds that ``alive`` waits for a silent server, and before it asks that server again."""
 
 
 class RemoteDirectory:
-    """Who is in a world of several machines; see ``transport.base.Directory``. Thread-safe.
+    """The directory of a world of several machines; see ``transport.base.Directory``. Thread-safe.
 
-    When the server is gone, lookups raise WorldGone; ``alive`` keeps the last word, so that those
-    who know each other go on. Whether a process of this machine lives is seen at its segment, at
-    once and without the server; of another machine's process the server sees its death at once, or
-    hears within 1 s of it from that machine's relay, and sees within 5 s that nobody answers there
-    any more, which is no proof of death.
+    When the server has ended, lookups raise WorldGone; ``alive`` keeps its last answer, so that
+    processes that know each other go on. The segment of a process on this machine shows its death
+    at once and without the server. The server sees the death of another machine's process at once,
+    or learns it within 1 s from that machine's relay; within 5 s it sees that the process no longer
+    answers, which is no proof of death.
 
-    Once it has joined, the server tells it of every change. Cost: a request is
-    one round trip, 0.3 ms on one machine; while the server tells nothing, ``alive`` asks at most
-    every 0.1 s.
+    Once this process has joined, the server publishes every change to it. Cost: a request is one
+    round trip, 0.3 ms on one machine; without a subscription, ``alive`` asks at most every 0.1 s.
 
     Raises:
         WorldGone: the server does not answer, or keeps another world.
-        WorldAccess: the key is not the server's; or the folder here is not private.
+        WorldAccess: the key is not the server's; or the folder on this machine is not private.
     """
 
     def __init__(self, world: str, url: str, key: bytes) -> None:
@@ -56,7 +55,7 @@ class RemoteDirectory:
         except BaseException:
             self._folder.close()
             raise
-        self._is_told = False
+        self._is_subscribed = False
         self._watcher: Callable[[list[Gateway], list[str]], None] | None = None
 
     @property
@@ -90,72 +89,72 @@ class RemoteDirectory:
         info: dict[str, Any] | None = None,
         site: str = "",
     ) -> Member:
-        """Register; see ``Directory.join``. Also removes what the dead left on this machine."""
-        asked = name, rank, guest, tuple(names), info or {}, site
-        request = JoinRequest(uid, pid, host, segment, address, *asked)
+        """Register; see ``Directory.join``. Also removes dead processes' files on this machine."""
+        requested = name, rank, guest, tuple(names), info or {}, site
+        request = JoinRequest(uid, pid, host, segment, address, *requested)
         answer = self._client.ask("join", request=request.to_json())
         while "again" in answer:
             time.sleep(0.02)
             answer = self._client.ask("join", request=request.to_json())
         member = Member.from_json(answer["member"])
         self._take(answer)
-        if not self._is_told:
-            self._is_told = True
-            self._client.subscribe(self._told)
+        if not self._is_subscribed:
+            self._is_subscribed = True
+            self._client.subscribe(self._on_update)
         with self._folder.locked():
             sweep(self.folder, keep={one.uid for one in self._members})
         return member
 
     def leave(self, member: Member) -> None:
-        """Take the entry out; harmless if it is not there or the server is gone."""
+        """Remove the entry; does nothing if it is missing or the server has ended."""
         try:
             self._client.ask("leave", PATIENCE_SECONDS, uid=member.uid)
         except (WorldGone, EndpointClosed):
             pass
 
     def members(self) -> list[Member]:
-        """All entries by slot, the dead that nobody replaced among them."""
+        """All entries by slot, among them dead processes that were not replaced."""
         self._refresh(ANSWER_SECONDS)
         return list(self._members)
 
     def listed(self) -> list[Member]:
-        """The entries as the server has told them last, which may be a moment ago."""
-        if not self._is_told:
+        """The entries in the server's last update, which may be slightly out of date."""
+        if not self._is_subscribed:
             return self.members()
         return list(self._members)
 
     def departed(self) -> list[Member]:
-        """Who left lately, by name the last one."""
-        if not self._is_told:
+        """The processes that left lately, for each name the last one."""
+        if not self._is_subscribed:
             self._refresh(ANSWER_SECONDS)
         return list(self._departed)
 
     def gateways(self) -> list[Gateway]:
-        """The gateways of all sites that listen, oldest first. Raises as ``members``."""
-        if not self._is_told:
+        """The gateways of all sites, oldest first. Raises as ``members``."""
+        if not self._is_subscribed:
             self._refresh(ANSWER_SECONDS)
         return list(self._gateways)
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """Have ``changed`` called when there are other gateways, or somebody has left or died."""
+        """Call ``changed`` when the gateways change, or when processes have left or died."""
         self._watcher = changed
         changed(list(self._gateways), [])
 
     def reports(self) -> dict[str, dict[str, Any]]:
-        """What each gateway has told of itself in the last seconds (``status``), by its uid.
+        """The last report (``status``) of each gateway, by its uid.
 
-        ``"age"`` has been added: seconds since it told. Raises as ``members``.
+        The server adds ``"age"``: seconds since the report. Raises as ``members``.
         """
         reports: dict[str, dict[str, Any]] = self._client.ask("reports")["reports"]
         return reports
 
     def alive(self, member: Member) -> bool:
-        """Whether it runs and has not left; while the server is silent, what it said last."""
-        own = os.path.join(self.folder, f"{member.uid}.seg")
-        if member.segment == own and os.path.exists(own):
+        """Whether it runs and has not left; while the server is silent, its last answer."""
+        segment = os.path.join(self.folder, f"{member.uid}.seg")
+        if member.segment == segment and os.path.exists(segment):
             # Such a name is unique in the world: it is a process of this machine.
-            return is_alive(own)
-        if not self._is_told and time.monotonic() - self._asked_at > FRESH_SECONDS:
+            return is_alive(segment)
+        if not self._is_subscribed and time.monotonic() - self._asked_at > FRESH_SECONDS:
             try:
                 self._refresh(PATIENCE_SECONDS)
             except (WorldGone, EndpointClosed):
@@ -166,15 +165,15 @@ class RemoteDirectory:
         self._take(self._client.ask("state", limit, version=self._version))
         self._asked_at = time.monotonic()
 
-    def _told(self, answer: dict[str, Any] | None) -> None:
-        """The server has told of a change, in the subscription's thread; or it is silent."""
-        self._is_told = answer is not None
+    def _on_update(self, answer: dict[str, Any] | None) -> None:
+        """Take in an update of the server, in the subscription's thread; None: it is silent."""
+        self._is_subscribed = answer is not None
         if answer is not None:
             self._take(answer)
 
     def _take(self, answer: dict[str, Any]) -> None:
-        """Take a state in, unless a newer one was taken in before."""
-        with self._taking:  # never held while an answer is waited for: the teller brings that, too
+        """Take in a state, unless a newer one was taken in before."""
+        with self._taking:  # never held during a request: the subscription's thread reads answers
             self._take_newer(answer)
 
     def _take_newer(self, answer: dict[str, Any]) -> None:
@@ -185,13 +184,13 @@ class RemoteDirectory:
         self._departed = [Member.from_json(one) for one in answer["departed"]]
         gateways = [Gateway.from_json(one) for one in answer["gateways"]]
         before, self._gateways = self._gateways, gateways
-        were = self._living
+        lived = self._living
         self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
         self._version = answer["version"]
-        # Some have come and left since the last state.
-        gone = (were | {one.uid for one in self._departed}) - had_left - self._living
-        if self._watcher is not None and (gone or gateways != before):
-            self._watcher(list(gateways), list(gone))
+        # Some processes may have joined and left since the last state.
+        ended = (lived | {one.uid for one in self._departed}) - had_left - self._living
+        if self._watcher is not None and (ended or gateways != before):
+            self._watcher(list(gateways), list(ended))
 
     def close(self) -> None:
         """Release the connection and the folder. Idempotent; does not leave."""

@@ -1,15 +1,15 @@
-"""Where on this machine a user's worlds are: one folder, on which all processes of the user agree.
+"""The folder of a user's worlds on a machine, on which all processes of the user agree.
 
-It is ``sfm-UID`` in shared memory. Anybody may have taken that name: shared memory is open to all,
-and whoever comes first keeps what he makes. Then it is one with a name that nobody can guess, and
-the user's home records it.
+It is ``sfm-UID`` in shared memory. Another user may have taken that name: shared memory is open to
+all, and a folder belongs to its maker. Then the folder has a name that nobody can guess, and a file
+in the user's home records it.
 
-A folder of the user's own goes before a record, since nobody else can make or remove one; so that
-the record is only asked where the name is not the user's, which is hardly ever. Neither depends on
-the environment: XDG_RUNTIME_DIR and XDG_STATE_HOME are set in a login, and not in a cron job or by
-a hub's spawner, and the former is removed at logout while engines go on. A home may be the home on
-many machines, and a machine may have several shared memories (containers): a record is of one
-shared memory, until the machine starts again.
+A folder ``sfm-UID`` that belongs to the user takes precedence over the record, since nobody else
+can make or remove one; so the record is read only if the name is taken, which is rare. Neither
+depends on the environment: XDG_RUNTIME_DIR and XDG_STATE_HOME are set in a login, but not in a cron
+job or by a hub's spawner, and the former is removed at logout while engines go on. Several machines
+may share a home, and a machine may have several shared memories (containers): a record is valid for
+one shared memory, until the machine restarts.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SHARED = "/dev/shm"
 
 
 def root() -> str:
-    """The folder of this user's worlds: ``$SFM_DIR``, else one in shared memory. Not created.
+    """The folder of this user's worlds: ``$SFM_DIR``, or one in shared memory. Not created.
 
-    Raises WorldAccess where somebody else has taken its name, and the user's home cannot record
+    Raises WorldAccess if another user has taken its name, and the user's home cannot record
     another one.
     """
     if chosen := os.environ.get("SFM_DIR"):
@@ -48,12 +48,12 @@ def root() -> str:
         return usual
     if known is None or _owner(known) not in (None, os.geteuid()):
         known = _write(record, usual, known)
-    # Who took the name may have given it back meanwhile, and a process of ours may have it now.
+    # The other user may have removed the folder meanwhile, and a process of this user made it.
     return usual if _owner(usual) == os.geteuid() else known
 
 
 def _owner(path: str) -> int | None:
-    """The number of the user to whom it belongs; None where there is nothing."""
+    """The number of the user that owns the path; None if it does not exist."""
     try:
         return os.lstat(path).st_uid
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def _owner(path: str) -> int | None:
 
 
 def _record(shared: str) -> str:
-    """The file of the user's home that is for this shared memory."""
+    """The file in the user's home that records the folder for this shared memory."""
     import hashlib
 
     boot = ""
@@ -72,7 +72,7 @@ def _record(shared: str) -> str:
 
 
 def home() -> str:
-    """The user's home, as the system has it; of a user whom it does not know, as HOME says."""
+    """The user's home by the system's password database; if it has none, ``$HOME``."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
@@ -80,7 +80,7 @@ def home() -> str:
 
 
 def _read(record: str, usual: str) -> str | None:
-    """The folder that is recorded; None where there is none, or others could have written it."""
+    """The recorded folder; None if there is no record, or others could have written it."""
     try:
         fd = os.open(record, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -96,7 +96,7 @@ def _read(record: str, usual: str) -> str | None:
 
 
 def _write(record: str, usual: str, instead_of: str | None) -> str:
-    """Record a folder, unless another process has just done so; the one that is recorded."""
+    """Record a folder, unless another process has just done so; return the recorded folder."""
     import secrets
 
     fresh = f"{record}.{secrets.token_hex(8)}"
@@ -109,7 +109,7 @@ def _write(record: str, usual: str, instead_of: str | None) -> str:
             try:
                 os.link(fresh, record)
             except FileExistsError:
-                if _read(record, usual) in (None, instead_of):  # of no use
+                if _read(record, usual) in (None, instead_of):  # the old record is useless
                     os.replace(fresh, record)
             except OSError:  # a file system that has no links
                 os.replace(fresh, record)
@@ -118,8 +118,8 @@ def _write(record: str, usual: str, instead_of: str | None) -> str:
                 os.unlink(fresh)
     except OSError as error:
         raise WorldAccess(
-            f"{usual} belongs to somebody else, and {record}, which is to say where your worlds "
-            f"are instead, cannot be written ({error.strerror}). Set SFM_DIR to a folder of your "
+            f"{usual} belongs to another user, and {record}, which would record another folder for "
+            f"your worlds, cannot be written ({error.strerror}). Set SFM_DIR to a folder of your "
             f"own, in shared memory if possible"
         ) from error
     known = _read(record, usual)

@@ -1,4 +1,4 @@
-"""The directory of a world whose processes meet from several machines."""
+"""The directory server: the directory of a world on several machines."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from sfm_kernel.transport.address import most_strangers, own_ip, raise_descripto
 
 TICK_MS = 50
 MOST_SUBSCRIBERS = 2 * MAX_MEMBERS
-"""Clients that are told of changes. Of more, the oldest is forgotten: the living are fewer."""
+"""The most subscribers. The oldest is dropped beyond that: there are fewer living clients."""
 
 _NONSENSE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What reading a request raises that says something else than it should."""
+"""The exceptions of reading a malformed request."""
 
 _FOR_GATEWAYS = ("hello", "enlist", "state")
-"""What gateways may ask, who have less than the world's key."""
+"""The requests that gateways may make, whose key opens less than the world's."""
 
 
 class DirectoryServer:
@@ -49,20 +49,20 @@ class DirectoryServer:
 
     A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state" | "relay" |
     "snapshots" | "order" | "answer" | "enlist" | "reports", ...}; its answer has the same number,
-    and "server", which differs for each server that ever ran. What relays and observers say to each
-    other goes with it as bytes, which the server does not read. Only who knows the key can ask;
-    gateways, with theirs, enlist, and are told of gateways, and of members no more than uid, name
-    and site. What members say about files is stored and never opened.
+    and "server", a uid that differs for each server. Messages of relays and observers come with it
+    as bytes, which the server does not read. Only clients with the world's key can make requests;
+    gateways, with their key, enlist, and learn the gateways, and the uid, name and site of each
+    member. The server stores the paths that members send, and never opens them.
 
     Args:
         world: its name, which clients must give as well.
         key: the world's secret, at least 16 bytes.
-        bind: ZeroMQ address to listen on; port 0 chooses one. By default this machine's address
-            for others (``identity.own_ip``), and no other that it may have.
+        bind: ZeroMQ address to listen on; port 0 chooses one. By default only this machine's
+            address for others (``transport.address.own_ip``).
     Attributes:
-        url: what clients connect to.
+        url: the address that clients connect to.
     Raises:
-        WorldAccess: the key is empty or short. WorldError: the address cannot be had.
+        WorldAccess: the key is empty or short. WorldError: the address is not available.
     """
 
     def __init__(self, world: str, key: bytes, bind: str | None = None) -> None:
@@ -82,10 +82,10 @@ class DirectoryServer:
         self._router.linger = 500
         self._router.backlog = most_strangers()
         bound(self._router)
-        self._speakers: set[int] = set()
+        self._authenticated: set[int] = set()
         gateways = Keys(gateway_key(key), GATEWAYS_PURPOSE)
         self._admission = Admission(
-            self._context, self._router, keys, self._tell_speakers, gateways
+            self._context, self._router, keys, self._take_authenticated, gateways
         )
         try:
             self._bind(bind)
@@ -108,7 +108,7 @@ class DirectoryServer:
             self._router.bind("tcp://*:0")  # a router in front of this machine has the address
 
     def close(self) -> None:
-        """Stop serving. Who has met goes on; nobody can join any more. Idempotent."""
+        """Stop serving. Members that know each other go on; none can join any more. Idempotent."""
         self._closing = True
         self._wake.ring()
         self._thread.join()
@@ -127,13 +127,13 @@ class DirectoryServer:
                 self._admission.serve()
                 while has_mail(self._router):
                     frames = self._router.recv_multipart(copy=False)
-                    self._speakers.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
+                    self._authenticated.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
                     user = str(frames[-1].get("User-Id"))
                     client, request, *rest = (frame.bytes for frame in frames)
                     self._serve_one(client, user, request, rest[0] if rest else b"")
-                # What has come while something was sent is told by no descriptor.
-                if not self._tell_subscribers() and not self._carrier.release():
-                    self._wait()  # the last look at each ZeroMQ socket found nothing
+                # No descriptor signals what arrived during a send.
+                if not self._publish() and not self._carrier.release():
+                    self._wait()  # the last read of each ZeroMQ socket found nothing
         finally:
             for watch in self._all_watches():
                 watch.close()
@@ -143,7 +143,7 @@ class DirectoryServer:
             self._wake.close()
 
     def _wait(self) -> None:
-        """Sleep until there is a request, news of a member, or an answer is due."""
+        """Sleep until a request arrives, a member's connection changes, or an answer is due."""
         poller = select.poll()
         for fd in (self._wake.fd, *self._admission.fds, descriptor(self._router)):
             poller.register(fd, select.POLLIN)
@@ -163,10 +163,10 @@ class DirectoryServer:
     def _all_watches(self) -> list[LivenessMonitor]:
         return [*self._watches.values(), *self._gateways.watches]
 
-    def _tell_speakers(self) -> set[int]:
-        """Through which descriptors requests have come since this was last asked."""
-        told, self._speakers = self._speakers, set()
-        return told
+    def _take_authenticated(self) -> set[int]:
+        """The descriptors that requests have come through since the last call."""
+        taken, self._authenticated = self._authenticated, set()
+        return taken
 
     def _check(self, watch: LivenessMonitor) -> None:
         before = watch.dead, watch.unreachable is None
@@ -175,7 +175,7 @@ class DirectoryServer:
             self._version += 1
 
     def _bury(self, uids: Sequence[str]) -> None:
-        """The relay of their machine has seen that these are dead; some may not be listed."""
+        """Accept a relay's report that processes are dead; some may not be listed."""
         if not all(UID.fullmatch(uid) for uid in uids):
             raise ValueError("a process's uid has 32 hexadecimal digits")
         for uid in uids:
@@ -194,7 +194,7 @@ class DirectoryServer:
             about["number"] = asked["number"]
             if user == GATEWAY:
                 if len(request) > LARGEST_REQUEST:
-                    raise WorldError(f"a gateway may say {LARGEST_REQUEST} bytes at once")
+                    raise WorldError(f"a gateway's request has at most {LARGEST_REQUEST} bytes")
                 if asked["ask"] not in _FOR_GATEWAYS:
                     raise WorldAccess(f"a gateway may not ask to {asked['ask']!r}")
                 if asked["ask"] == "state":
@@ -223,21 +223,21 @@ class DirectoryServer:
             reply({"error": "WorldError", "message": f"request not understood: {error!r}"})
 
     def _subscribe(self, client: bytes, version: int) -> None:
-        """Tell a client, which knows this version, of every change from now on."""
+        """Publish every change from now on to a client, which knows this version."""
         self._subscribers.pop(client, None)
         self._subscribers[client] = version
-        while len(self._subscribers) > MOST_SUBSCRIBERS:  # most of them are long gone
+        while len(self._subscribers) > MOST_SUBSCRIBERS:  # most of them have ended long ago
             del self._subscribers[next(iter(self._subscribers))]
 
-    def _tell_subscribers(self) -> bool:
-        """Whether there was anything to tell."""
+    def _publish(self) -> bool:
+        """Send the state to subscribers that do not have it; return whether there were any."""
         behind = [one for one, version in self._subscribers.items() if version != self._version]
         if not behind:
             return False
-        told = json.dumps({"server": self._uid, "number": None} | self._state({})).encode()
+        update = json.dumps({"server": self._uid, "number": None} | self._state({})).encode()
         for client in behind:
             self._subscribers[client] = self._version
-            self._router.send_multipart([client, told])
+            self._router.send_multipart([client, update])
         return True
 
     def _reply(
@@ -257,7 +257,7 @@ class DirectoryServer:
         for watch in self._watches.values():
             self._check(watch)
         if any(watch.unsure for watch in self._watches.values()):
-            return {"again": True}  # somebody has probably just died: who, is about to be known
+            return {"again": True}  # a process has probably just died: wait until it is certain
         watch = LivenessMonitor(request.address, knock(self.key, self._uid, request.uid))
         try:
             member = self._table.admit(request, lambda one: not self._watches[one.uid].dead)
@@ -282,7 +282,7 @@ class DirectoryServer:
         return {}
 
     def _state(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Everybody, who is dead, and who left; nothing if the asker knows this version."""
+        """The members, the dead, and the departed; only the version if the client knows it."""
         if asked.get("version") == self._version:
             return {"version": self._version}
         return {
@@ -299,7 +299,7 @@ class DirectoryServer:
         }
 
     def _state_for_gateways(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The gateways, and of the members what weights are given by."""
+        """The gateways, and the members' names, which weights refer to."""
         if asked.get("version") == self._version:
             return {"version": self._version}
         return {

@@ -1,7 +1,7 @@
-"""Signals to processes of this machine, and never to a stranger.
+"""Signals to processes of this machine, and never to a stranger's.
 
-A process is held by a descriptor (pidfd) before it is looked at, and signalled through that: its
-number cannot become somebody else's in between, however long that takes.
+A process is held by a descriptor (pidfd) before it is checked, and signalled through that: its pid
+cannot be reused in between, however long the check takes.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 from sfm_kernel.directory.folders import is_alive
 
 MOST_PID = 1 << 22
-"""No process of Linux has a larger number (PID_MAX_LIMIT)."""
+"""The largest pid on Linux (PID_MAX_LIMIT)."""
 
 
 class NotReached(Exception):
-    """The process has ended, or is none that may be signalled; tells which."""
+    """The process has ended, or may not be signalled; the message says which."""
 
 
 @contextmanager
 def held(processes: Iterable[tuple[str, Any]]) -> Iterator[list[int]]:
-    """Descriptors of those that live, for ``send``, as long as the block runs.
+    """Descriptors of the living processes, for ``send``, as long as the block runs.
 
     Args:
-        processes: the segment of each, and the pid that it has told.
+        processes: the segment of each, and the pid that it has published.
     """
     with contextlib.ExitStack() as stack:
         descriptors = []
@@ -40,18 +40,19 @@ def held(processes: Iterable[tuple[str, Any]]) -> Iterator[list[int]]:
 
 
 def send(descriptors: Iterable[int], number: int) -> None:
-    """Send a signal to those of the held processes that have not ended."""
+    """Send a signal to the held processes that have not ended."""
     for descriptor in descriptors:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(descriptor, number)
 
 
 def interrupt(segment: str, pid: Any, who: str = "it") -> str:
-    """Send SIGINT to the living process that has this segment; "" if it got it, else why not.
+    """Send SIGINT to the living process with this segment; return "", or why it failed.
 
     Args:
-        pid: what the process says of itself. It must be this user's, and have the segment mapped.
-        who: what the process is called where it did not get it.
+        pid: the pid that the process has published. It must be a process of this user, and have
+            the segment mapped.
+        who: the name of the process in the reason.
     """
     try:
         descriptor = _hold(segment, pid, who)
@@ -67,7 +68,7 @@ def interrupt(segment: str, pid: Any, who: str = "it") -> str:
 
 
 def _hold(segment: str, pid: Any, who: str = "it") -> int:
-    """A descriptor of the living process that has this segment; raises NotReached."""
+    """A descriptor of the living process with this segment; raises NotReached."""
     if not os.path.exists(segment) or not is_alive(segment):
         raise NotReached(f"{who} has ended")
     if type(pid) is not int or not 0 < pid <= MOST_PID:
@@ -87,7 +88,7 @@ def _hold(segment: str, pid: Any, who: str = "it") -> int:
 
 
 def _has_mapped(pid: int, path: str) -> bool:
-    """Whether the process has this file in its memory."""
-    # By its name, which nobody else's has: inodes are not the same everywhere (overlay, btrfs).
+    """Whether the process has mapped this file."""
+    # By its name, which is unique: inodes are not the same everywhere (overlay, btrfs).
     with open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
         return any(line.rstrip("\n").endswith(f" {os.path.realpath(path)}") for line in maps)

@@ -1,7 +1,7 @@
-"""Sites: where the processes of a world are near each other, and between which the way is long.
+"""Sites: groups of processes that are near each other, with long paths between the groups.
 
-A process's site is its machine's, named as the host, unless it is told otherwise. Two machines are
-therefore two sites, until they are given one name. Collectives cross the way between sites once.
+A process's site has the name of its host, unless the user names another one. Two machines are
+therefore two sites, until the user gives them one name. Collectives cross between two sites once.
 """
 
 from __future__ import annotations
@@ -13,49 +13,48 @@ from typing import Any
 from sfm_kernel.errors import BadName
 
 SITE = "SFM_SITE"
-"""The environment variable with the site of the processes that are started with it."""
+"""The environment variable that names the site of the processes started with it."""
 
 LONGEST = 64
 
 
 def check_site(site: Any, given: str = "site") -> str:
-    """The name, if it can be one: 1 to 64 printable characters, none of them a space.
+    """The name, if it is valid: 1 to 64 printable characters, none of them a space.
 
-    ``given``: how it was given, for the error. Raises BadName.
+    ``given``: the argument or variable that it comes from, for the error. Raises BadName.
     """
     if not isinstance(site, str):
-        raise BadName(f"{given} is {site!r}, and the name of a site is a text, such as 'lyon'")
+        raise BadName(f"{given} is {site!r}, but the name of a site is a text, such as 'lyon'")
     if not site:
         raise BadName(f"{given} is empty: name the site, such as 'lyon', or leave it out")
     if len(site) > LONGEST:
         raise BadName(
-            f"{given} has {len(site)} characters, and the name of a site has at most {LONGEST}: "
+            f"{given} has {len(site)} characters, but the name of a site has at most {LONGEST}: "
             f"choose a shorter one than {site[:LONGEST]!r}…"
         )
     if not site.isprintable() or any(map(str.isspace, site)):
         raise BadName(
-            f"{given} is {site!r}, and the name of a site has no spaces and nothing that cannot be "
-            f"printed: write it in one word, such as 'lyon' or 'lab-2'"
+            f"{given} is {site!r}, but the name of a site has no spaces and only printable "
+            f"characters: write it in one word, such as 'lyon' or 'lab-2'"
         )
     return site
 
 
-def wished_site(site: str | None, otherwise: str = "") -> str:
-    """What a process asks the directory for: what it was given, or what ``SFM_SITE`` says.
+def requested_site(site: str | None, default: str = "") -> str:
+    """The site that a process requests: ``site``, or that of ``SFM_SITE``, or ``default``.
 
-    ``otherwise``: what it is where neither says anything; "" stands for the machine's own.
-    Raises BadName.
+    "" stands for the machine's site. Raises BadName.
     """
     if site is not None:
         return check_site(site)
-    told = os.environ.get(SITE, "")
-    return check_site(told, SITE) if told else otherwise
+    named = os.environ.get(SITE, "")
+    return check_site(named, SITE) if named else default
 
 
-def are_worth_telling(processes: Iterable[Mapping[str, Any]]) -> bool:
+def are_worth_showing(processes: Iterable[Mapping[str, Any]]) -> bool:
     """Whether the sites of a snapshot's processes say more than their machines do.
 
-    They are several, or somebody has named one.
+    They do if there are several, or if the user has named one.
     """
-    told = [(one["site"], one["host"]) for one in processes if one["site"] is not None]
-    return len({site for site, _ in told}) > 1 or any(site != host for site, host in told)
+    known = [(one["site"], one["host"]) for one in processes if one["site"] is not None]
+    return len({site for site, _ in known}) > 1 or any(site != host for site, host in known)

@@ -1,6 +1,6 @@
-"""Who is in a world: the table, and the rule by which a newcomer gets slot, rank and name.
+"""The table of a world's members, and the rule by which a newcomer gets slot, rank and name.
 
-Pure: no files, no sockets. The folder's directory and the server both keep one of these.
+Pure: no files, no sockets. ``LocalDirectory`` and ``DirectoryServer`` both keep a table.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ UID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class JoinRequest:
-    """What a process asks for when it joins; ``Directory.join`` explains the fields.
+    """A process's request to join; ``Directory.join`` explains the fields.
 
-    Raises BadName or TypeError on what cannot be wished for.
+    Raises BadName or TypeError on invalid values.
     """
 
     uid: str
@@ -63,7 +63,7 @@ class JoinRequest:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> JoinRequest:
-        """The request that ``to_json`` described; raises TypeError or ValueError if malformed."""
+        """The request from ``to_json``'s result; raises TypeError or ValueError if malformed."""
         return cls(**{**record, "names": tuple(record.get("names", ()))})
 
 
@@ -77,12 +77,12 @@ def _check_name(name: Name | None) -> None:
 class Table:
     """The members of one world, by slot. At most one entry has a slot, a rank or a name.
 
-    The dead stay until somebody takes their name or rank, so that a restarted process gets back
-    what it had and others can see who died.
+    Dead processes stay until a newcomer takes their name or rank, so that a restarted process gets
+    back its own and others can see which processes died.
 
     Attributes:
-        departed: who left, by name the last one, at most ``MAX_DEPARTED``; for those who wait for
-            one of them.
+        departed: the processes that left, for each name the last one, at most ``MAX_DEPARTED``;
+            for processes that wait for one of them.
     """
 
     def __init__(
@@ -102,18 +102,18 @@ class Table:
             raise WorldFull(f"the world has {MAX_MEMBERS} living processes, which is its limit")
         rank, name = self._choose(request, living)
         living_uids = {one.uid for one in living}
-        kept = [
+        others = [
             one
             for one in self.members
             if one.uid in living_uids
             or (one.uid != request.uid and one.name != name and (rank is None or one.rank != rank))
         ]
-        if len(kept) == MAX_MEMBERS:  # somebody dead has to make room
-            kept.remove(next(one for one in kept if one.uid not in living_uids))
-        slot = self._free_slot(kept)
-        where = request.segment, request.address, request.info, request.site
-        member = Member(request.uid, slot, rank, name, request.pid, request.host, *where)
-        self.members = sorted([*kept, member], key=lambda one: one.slot)
+        if len(others) == MAX_MEMBERS:  # a dead process makes room
+            others.remove(next(one for one in others if one.uid not in living_uids))
+        slot = self._free_slot(others)
+        about = request.segment, request.address, request.info, request.site
+        member = Member(request.uid, slot, rank, name, request.pid, request.host, *about)
+        self.members = sorted([*others, member], key=lambda one: one.slot)
         self._next_slot = (slot + 1) % MAX_MEMBERS
         return member
 
@@ -150,27 +150,27 @@ class Table:
                 return rank
         rank = 0
         while rank in ranks or (
-            # The name that comes with this rank is taken: the next rank may do.
+            # The name for this rank is taken: the next rank's may be free.
             request.name is None and rank < len(request.names) and request.names[rank] in names
         ):
             rank += 1
         return rank
 
     def _free_slot(self, members: list[Member]) -> int:
-        # Round and round: a slot is used again as late as possible, because receivers may not
-        # have looked yet at the last messages of whoever had it.
+        # Cyclically: a slot is reused as late as possible, because receivers may not have examined
+        # the last messages of its former process.
         used = {one.slot for one in members}
         slots = ((self._next_slot + n) % MAX_MEMBERS for n in range(MAX_MEMBERS))
         return next(slot for slot in slots if slot not in used)
 
     def remove(self, uid: str) -> bool:
-        """Take an entry out; whether it was there."""
-        gone = [one for one in self.members if one.uid == uid]
+        """Remove an entry; return whether there was one."""
+        removed = [one for one in self.members if one.uid == uid]
         self.members = [one for one in self.members if one.uid != uid]
-        for one in gone:
+        for one in removed:
             others = [other for other in self.departed if other.name != one.name]
             self.departed = [*others, replace(one, info={})][-MAX_DEPARTED:]
-        return bool(gone)
+        return bool(removed)
 
     def dumps(self) -> bytes:
         """The table as text, for a file."""

@@ -1,7 +1,7 @@
-"""Unix sockets: where this user's processes on this machine can have them, out of others' reach.
+"""Unix sockets of this user's clusters on this machine, out of other users' reach.
 
-A cluster's are in a folder of its own beside the worlds, ``root()/.CLUSTER``. A world's name cannot
-begin with a dot, so that nobody takes it for one.
+A cluster's sockets are in a separate folder beside the worlds, ``root()/.CLUSTER``. A world's name
+cannot begin with a dot, so the folder is not taken for a world.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import WorldError
 
 LONGEST = 107
-"""Bytes of a socket's path: Linux' ``sockaddr_un`` has 108, with the zero at the end."""
+"""The most bytes of a socket's path: Linux' ``sockaddr_un`` has 108, with the zero at the end."""
 
 _CLUSTER = ".sfm-"
 _LAST = "s:99"
@@ -23,10 +23,10 @@ _LAST = "s:99"
 
 
 def can_listen(path: str) -> bool:
-    """Whether a socket can be made at ``path``, where nothing is, and only this user can reach it.
+    """Whether a socket can be made at the unused ``path``, and only this user can reach it.
 
-    Not everywhere: a path may be too long, others may enter the folder, and some file systems
-    have no sockets.
+    It cannot if the path is too long, if others may enter the folder, or on file systems without
+    sockets.
     """
     if len(os.fsencode(path)) > LONGEST:
         return False
@@ -41,9 +41,9 @@ def can_listen(path: str) -> bool:
 
 
 def make_sockets(cluster: str) -> str | None:
-    """Make the folder for the sockets of a cluster; what their paths begin with.
+    """Make the folder for a cluster's sockets; return the prefix of their paths.
 
-    None where there can be none.
+    None if sockets cannot be made there.
     """
     make_root()
     folder = _folder(cluster)
@@ -55,18 +55,18 @@ def make_sockets(cluster: str) -> str | None:
 
 
 def remove_sockets(cluster: str) -> None:
-    """Remove the sockets of a cluster that ends; who is connected stays so."""
+    """Remove the sockets of a cluster that ends; existing connections go on."""
     _remove(_folder(cluster))
 
 
 def clean_sockets() -> list[str]:
-    """Remove the sockets of clusters of which nobody is left; returns the folders' paths."""
+    """Remove the sockets of clusters whose processes have all ended; returns the folders' paths."""
     top, removed = root(), []
     with contextlib.suppress(OSError, WorldError):
         check_private(top)
         for name in os.listdir(top):
             folder = os.path.join(top, name)
-            if name.startswith(_CLUSTER) and not _is_heard(folder) and _remove(folder):
+            if name.startswith(_CLUSTER) and not _is_used(folder) and _remove(folder):
                 removed.append(folder)
     return removed
 
@@ -75,8 +75,8 @@ def _folder(cluster: str) -> str:
     return os.path.join(root(), f".{cluster}")
 
 
-def _is_heard(folder: str) -> bool:
-    """Whether somebody listens there, or may be about to."""
+def _is_used(folder: str) -> bool:
+    """Whether a process listens there, or may be about to."""
     files = os.listdir(folder)
     for file in files:
         with socket.socket(socket.AF_UNIX) as one:
@@ -91,7 +91,7 @@ def _is_heard(folder: str) -> bool:
 
 
 def _remove(folder: str) -> bool:
-    """Whether it is gone now, and was there."""
+    """Remove a folder and its sockets; return whether that succeeded."""
     try:
         for file in os.listdir(folder):
             with contextlib.suppress(FileNotFoundError):  # its owner was faster

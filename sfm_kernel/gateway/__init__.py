@@ -1,10 +1,10 @@
-"""Gateways: what processes of one site send to another one goes over few connections.
+"""Gateways forward the messages between two sites over few connections.
 
-``python -m sfm_kernel.gateway --world NAME --site A`` is one of site A, until it is killed. A site
-may have several, which share the flows and stand in for each other. The work is done by a native
-thread (``native/src/gateway``); this package gives it what the directory server knows, and tells
-that what the gateway does.
+``python -m sfm_kernel.gateway --world NAME --site A`` is a gateway of site A until it is killed. A
+site may have several, which share the flows and replace each other. A native thread forwards the
+frames (``native/src/gateway``); this package gives it what the directory server knows, and sends
+the server its reports.
 
     options    the command line, and units
-    service    a gateway with its line to the directory server
+    service    a gateway with its connection to the directory server
 """

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Mapping
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.gateway.options import parser, surroundings
+from sfm_kernel.gateway.options import from_environment, parser
 from sfm_kernel.gateway.service import Service
 
 
 def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
-    """Serve until SIGINT or SIGTERM; the exit status."""
+    """Serve until SIGINT or SIGTERM; return the exit status."""
     commands = parser()
     options = commands.parse_args(arguments)
     if not options.world:
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
     try:
         service = Service(
             options.world,
-            *surroundings(environment),
+            *from_environment(environment),
             options.site,
             bind=options.bind,
             weights=dict(options.weight),

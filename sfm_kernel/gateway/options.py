@@ -1,4 +1,4 @@
-"""The command line of a gateway, and what its environment says."""
+"""The command line of a gateway, and its environment variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def bytes_per_second(text: str) -> int:
-    """Of "100M", bits per second; raises ArgumentTypeError."""
+    """Parse bits per second, such as "100M"; raises ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)(?:bit/s)?", text)
     rate = int(float(found[1]) * _BITS[found[2]]) // 8 if found else 0
     if rate == 0:
@@ -25,7 +25,7 @@ def bytes_per_second(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Of "20ms"; raises ArgumentTypeError."""
+    """Parse a time, such as "20ms"; raises ArgumentTypeError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", text)
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r}: a time is needed, as in 20ms")
@@ -33,7 +33,7 @@ def seconds(text: str) -> float:
 
 
 def weight(text: str) -> tuple[str, float]:
-    """Of "NAME=3"; raises ArgumentTypeError."""
+    """Parse a sender's weight, such as "NAME=3"; raises ArgumentTypeError."""
     name, _, value = text.rpartition("=")
     try:
         number = float(value)
@@ -45,7 +45,7 @@ def weight(text: str) -> tuple[str, float]:
 
 
 def connections(text: str) -> int:
-    """Of "4"; raises ArgumentTypeError."""
+    """Parse a number of connections; raises ArgumentTypeError."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_CONNECTIONS:
         raise argparse.ArgumentTypeError(
             f"{text!r}: a number from 1 to {MOST_CONNECTIONS} is needed"
@@ -54,7 +54,7 @@ def connections(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of ``python -m sfm_kernel.gateway``."""
+    """The parser of ``python -m sfm_kernel.gateway``."""
     made = argparse.ArgumentParser(
         prog="python -m sfm_kernel.gateway",
         description="A gateway of a site, until SIGINT or SIGTERM. SFM_DIRECTORY and "
@@ -63,26 +63,30 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--world", default=os.environ.get("SFM_WORLD"), help="the world's name (SFM_WORLD)")
-    add("--site", required=True, help="the name of the site whose processes come here")
+    add("--site", required=True, help="the site whose processes use this gateway")
     add("--bind", help="IP:port to listen on (default: a port of this machine's own address)")
-    add("--algorithm", help="TCP's congestion control to other sites (default: bbr if there is)")
+    add(
+        "--algorithm",
+        help="TCP's congestion control to other sites (default: bbr if the kernel has it)",
+    )
     add(
         "--connections",
         type=connections,
         metavar="N",
-        help="to each other gateway (default: 1; 4 if there is no bbr)",
+        help="connections to each other gateway (default: 1; 4 without bbr)",
     )
-    add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
-    add("--rate", type=bytes_per_second, help="to each other gateway at most: 100M, in bits/s")
-    add("--scheduler", choices=SCHEDULERS, default="round-robin", help="whose frame goes next")
+    add("--mptcp", action="store_true", help="use MPTCP if the kernel has it")
+    add("--rate", type=bytes_per_second, help="the most to each other gateway: 100M, in bits/s")
+    add("--scheduler", choices=SCHEDULERS, default="round-robin",
+        help="the order in which senders' frames are forwarded")  # fmt: skip
     add("--weight", type=weight, action="append", default=[], metavar="NAME=3",
-        help="what a sender's turn counts; may be given several times")  # fmt: skip
-    add("--delay", type=seconds, default=0.0, help="play a long path to other sites: 20ms one way")
-    add("--limit", type=bytes_per_second, help="play a narrow path to other sites: 200M")
+        help="a sender's share of the turns; may be given several times")  # fmt: skip
+    add("--delay", type=seconds, default=0.0, help="emulate a delay to other sites: 20ms one way")
+    add("--limit", type=bytes_per_second, help="emulate a limited rate to other sites: 200M")
     return made
 
 
-def surroundings(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
+def from_environment(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
     """The directory server's address, and the key. Raises WorldError, WorldAccess."""
     url = environment.get("SFM_DIRECTORY")
     if not url:
@@ -99,6 +103,6 @@ def surroundings(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
         raise WorldError("SFM_KEY is not hexadecimal; copy it from the server's output") from None
     if not key:
         raise WorldError(
-            f"the directory server at {url} lets no gateway in without a key: set SFM_GATEWAY_KEY"
+            f"the directory server at {url} admits no gateway without a key: set SFM_GATEWAY_KEY"
         )
     return url, GatewayKey.of_world(key)

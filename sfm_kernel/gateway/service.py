@@ -1,4 +1,4 @@
-"""A gateway with its line to the directory server."""
+"""A gateway with its connection to the directory server."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.transport.address import own_ip, raise_descriptors
 from sfm_kernel.transport.base import Gateway
 
-LOOK_EVERY = 0.25
-"""Seconds between two questions who is there."""
-REPORT_EVERY = 1.0
-RETRY_EVERY = 2.0
-"""Seconds between two attempts to reach a directory server that has gone."""
+UPDATE_SECONDS = 0.25
+"""Seconds between two requests for the world's members and gateways."""
+REPORT_SECONDS = 1.0
+"""Seconds between two reports."""
+RETRY_SECONDS = 2.0
+"""Seconds between two attempts to reach a directory server that has ended."""
 
 
 class Service:
     """A gateway of ``site``, known to the directory server; it forwards until ``close``.
 
-    When the server goes, it goes on with the gateways that it knows, and enlists again when there
-    is a server once more.
+    When the server ends, the gateway goes on with the gateways that it knows, and enlists again
+    once there is a server.
 
     Args:
-        world, url, key: of the directory server.
-        bind: "IP:port"; by default a port of this machine's own address.
-        weights: of senders, by name.
+        world, url, key: as for ``Client``.
+        bind: "IP:port"; by default a port of this machine's address.
+        weights: the weights of senders, by name.
         options: those of ``_native.Gateway``.
     Attributes:
-        gateway: as the server knows it.
+        gateway: the server's entry of it.
     Raises:
         WorldGone, WorldAccess, WorldError: as ``Client``.
-        SFMError: there can be no such gateway here: its text says why.
+        SFMError: this machine cannot run such a gateway; the message says why.
     """
 
     def __init__(
@@ -52,12 +53,12 @@ class Service:
         weights: dict[str, float] | None = None,
         **options: Any,
     ) -> None:
-        self._at, self._site = (world, url, key), check_site(site)
+        self._server, self._site = (world, url, key), check_site(site)
         self._weights = weights or {}
         self._version = -1
         self._report_at, self._refused = 0.0, False
         raise_descriptors()
-        self._client = Client(*self._at)
+        self._client = Client(*self._server)
         try:
             self._native = _listening(site, key.key, bind, options)
             try:
@@ -70,43 +71,43 @@ class Service:
             raise
 
     def status(self) -> dict[str, Any]:
-        """What it does: native/src/gateway/status.rs."""
+        """The gateway's status, see native/src/gateway/status.rs."""
         status: dict[str, Any] = json.loads(self._native.status())
         return status
 
     def serve(self, end: threading.Event) -> None:
         """Keep in touch with the directory server, until ``end`` is set."""
-        while not end.wait(LOOK_EVERY):
+        while not end.wait(UPDATE_SECONDS):
             try:
-                self.look()
+                self.update()
             except WorldGone as error:
-                _say(f"{error}. This gateway goes on with those that it knows")
+                _say(f"{error}. This gateway goes on with the gateways that it knows")
                 if not self._come_back(end):
                     return
 
-    def look(self) -> None:
-        """Take what is new from the server, and report now and then. Raises WorldGone."""
+    def update(self) -> None:
+        """Read the server's state, and report when it is time. Raises WorldGone."""
         answer = self._client.ask("state", version=self._version)
         if "gateways" in answer:
             known = [Gateway.from_json(one) for one in answer["gateways"]]
             self._native.peers([(one.uid, one.site, one.address) for one in known])
             self._weigh(answer["members"])
             if all(one.uid != self.gateway.uid for one in known):
-                self._enlist()  # it has taken us for dead
+                self._enlist()  # the server has taken this gateway for dead
         self._version = answer["version"]
         if time.monotonic() >= self._report_at:
-            self._report_at = time.monotonic() + REPORT_EVERY
+            self._report_at = time.monotonic() + REPORT_SECONDS
             self._report()
 
     def _report(self) -> None:
-        """Tell the server what this gateway does: without that it forwards as well."""
+        """Send the server a report; the gateway forwards even if the server refuses it."""
         try:
             self._enlist(report=self.status())
         except WorldGone:
             raise
         except SFMError as error:
             if not self._refused:
-                _say(f"the directory server does not take this gateway's report: {error}")
+                _say(f"the directory server refuses this gateway's report: {error}")
             self._refused = True
 
     def _enlist(self, **more: Any) -> Gateway:
@@ -122,17 +123,17 @@ class Service:
             self._native.weights({named[name]: one for name, one in known if name in named})
 
     def _come_back(self, end: threading.Event) -> bool:
-        """Find the server again; False if the end came first."""
+        """Find the server again; False if ``end`` was set first."""
         self._client.close()
-        while not end.wait(RETRY_EVERY):
+        while not end.wait(RETRY_SECONDS):
             try:
-                self._client = Client(*self._at)
+                self._client = Client(*self._server)
                 self._version = -1
                 self.gateway = self._enlist()
-            except SFMError:  # not yet, or another world's
+            except SFMError:  # no server yet, or another world's
                 self._client.close()
             else:
-                _say("the directory server is there again")
+                _say("the directory server answers again")
                 return True
         return False
 
@@ -163,7 +164,7 @@ def _listening(site: str, key: bytes, bind: str | None, options: dict[str, Any])
     except SFMError as error:
         if "(os error 99)" not in str(error):  # EADDRNOTAVAIL
             raise
-        # A router in front of this machine has the address, and leads here.
+        # A router in front of this machine has the address, and forwards to it.
         return _native.Gateway(site, key, "0.0.0.0:0", **options)
 
 

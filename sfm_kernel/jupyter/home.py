@@ -21,7 +21,7 @@ from sfm_kernel.jupyter.limits import limit_buffering
 from sfm_kernel.jupyter.places import notebook_site, running_clusters
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
-from sfm_kernel.observe.record import Told
+from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member, Name
 from sfm_kernel.world import join
@@ -45,7 +45,7 @@ class Home:
         self.failed = 0
         self._stopped = False
         self.ran: dict[tuple[int | None, str | None], float] = {}
-        self.told: deque[Told] = deque(maxlen=_KEPT)
+        self.told: deque[ProvenDeadlock] = deque(maxlen=_KEPT)
         self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None

@@ -17,7 +17,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import DeadlockMonitor, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
-from sfm_kernel.observe.record import Told
+from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.transport.base import Member
 
@@ -95,7 +95,7 @@ class Watcher(Repeated):
         super().__init__(observe)
 
     def _tell(self, text: str) -> None:
-        self._home.told.append(Told(time.time(), text))
+        self._home.told.append(ProvenDeadlock(time.time(), text))
         hint = "" if self._ends else _HINT
         print("\n".join(filter(None, (text, hint))), file=sys.stderr)
 

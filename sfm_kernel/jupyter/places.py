@@ -16,7 +16,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel.directory.sites import check_site, wished_site
+from sfm_kernel.directory.sites import check_site, requested_site
 from sfm_kernel.directory.unix import remove_sockets
 from sfm_kernel.errors import WorldAccess
 
@@ -92,7 +92,7 @@ def engine_site(connection: Mapping[str, Any]) -> str | None:
     told = connection.get(SITE)
     if told is not None:
         told = check_site(told, "the cluster's site (its controller's SFM_SITE, or c.SFM.site)")
-    return wished_site(None, told or "") or None
+    return requested_site(None, told or "") or None
 
 
 def notebook_site(connection: Mapping[str, Any], site: str | None) -> str | None:
@@ -101,7 +101,7 @@ def notebook_site(connection: Mapping[str, Any], site: str | None) -> str | None
     Raises BadName.
     """
     beside = connection["location"] == socket.gethostname()
-    return wished_site(site) or (engine_site(connection) if beside else None)
+    return requested_site(site) or (engine_site(connection) if beside else None)
 
 
 def remove_files(profile_dir: str, cluster_id: str) -> None:

@@ -92,7 +92,7 @@ def write(
             path,
             title=title,
             name=name,
-            told=home.told,
+            deadlocks=home.told,
             sources=sources(lines),
             cells=_ran(home, since=found.data["begin"]),
             facts=machine(),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from sfm_kernel.directory.sites import are_worth_telling
+from sfm_kernel.directory.sites import are_worth_showing
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.snapshot import message_text
 
@@ -74,7 +74,7 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
     ``stuck``: the names of those that can never go on, which is shown by a colour.
     """
     now = time.time()
-    sites = are_worth_telling(processes)
+    sites = are_worth_showing(processes)
     rows = [
         [
             one["name"],

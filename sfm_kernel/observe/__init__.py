@@ -1,14 +1,16 @@
-"""Seeing what processes do, from outside and without their help.
+"""Observation of processes from outside, without their help.
 
-    snapshot    what each process does now, and what is in its inbox
-    explain     why a world does not go on
-    timeline    what happened, message by message
-    watch       proof of a deadlock, and its end
-    record      all of it as one file, for who has no Jupyter
-    events      the traces that the timeline is made of
-    places      lines of programs
-    states      what a segment says, and whether that makes sense
-    schema.json the shape of it all, the one source of it
+    snapshot        what each process does now, and what is in its inbox
+    explain         the diagnosis: why a world does not go on
+    timeline        the events of the last run, message by message
+    deadlocks       proves a deadlock, and ends its calls
+    record          all of it as one HTML file, for readers without Jupyter
+    events          the traces that the timeline is made of
+    code_locations  lines of programs
+    crashes         signals and lines of C programs that crashed
+    links           sites, and the connections between them
+    states          the fields of a segment, and the checks of them
+    schema.json     the one source of all these shapes
 
 A world is given by its folder in shared memory (``Endpoint.folder``) or by an endpoint in it.
 """

@@ -1,4 +1,4 @@
-"""Lines of programs, as they stand in segments and traces."""
+"""Code locations: lines of programs, as segments and traces have them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from sfm_kernel._native import resolve
 
 CodeLocation = dict[str, Any]
-"""See ``schema.json``, "place"."""
+"""See ``schema.json``, "code_location"."""
 
 
 _CODE = re.compile(r"(\d{0,18})\t([^\t]*)\t(\d{1,18})\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL)
 
 
 _CELL = re.compile(r"cell(?: (\d{1,18}))?", re.ASCII)
-"""What the source of a cell in C is called in its debug information: with its number, or without
-where that is not known when it is compiled."""
+"""The name of a C cell's source in its debug information: with the cell's number, if that is known
+when it is compiled."""
 
 _SYSTEM = ("/lib", "/usr/lib")
 
 _MPI4PY = re.compile(r"/mpi4py/[^/]*$")
-"""Through which Python calls: its own code says nothing about the program."""
+"""The library that Python calls MPI through: its code says nothing about the program."""
 
 
 def code_location(code: str | None, line: int) -> CodeLocation | None:
-    """The place that a segment describes: the text of its code, and a line.
+    """The location that a segment describes by the text of its code, and a line.
 
-    The text has, between tabs, the cell's number and id (empty where it is no cell), how many lines
-    of the cell stand before the code, its function and its file. Of a program in C (function: its
-    build id, behind an @) the file is the binary, and the line an address in that.
+    The text has, between tabs, the cell's number and id (empty if it is no cell), the number of
+    the cell's lines before the code, its function and its file. For a program in C the function is
+    an @ and the build id, the file is the binary, and the line is an address in it.
     """
     found = _CODE.fullmatch(code or "")
     if found is None:
@@ -54,14 +54,14 @@ def source(
     cell: int | None = None,
     cell_id: str | None = None,
 ) -> CodeLocation | None:
-    """The line of source that an address in a binary is from.
+    """The line of source for an address in a binary.
 
     Args:
-        build_id: how that of the binary has to begin.
-        cell, cell_id: of which cell the binary is the program.
+        build_id: the prefix that the binary's build id must have.
+        cell, cell_id: the cell that the binary was compiled from.
     Returns:
-        Without debug information: the binary as ``file``, ``line`` 0. None in the system's, and in
-        mpi4py's.
+        Without debug information the binary as ``file``, and ``line`` 0. None for the system's
+        libraries and mpi4py.
     """
     file, line, function = resolve(binary, address, build_id) or (None, 0, None)
     if (file is None and binary.startswith(_SYSTEM)) or _MPI4PY.search(binary):
@@ -81,7 +81,7 @@ def source(
 
 
 def words(where: CodeLocation | None) -> str:
-    """Where that is, for a sentence: "cell 7, line 3"; "" where nothing is known."""
+    """The location for a sentence: "cell 7, line 3"; "" if it is unknown."""
     if where is None:
         return ""
     function = f" ({where['function']})" if where["function"] else ""
@@ -91,5 +91,5 @@ def words(where: CodeLocation | None) -> str:
 
 
 def in_line(where: CodeLocation | None) -> str:
-    """The same where a line is known, with a word before it: " in a.c, line 3"; else ""."""
+    """The location with its preposition, " in a.c, line 3"; "" if the line is unknown."""
     return f" in {words(where)}" if where and where["line"] else ""

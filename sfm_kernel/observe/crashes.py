@@ -1,8 +1,7 @@
-"""What has killed a program in C, in words, from what its last handler has told; and where the call
-was that has ended one.
+"""Sentences about the end of a C program: the signal that killed it, or the call that ended it.
 
-Who writes it are ``crash.rs`` and ``callers.rs`` of native/endpoint/src. The lines of source are
-found here, since a program that crashes can do no more than say in which of its instructions.
+``crash.rs`` and ``callers.rs`` of native/endpoint/src write the reports. The observer looks up the
+lines of source, since a program that crashes can only report the address of an instruction.
 """
 
 from __future__ import annotations
@@ -17,45 +16,42 @@ from sfm_kernel.observe.code_locations import CodeLocation, in_line, source, wor
 _OURS = ("libmpi.so", "libmpi_abi.so", "libsfm.so")
 
 _RUNTIMES = re.compile(r"/lib/(libcxx|libcxxabi|libunwind|libc|compiler_rt)/")
-"""Sources of a compiler's own libraries, which ziglang puts into the program with their lines."""
+"""Sources of a compiler's libraries, which ziglang puts into the program with their lines."""
 
 _NULL = 4096
-"""Nothing ever is at a lower address: whoever goes there has followed a null pointer."""
+"""The lowest address that can be mapped: an access below it has followed a null pointer."""
 
 _FPE_INTDIV = 1
 
 _CHECKS = {
-    0: "an integer is too large",
-    1: "this cannot be reached",
-    3: "a division by zero, or its result is too large",
+    0: "an integer overflow",
+    1: "code that cannot be reached was reached",
+    3: "a division by zero, or an overflow of the quotient",
     5: "a number is too large for its new type",
-    6: "a function of another type",
+    6: "a call of a function that has another type",
     10: "a value that its type does not have",
-    11: "no return in a function that gives a value",
-    12: "an integer is too large",
-    13: "an integer is too large",
-    16: "a null pointer is passed where none may be",
-    17: "a null pointer is returned where none may be",
+    11: "no return in a function that returns a value",
+    12: "an integer overflow",
+    13: "an integer overflow",
+    16: "a null pointer is passed as an argument that must not be null",
+    17: "a null pointer is returned by a function that must not return one",
     18: "an index out of bounds",
     19: "a pointer out of bounds",
     20: "a shift by too many bits",
-    21: "an integer is too large",
-    22: "a null pointer, or one to a wrong address",
+    21: "an integer overflow",
+    22: "a null pointer, or a pointer to a wrong address",
     24: "an array of no length",
 }
-"""Checks of clang's by their numbers (SanitizerHandler); those of gcc have none."""
+"""clang's checks by their numbers (SanitizerHandler); gcc's have none."""
 
 
-def told(report: str) -> str:
-    """The signal, what it means here, and the line: "SIGFPE (a division by zero) in a.c, line 3".
-
-    ``report``: the text of the report.
-    """
+def crash_text(report: str) -> str:
+    """The signal, its meaning and the line: "SIGFPE (a division by zero) in a.c, line 3"."""
     first, cell, *lines = report.split("\n")
     number, code, address, full, check = map(int, first.split())
     name = _name(number)
     meaning = _meaning(number, code, address, bool(full), check)
-    where = _place(lines, cell)
+    where = _innermost(lines, cell)
     text = f"{name} ({meaning})" if meaning else name
     if where is None:
         return text
@@ -63,13 +59,13 @@ def told(report: str) -> str:
     return f"{text} in {words(where)}" + (f': "{line}"' if line else "")
 
 
-def called(report: str) -> tuple[str, str]:
-    """Where a call was made, and what is told of it: (" in a.c, line 3", "a text").
+def call_text(report: str) -> tuple[str, str]:
+    """The line of a call, and the report about it: (" in a.c, line 3", "a text").
 
-    The place is empty where no line is known: other languages call through libraries of theirs.
+    The line is empty if it is unknown: other languages call through their own libraries.
     """
     cell, site, text = report.split("\n", 2)
-    return in_line(_place([site], cell)), text
+    return in_line(_innermost([site], cell)), text
 
 
 def _name(number: int) -> str:
@@ -80,7 +76,7 @@ def _name(number: int) -> str:
 
 
 def _meaning(number: int, code: int, address: int, full: bool, check: int) -> str:
-    if code <= 0:  # somebody has sent it: with abort, with kill
+    if code <= 0:  # a process sent it: by abort or kill
         return ""
     if number in (signal.SIGSEGV, signal.SIGBUS):
         if full:
@@ -93,8 +89,8 @@ def _meaning(number: int, code: int, address: int, full: bool, check: int) -> st
     return ""
 
 
-def _place(lines: list[str], cell: str) -> CodeLocation | None:
-    """The innermost frame that is the program's own; one with a line goes before all others."""
+def _innermost(lines: list[str], cell: str) -> CodeLocation | None:
+    """The program's innermost frame with a line; if none has a line, its innermost frame."""
     identity = cell.split("\t") if cell.count("\t") == 1 else ["", ""]
     known = None
     for line in filter(None, lines):
@@ -112,7 +108,7 @@ def _place(lines: list[str], cell: str) -> CodeLocation | None:
 
 
 def _line(where: CodeLocation) -> str:
-    """What stands there, if it can be read."""
+    """The text of the line, if it can be read."""
     with suppress(OSError), open(where["file"], encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if number == where["line"]:

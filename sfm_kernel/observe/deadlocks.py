@@ -1,7 +1,7 @@
-"""Proof of a deadlock, its end, and who is told of it.
+"""The proof of a deadlock, its report, and the end of its calls.
 
-A diagnosis is true of one moment. Whoever acts on it wants more: the same processes in the same
-calls, look after look, for seconds.
+A diagnosis is true of one moment. To act on it takes a proof: the same processes in the same calls
+in every check, for seconds.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
 
 PROOF = 2.0
-"""Seconds for which a deadlock has to stand before it is broken."""
+"""Seconds that a deadlock must last before its calls are ended."""
 
 
 class DeadlockMonitor:
-    """Looks at a world again and again, and tells when a deadlock is proven.
+    """Checks a world repeatedly, and says when a deadlock is proven.
 
     Args:
         world: its folder on this machine, or an endpoint in it.
-        proof: seconds for which the same calls must have been stuck.
+        proof: seconds that the same calls must have been stuck.
         clock: for tests.
         remote: gives the processes on other machines, see ``explain``.
     """
@@ -40,20 +40,20 @@ class DeadlockMonitor:
         self._remote = remote
         self._blocked: frozenset[tuple[str, int]] = frozenset()
         self._stuck: dict[str, int] = {}
-        self._since = self._looked = 0.0
+        self._since = self._checked = 0.0
 
     def check(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
 
-        Also one of what would be a deadlock but for a thread or a callback, when that has stood for
-        as long; its verdict is another one, and nobody is stuck. To be called several times a
-        second; a longer pause begins the proof anew.
+        Also a diagnosis of a deadlock that only a thread or a callback could resolve, once it has
+        lasted as long; its verdict differs, and no process is stuck. Call it several times a
+        second; a longer pause restarts the proof.
         """
         before, self._blocked = self._blocked, _blocked(self._folder, self._remote)
-        looked, self._looked = self._looked, self._clock()
-        if self._looked - looked > self._proof / 2:
+        checked, self._checked = self._checked, self._clock()
+        if self._checked - checked > self._proof / 2:
             self._stuck = {}
-        if not before & self._blocked:  # who goes on all the time is not looked at closely
+        if not before & self._blocked:  # processes that keep going on need no diagnosis
             self._stuck = {}
             return None
         due = bool(self._stuck) and self._clock() - self._since >= self._proof
@@ -67,50 +67,50 @@ class DeadlockMonitor:
 
 
 class DeadlockReporter:
-    """Looks at a world now and then, and says once why it does not go on; or ends that.
+    """Reports once why a world does not go on, or ends the calls of its deadlock.
 
     Args:
-        watch: what looks.
-        tell: called with the explanation of a deadlock, and with that of what would be one but for
-            a thread or a callback; once with each.
-        end: ends the calls of a deadlock, and gives those that it has ended; None lets it stand.
-        quiet: nothing is told of what was ended.
-        of: tells only of what this process is part of, by its uid.
+        monitor: checks the world.
+        report: called with the explanation of a deadlock, and with that of a deadlock that only a
+            thread or a callback could resolve; once with each.
+        end: ends the calls of a deadlock, and returns the names of their processes; None ends none.
+        quiet: does not report deadlocks whose calls were ended.
+        of: the uid of a process; reports only deadlocks that it is part of.
     """
 
     def __init__(
         self,
-        watch: DeadlockMonitor,
-        tell: Callable[[str], object],
+        monitor: DeadlockMonitor,
+        report: Callable[[str], object],
         end: Callable[[dict[str, Any]], list[Any]] | None = None,
         *,
         quiet: bool = False,
         of: str = "",
     ) -> None:
-        self._watch, self._tell, self._end = watch, tell, end
+        self._monitor, self._report, self._end = monitor, report, end
         self._quiet, self._of = quiet, of
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def check(self) -> None:
-        """To be called several times a second."""
-        found = self._watch.check()
+        """Check the world; call it several times a second."""
+        found = self._monitor.check()
         if found is None or not self._concerns(found):
             return
         if found["verdict"] == "deadlock" and self._end is not None:
             if self._end(found) and not self._quiet:
-                self._tell(explanation(found))
-        elif found["verdict"] not in self._told:
-            self._told.add(found["verdict"])
-            self._tell(explanation(found))
+                self._report(explanation(found))
+        elif found["verdict"] not in self._reported:
+            self._reported.add(found["verdict"])
+            self._report(explanation(found))
 
     def _concerns(self, found: dict[str, Any]) -> bool:
         names = (found["but_for"] or found)["stuck"]
-        own = (one["name"] for one in found["processes"] if one["uid"] == self._of)
-        return not self._of or any(name in names for name in own)
+        named = (one["name"] for one in found["processes"] if one["uid"] == self._of)
+        return not self._of or any(name in names for name in named)
 
 
 def explanation(diagnosis: dict[str, Any]) -> str:
-    """A diagnosis as lines."""
+    """A diagnosis as lines of text."""
     return "\n".join([f"{diagnosis['title']}.", *diagnosis["sentences"]])
 
 
@@ -130,21 +130,21 @@ def end_calls(
     """End the blocked calls of a deadlock with DeadlockDetected.
 
     Args:
-        brief: the errors tell of their own process only, not the whole diagnosis.
+        brief: each error describes only its own process, not the whole diagnosis.
         remote: ends the calls of processes that are not on this machine.
     Returns:
-        The names of the processes whose calls it was. A message that a call was to send or receive
-        is where it was: in the inbox, or not sent.
+        The names of the processes whose calls were ended. A message that a call was to send or
+        receive is where it was: not sent, or in the inbox.
     """
     folder = folder_of(world)
-    here = segments(folder)
+    local = segments(folder)
     ended = []
     for one in diagnosis["processes"]:
         if one["verdict"] != "stuck":
             continue
         uid, call = one["uid"], one["call"]
         judgement = _judgement(diagnosis, [one["text"]] if brief else diagnosis["sentences"])
-        if uid in here:
+        if uid in local:
             is_ended = judge(folder, uid, call, judgement)
         else:
             is_ended = remote is not None and remote(uid, call, judgement)
@@ -154,17 +154,17 @@ def end_calls(
 
 
 def judge(folder: str, uid: str, call: int, judgement: str) -> bool:
-    """End the blocked call number ``call`` of a process that has its segment here.
+    """End the blocked call number ``call`` of a process that has its segment on this machine.
 
-    False if that call is over. ``judgement``: JSON, with "cycle" and "why"; where it is too long
-    for a segment it is shortened.
+    False if that call is over. ``judgement``: JSON, with "cycle" and "why"; it is shortened if it
+    is too long for a segment.
     """
     path = segments(folder).get(uid)
     return path is not None and _native.judge(path, call, shortened(judgement))
 
 
 def _judgement(diagnosis: dict[str, Any], sentences: list[str]) -> str:
-    """The cycle, and why, as JSON that fits into a segment."""
+    """The cycle and its explanation, as JSON that fits into a segment."""
     why = "\n".join([diagnosis["title"] + ".", *sentences])
     found = {"cycle": diagnosis["cycle"] or diagnosis["stuck"], "why": why}
     return shortened(json.dumps(found, ensure_ascii=False))
@@ -175,9 +175,9 @@ def shortened(judgement: str) -> str:
     if _fits(judgement):
         return judgement
     found = json.loads(judgement)
-    cycle, (title, *told) = found["cycle"], found["why"].split("\n")
-    for length in range(len(told) - 1, -1, -1):
-        why = "\n".join([title, *told[:length], f"… and {len(told) - length} lines more"])
+    cycle, (title, *lines) = found["cycle"], found["why"].split("\n")
+    for length in range(len(lines) - 1, -1, -1):
+        why = "\n".join([title, *lines[:length], f"… and {len(lines) - length} more lines"])
         judgement = json.dumps({"cycle": cycle, "why": why}, ensure_ascii=False)
         if _fits(judgement):
             return judgement
@@ -187,7 +187,7 @@ def shortened(judgement: str) -> str:
 
 
 _NAME, _TITLE = 64, 200
-"""Characters of a name, and of a title, that are left where everything else was not enough."""
+"""Characters of a name and of a title in a judgement that is still too long without its lines."""
 
 
 def _fits(judgement: str) -> bool:

@@ -11,7 +11,7 @@ from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.snapshot import segments
 
 AHEAD_SECONDS = 3600.0
-"""No event is of so much later than now, also where the clock has been set back."""
+"""Events that are this much later than now are damage, even if the clock was set back."""
 
 
 def events(
@@ -21,17 +21,17 @@ def events(
 
     Args:
         folder: as for ``snapshot``.
-        since: how far each process was read before, by uid: the ``nth`` of its last event.
-            Events up to there are left out.
+        since: for each process, by uid, the ``nth`` of the last event that was read before;
+            events up to that one are left out.
         observer: as for ``snapshot``.
     Returns:
-        For each event ``uid`` (the process), ``nth`` (its place in the process's history, from 0
-        on), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then;
+        For each event ``uid`` (the process), ``nth`` (its number in the process's history, from
+        0), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then;
         "answered" and "heard" at the two ends of an acknowledgement, which no program has sent),
-        ``peer`` (uid), ``number`` (which message of this pair: the same at both ends), ``nbytes``,
-        ``where`` (a place, see ``schema.json``, or None), ``attributes`` (of messages that were
-        sent: names and values as texts, the first ones). A process keeps its last 4096 events.
-        Of a damaged segment there are those that make sense.
+        ``peer`` (uid), ``number`` (of the message within this pair: the same at both ends),
+        ``nbytes``, ``where`` (a "code_location" of ``schema.json``, or None), ``attributes`` (of
+        messages that were sent: names and values as texts, the first ones). A process keeps its
+        last 4096 events. From a damaged segment come only the events that make sense.
     """
     latest = time.time() + AHEAD_SECONDS
     observer = observer or Observer()

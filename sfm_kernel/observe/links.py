@@ -1,8 +1,9 @@
-"""Sites, and the connections between them: which are in trouble, and what their silences cost.
+"""Sites, and the connections between them: their troubles, and the cost of their silences.
 
-A process tells of its direct lines to other sites in its segment (``native/src/net/report.rs``);
-gateways tell the directory server of theirs (``native/src/gateway/status.rs``). Neither is believed
-to be well-formed: a gateway has less than the world's key, and a segment may be damaged.
+A process publishes its direct connections to other sites in its segment
+(``native/src/net/report.rs``); a gateway reports its connections to the directory server
+(``native/src/gateway/status.rs``). Both may be malformed: a gateway has less than the world's key,
+and a segment may be damaged.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 LATELY = 60.0
-"""Seconds for which an idle restart is told of."""
-WORTH_TELLING = 1e-3
-"""Seconds that it has to have cost."""
+"""Seconds for which an idle restart is reported."""
+WORTH_REPORTING = 1e-3
+"""The least cost of an idle restart that is reported, in seconds."""
 WRONG = 2.0
-"""Seconds by which a clock has to be wrong to be told of: an answer may be late by less."""
+"""The least error of a clock that is reported, in seconds: an answer may be late by less."""
 EMULATED = "emulated: shows routing, delay and rate, not congestion control"
 
 _MOST = 64
-"""Lines that are read of one process or gateway."""
+"""Connections of one process or gateway that are read."""
 _MOST_NOTES, _LONGEST_NOTE = 8, 300
 
 
@@ -30,12 +31,12 @@ def sites_of(
     gateways: Iterable[Mapping[str, Any]],
     clocks: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """A world's sites by name: who is there, their gateways, and what somebody should know of them.
+    """A world's sites by name: their processes, gateways, and a sentence of remarks.
 
     Args:
         processes: as the snapshot has them.
         gateways: as in ``links_of``.
-        clocks: what to add to each process's clock, where it is not this machine's, by its uid.
+        clocks: seconds to add to the clock of each process on another machine, by its uid.
     """
     found: dict[str, dict[str, Any]] = {}
 
@@ -60,49 +61,50 @@ def sites_of(
         about = {"name": _text(one.get("name")), "address": _text(one.get("address"))}
         name = _text(one.get("site"))
         site(name)["gateways"].append(about)
-        own = [f"gateway {about['name']}: {note}" for note in _notes(one)]
-        notes.setdefault(name, []).extend(own)
-    for there in found.values():
-        said = [there["sentence"], *notes.get(there["name"], ())]
-        if notes and not there["gateways"]:
+        remarks = [f"gateway {about['name']}: {note}" for note in _notes(one)]
+        notes.setdefault(name, []).extend(remarks)
+    for known in found.values():
+        said = [known["sentence"], *notes.get(known["name"], ())]
+        if notes and not known["gateways"]:
             said.append(
-                f"{there['name']} has no gateway: messages between it and other sites go directly"
+                f"{known['name']} has no gateway: messages between it and other sites go directly"
             )
-        there["sentence"] = ". ".join(filter(None, said))
+        known["sentence"] = ". ".join(filter(None, said))
     return [found[name] for name in sorted(found)]
 
 
 def links_of(
-    lines: Mapping[str, Sequence[Any]],
+    connections: Mapping[str, Sequence[Any]],
     processes: Iterable[Mapping[str, Any]],
     gateways: Iterable[Mapping[str, Any]],
     clocks: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """The connections between sites, of each pair and way as one; by name.
+    """The links between sites, by name: one for each pair of sites, direct and through gateways.
 
     Args:
-        lines: what each process tells of its own, by its uid.
+        connections: the connections that each process has published, by its uid.
         processes: as the snapshot has them.
-        gateways: what is known of them, with "report" where they have told something.
+        gateways: as the directory server knows them, with their "report" if they have sent one.
         clocks: as in ``sites_of``.
     """
-    there = {one["uid"]: one["site"] for one in processes}
+    sites = {one["uid"]: one["site"] for one in processes}
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for one in processes:
-        told = lines.get(one["uid"], ()) if one["alive"] else ()
-        for line in _direct(told, there, clocks.get(one["uid"], 0.0)):
-            if one["site"] is not None and line["to"] != one["site"]:
-                found.setdefault((one["site"], line["to"], "direct"), []).append(line)
+        published = connections.get(one["uid"], ()) if one["alive"] else ()
+        for connection in _direct(published, sites, clocks.get(one["uid"], 0.0)):
+            if one["site"] is not None and connection["to"] != one["site"]:
+                key = (one["site"], connection["to"], "direct")
+                found.setdefault(key, []).append(connection)
     for gateway in gateways:
         site = _text(gateway.get("site"))
-        for line in _between_gateways(gateway):
-            if line["to"] != site:
-                found.setdefault((site, line["to"], "gateway"), []).append(line)
-    # Who gets packets out of order says so by duplicate acknowledgements: the other end's count.
-    disorder = {key: _sum(one["out_of_order"] for one in ones) for key, ones in found.items()}
+        for connection in _between_gateways(gateway):
+            if connection["to"] != site:
+                found.setdefault((site, connection["to"], "gateway"), []).append(connection)
+    # A receiver of packets out of order sends duplicate acknowledgements: the other end's count.
+    disorder = {key: _sum(one["out_of_order"] for one in some) for key, some in found.items()}
     return [
-        _link(key, ones, disorder.get((key[1], key[0], key[2])))
-        for key, ones in sorted(found.items())
+        _link(key, some, disorder.get((key[1], key[0], key[2])))
+        for key, some in sorted(found.items())
     ]
 
 
@@ -113,12 +115,14 @@ def over(links: Iterable[Mapping[str, Any]], one: Any, other: Any) -> Iterator[s
             yield link["sentence"]
 
 
-def _direct(told: Any, there: Mapping[str, str | None], clock: float) -> Iterator[dict[str, Any]]:
-    """A process's lines, each to another site; ``clock``: to be added to its times."""
-    for one in _dicts(told):
-        if to := there.get(_text(one.get("peer"))):
+def _direct(
+    published: Any, sites: Mapping[str, str | None], clock: float
+) -> Iterator[dict[str, Any]]:
+    """A process's connections to other sites; ``clock``: seconds to add to its times."""
+    for one in _dicts(published):
+        if to := sites.get(_text(one.get("peer"))):
             rto = _number(one.get("rto"))
-            yield _line(one, clock) | {
+            yield _connection(one, clock) | {
                 "to": to,
                 "count": int(_number(one.get("count")) or 0),
                 "rate": _number(one.get("rate")),
@@ -131,15 +135,15 @@ def _direct(told: Any, there: Mapping[str, str | None], clock: float) -> Iterato
 
 
 def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A gateway's connections to those of other sites."""
+    """A gateway's connections to the gateways of other sites."""
     report = gateway.get("report")
     if not isinstance(report, Mapping):
         return
     played = report.get("emulation")
     emulated = isinstance(played, Mapping)
     path: Mapping[str, Any] = played if isinstance(played, Mapping) else {}
-    told_at, age = _number(report.get("time")), _number(report.get("age")) or 0.0
-    clock = 0.0 if told_at is None else time.time() - age - told_at
+    reported_at, age = _number(report.get("time")), _number(report.get("age")) or 0.0
+    clock = 0.0 if reported_at is None else time.time() - age - reported_at
     delay, limit = _number(path.get("delay_s")) or 0.0, _number(path.get("bytes_per_s"))
     for peer in _dicts(report.get("gateways")):
         to = _text(peer.get("site"))
@@ -147,22 +151,22 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         missed = _number(peer.get("unreachable_s"))
         if not connections and missed is not None and peer.get("listed") is True and to:
             why = _text(peer.get("trouble")) or "no answer"
-            nothing = _line({}, clock) | {"to": to, "count": 0, "rate": None, "rto": None}
+            nothing = _connection({}, clock) | {"to": to, "count": 0, "rate": None, "rto": None}
             yield nothing | {"warm": "", "silent_s": missed, "emulated": emulated, "unreached": why}
         for one in connections if to else ():
-            told = one.get("tcp")
-            tcp: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+            found = one.get("tcp")
+            tcp: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
             is_silent = one.get("silent") is True
             asked, given = _text(one.get("algorithm_asked")), _text(one.get("algorithm"))
             about = {
-                # Each gateway plays one direction, of which TCP knows nothing.
+                # Each gateway emulates one direction, and TCP does not see that delay.
                 "rtt_s": 2 * delay + (_number(tcp.get("rtt_s")) or 0.0) if tcp else None,
                 "cwnd": tcp.get("snd_cwnd"),
                 "retransmissions": tcp.get("total_retrans"),
                 "out_of_order": tcp.get("rcv_ooopack"),
                 "refused": asked if asked != given else "",
             }
-            yield _line({**one, **about}, clock) | {
+            yield _connection({**one, **about}, clock) | {
                 "to": to,
                 "count": 1,
                 "rate": min(_number(tcp.get("delivery_rate")) or 0.0, limit or math.inf),
@@ -175,18 +179,18 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _notes(gateway: Mapping[str, Any]) -> Iterator[str]:
-    """What a gateway says that somebody should know, besides what its connections show."""
+    """The remarks in a gateway's report."""
     report = gateway.get("report")
-    told = report.get("notes") if isinstance(report, Mapping) else ()
-    for one in told[:_MOST_NOTES] if isinstance(told, (list, tuple)) else ():
+    notes = report.get("notes") if isinstance(report, Mapping) else ()
+    for one in notes[:_MOST_NOTES] if isinstance(notes, (list, tuple)) else ():
         if isinstance(one, str):
             yield "".join(filter(str.isprintable, one[:_LONGEST_NOTE]))
 
 
-def _line(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
-    """What both tell alike."""
-    told = one.get("last_restart")
-    last: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+def _connection(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
+    """The fields of a connection that processes and gateways report alike."""
+    found = one.get("last_restart")
+    last: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     return {
         "algorithm": _text(one.get("algorithm")),
         "refused": _text(one.get("refused")),
@@ -206,18 +210,19 @@ def _line(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
 
 
 def _link(
-    key: tuple[str, str, str], lines: Sequence[dict[str, Any]], dup_acks: float | None
+    key: tuple[str, str, str], connections: Sequence[dict[str, Any]], dup_acks: float | None
 ) -> dict[str, Any]:
-    """The lines between two sites, as the schema has it."""
-    used = [one for one in lines if one["count"]] or lines
-    silent = max((one["silent_s"] for one in lines if one["silent_s"] is not None), default=None)
-    sentences = list(_sentences(key, lines))
-    emulated = any(one["emulated"] for one in lines)
+    """The connections between two sites as one "link" of ``schema.json``."""
+    used = [one for one in connections if one["count"]] or connections
+    silences = (one["silent_s"] for one in connections if one["silent_s"] is not None)
+    silent = max(silences, default=None)
+    sentences = list(_sentences(key, connections))
+    emulated = any(one["emulated"] for one in connections)
     return {
         "from": key[0],
         "to": key[1],
         "via": key[2],
-        "count": sum(one["count"] for one in lines),
+        "count": sum(one["count"] for one in connections),
         "algorithm": ", ".join(sorted({one["algorithm"] for one in used} - {""})),
         "warm": ", ".join(sorted({one["warm"] for one in used} - {""})),
         "rtt_s": min((one["rtt_s"] for one in used if one["rtt_s"] is not None), default=None),
@@ -234,11 +239,13 @@ def _link(
     }
 
 
-def _sentences(key: tuple[str, str, str], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What costs time on these lines."""
+def _sentences(
+    key: tuple[str, str, str], connections: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Sentences about the troubles of these connections that cost time."""
     start, to, via = key
     what = f"the connection {start} → {to}"
-    missed = [one for one in lines if one["silent_s"] is not None]
+    missed = [one for one in connections if one["silent_s"] is not None]
     if missed:
         worst = max(missed, key=lambda one: float(one["silent_s"]))
         seconds = f"for {worst['silent_s']:.0f} s"
@@ -249,18 +256,18 @@ def _sentences(key: tuple[str, str, str], lines: Sequence[Mapping[str, Any]]) ->
             )
         else:
             yield (
-                f"{what} has had no answer {seconds}; what was sent is kept, and goes when there "
-                f"is one"
+                f"{what} has had no answer {seconds}; what was sent is kept, and arrives once the "
+                f"connection works again"
             )
-    timeouts = sum(one["timeouts"] for one in lines)
+    timeouts = sum(one["timeouts"] for one in connections)
     if timeouts:
-        seconds = max(one["lately_s"] for one in lines)
+        seconds = max(one["lately_s"] for one in connections)
         plural = "timeout" if timeouts == 1 else "timeouts"
         yield f"{what} had {timeouts} {plural} in the last {seconds:.0f} s: packets are lost"
     restarts = [
         one
-        for one in lines
-        if one["cost_s"] >= WORTH_TELLING and (one["restarted_s"] or 0.0) < LATELY
+        for one in connections
+        if one["cost_s"] >= WORTH_REPORTING and (one["restarted_s"] or 0.0) < LATELY
     ]
     if restarts:
         one = max(restarts, key=lambda one: float(one["cost_s"]))
@@ -270,10 +277,10 @@ def _sentences(key: tuple[str, str, str], lines: Sequence[Mapping[str, Any]]) ->
             f"segments instead of {one['from_cwnd']}: +{1e3 * one['cost_s']:.0f} ms; {cure} would "
             f"have kept it warm"
         )
-    refused = sorted({one["refused"] for one in lines} - {""})
+    refused = sorted({one["refused"] for one in connections} - {""})
     if refused:
-        given = next(one["algorithm"] for one in lines if one["refused"])
-        yield f"{what} was to use {', '.join(refused)}, and the kernel gives it {given}"
+        given = next(one["algorithm"] for one in connections if one["refused"])
+        yield f"{what} was to use {', '.join(refused)}, but the kernel gives it {given}"
 
 
 def _dicts(value: Any) -> list[Mapping[str, Any]]:
@@ -293,9 +300,9 @@ def _number(value: Any) -> float | None:
 
 
 def _age(at: Any, clock: float) -> float | None:
-    """Seconds since a time of another machine's clock, to which ``clock`` is to be added."""
-    told = _number(at)
-    return None if told is None else max(0.0, time.time() - clock - told)
+    """Seconds since a time of another machine's clock; ``clock``: seconds to add to that time."""
+    since = _number(at)
+    return None if since is None else max(0.0, time.time() - clock - since)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -6,12 +6,12 @@ import ast
 from typing import Any
 
 LONGEST = 1000
-"""Characters of a text that is read: the parser takes a thousand times as much memory, and as many
-seconds for a megabyte. What a process says of itself is cut long before."""
+"""Characters that are parsed: the parser takes a thousand times as much memory, and a thousand
+seconds for a megabyte. Processes cut the texts that they publish long before."""
 
 
 def literal(text: str) -> Any:
-    """The value that a text shows; raises ValueError where it shows none, or is too long."""
+    """The value that a text shows; raises ValueError if it shows none, or is too long."""
     if len(text) > LONGEST:
         raise ValueError(f"a text of {len(text)} characters")
     try:

@@ -1,9 +1,9 @@
-"""A picture of a world: who is there, what each process does, what waits in each inbox.
+"""The snapshot of a world: its processes, what each of them does, and the messages in each inbox.
 
-Read from the segments in shared memory. The processes need not take part: the picture is true
-while a cell runs, while a call is blocked, while a C function holds the GIL, while a process is
-stopped (its inbox is then as it last was), and after it died. A segment that somebody has damaged
-is told as that, and the others are not concerned.
+The observer reads it from the segments in shared memory. The processes need not take part: the
+snapshot is true while a cell runs, while a call is blocked, while a C function holds the GIL, while
+a process is stopped (its inbox is then as it last was), and after it died. A damaged segment is
+reported as damaged, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from sfm_kernel.observe.literals import literal
 from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
 
 SHARED = ""
-"""The uid of peers that are not told apart, since there were too many."""
+"""The uid for peers that share one entry, since there were too many."""
 
 Remote = Callable[[bool], Sequence[State]]
-"""Gives the states of processes on other machines, with "here": False. Called with True it shows
-what is not known to have been so after the call began in such a way that it proves nothing."""
+"""Gives the states of processes on other machines, with "here": False. Called with True, it marks
+each state that may have been read before the call began, so that it proves nothing."""
 
 SETTLED_SECONDS = 2.0
-"""A folder that has changed so lately may change again without another time of change: file systems
-count in ticks, some in seconds."""
+"""Seconds after a folder's change in which it may change again with the same modification time:
+file systems count in ticks, some in seconds."""
 
 POLLING = 0.3
-"""Seconds of calls in vain, one after the other, from which on a process is said to poll."""
+"""Seconds of unsuccessful calls, one after the other, after which a process is said to poll."""
 
 LULL = 1.0
-"""Seconds without such a call after which it does no more, unless its calls are rarer than that."""
+"""Seconds without such a call after which a process no longer polls, unless it calls more rarely
+than that."""
 
 _COUNT = re.compile("[0-9]{1,18}")
 _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
@@ -45,15 +46,15 @@ _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 def snapshot(
     world: Any, remote: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, Any]:
-    """What the processes of a world are doing now.
+    """The snapshot of a world: what its processes are doing now.
 
     Args:
         world: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
-        remote: states of processes on other machines; one that is here as well is left out. As
-            ``RemoteStates`` it tells of gateways, too.
-        observer: for who looks often: what it has seen it need not open again.
+        remote: states of processes on other machines; a process that has a segment on this machine
+            as well is left out. ``RemoteStates`` also name the gateways.
+        observer: for callers that read often: it keeps the segments open that it has read.
     Returns:
-        As ``schema.json`` has it, "snapshot": ``world``, ``time`` and ``processes``, by rank, those
+        The "snapshot" of ``schema.json``: ``world``, ``time`` and ``processes``, by rank, those
         without a rank last; ``sites``, and ``links``, the connections between them.
     Raises:
         FileNotFoundError: there is no such folder.
@@ -75,29 +76,28 @@ def snapshot(
     processes = [one.shown(names, taken, since, contexts, silent) for one in read]
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
     world_name = os.path.basename(folder.rstrip("/"))
-    lines = {one.uid: one.about.get("lines", ()) for one in read}
+    connections = {one.uid: one.about.get("lines", ()) for one in read}
     clocks = {one.uid: one.clock for one in read}
     return {
         "world": world_name,
         "time": time.time(),
         "processes": processes,
         "sites": sites_of(processes, gateways, clocks),
-        "links": links_of(lines, processes, gateways, clocks),
+        "links": links_of(connections, processes, gateways, clocks),
     }
 
 
 def pulse(world: Any, observer: Observer | None = None) -> int:
-    """A number that changes whenever anything in the world's snapshot does but its time, and what
-    main threads are in.
+    """A number that changes whenever the snapshot does, except for its time and "now".
 
-    Cost: some 10 us for each process, of which the processes notice nothing.
+    Cost: some 10 us for each process; the processes notice nothing.
     """
     paths = segments(folder_of(world))
     return hash((tuple(paths), tuple((observer or Observer()).pulses(list(paths.values())))))
 
 
 def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]]:
-    """What the segments in a folder say: for ``snapshot``, perhaps on another machine."""
+    """The states in a folder's segments: for ``snapshot``, perhaps on another machine."""
     paths = segments(folder)
     read = (observer or Observer()).segments(list(paths.values()))
     return [_checked(uid, one) for uid, one in zip(paths, read, strict=True) if one is not None]
@@ -106,7 +106,7 @@ def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]
 def calls(
     folder: str, remote: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, tuple[int, str]]:
-    """The number of each process's latest blocked call, and its state, by uid; asks nobody."""
+    """The number of each process's latest blocked call, and its state, by uid; wakes no process."""
     paths = segments(folder)
     read = (observer or Observer()).calls(list(paths.values()))
     found = {one["uid"]: (one["call"], one["state"]) for one in remote}
@@ -119,20 +119,20 @@ def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
     return damaged(uid, state["alive"])
 
 
-def _all(here: Iterable[State], remote: Iterable[State]) -> Iterable[State]:
-    """Each process once: what is seen here goes before what is told."""
-    return ({one["uid"]: one for one in remote} | {one["uid"]: one for one in here}).values()
+def _all(local: Iterable[State], remote: Iterable[State]) -> Iterable[State]:
+    """Each process once: a state that was read on this machine replaces a remote one."""
+    return ({one["uid"]: one for one in remote} | {one["uid"]: one for one in local}).values()
 
 
 def folder_of(world: Any) -> str:
-    """The folder of a world that is given by it, or by an endpoint."""
+    """The folder of a world that is given as a folder or as an endpoint."""
     return os.fspath(cast("str | os.PathLike[str]", getattr(world, "folder", world)))
 
 
 def segments(folder: str) -> dict[str, str]:
     """The segments of the world's processes: paths by uid.
 
-    Raises FileNotFoundError where there is no such folder.
+    Raises FileNotFoundError if there is no such folder.
     """
     status = os.stat(folder)
     age = time.time() - status.st_mtime
@@ -157,26 +157,25 @@ def message_text(message: Mapping[str, Any]) -> str:
 
 
 class _Process:
-    """What one segment says."""
+    """One process, from the state in its segment."""
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.state = state
         self.uid: str = state["uid"]
         self.about = parse(state["info"])
         self.name = self.about.get("name", self.uid[:8])
-        self.clock: float = state.get("clock", 0.0)  # to be added to times in ``about``
+        self.clock: float = state.get("clock", 0.0)  # seconds to add to times in ``about``
 
     def taken(self) -> Iterable[tuple[str, int]]:
-        """What it has taken in of each peer, as flow control counts."""
+        """The amount that it has taken in from each peer, as flow control counts."""
         return ((uid, taken) for uid, _, _, _, taken in self.state["peers"])
 
     def cannot_reach(self) -> Mapping[str, Sequence[Any]]:
-        """Since when it tries in vain to reach others, and why, by their uids; while it waits for
-        them."""
+        """The peers that a blocked process cannot reach: since when and why, by their uids."""
         if not (self.state["alive"] and self.state["state"].startswith("blocked")):
             return {}
-        told: Mapping[str, Sequence[Any]] = self.about.get("unreachable", {})
-        return {uid: (since + self.clock, why) for uid, (since, why) in told.items()}
+        peers: Mapping[str, Sequence[Any]] = self.about.get("unreachable", {})
+        return {uid: (since + self.clock, why) for uid, (since, why) in peers.items()}
 
     def shown(
         self,
@@ -186,14 +185,14 @@ class _Process:
         contexts: Mapping[str, str],
         silent: Mapping[str, Sequence[Any]],
     ) -> dict[str, Any]:
-        """The process as the schema has it.
+        """The "process" of ``schema.json``.
 
         Args:
-            names: of all processes, by the last digits of their uids.
-            taken: what the first has taken in of the second.
-            since: when those who live began what they do.
-            silent: since when others try in vain to reach a process, and why, by its uid.
-            contexts: names of contexts that programs have made, by the numbers of their spaces.
+            names: the names of all processes, by the last digits of their uids.
+            taken: flow control's count of what the first process has taken in from the second.
+            since: the time at which each living process began what it does.
+            silent: since when others cannot reach a process, and why, by its uid.
+            contexts: the names of contexts that programs have made, by their ids.
         """
         state, about = self.state, self.about
         blocked = state["alive"] and state["state"].startswith("blocked")
@@ -241,32 +240,32 @@ class _Process:
         }
 
     def _unreachable(self, silent: Mapping[str, Sequence[Any]]) -> tuple[float | None, str]:
-        """Since when nobody reaches it, the directory or who waits for it, and why."""
+        """Since when neither the directory nor its peers reach the process, and why."""
         if not self.state["alive"] or self.state.get("here", True):
             return None, ""
         since, why = silent.get(self.uid, (None, ""))
         return self.state.get("unreachable") or since, why
 
     def _serves(self) -> str | None:
-        """What an engine that is idle waits to be asked for, see ``serving``."""
+        """The requests that an idle engine serves, see ``serving``."""
         return self.about.get("serving") if self.state["state"] == "idle" else None
 
     def _wait(self) -> dict[str, Any] | None:
-        """What it waits for; None in the first moment of a wait, in which it has not said it."""
+        """The "wait" of ``schema.json``; None until the blocked call has published its facts."""
         state = self.state
         return _wait(parse(state["facts"]), state["waits"], state["until"])
 
     def _polls(self) -> dict[str, Any] | None:
-        """What it asks for in vain, again and again, and how long it has done so."""
+        """The "polls" of ``schema.json``; None if the process does not poll."""
         state = self.state
-        # Of a program that has ended it is a thread that asks, which is told as such.
+        # After the end of a program only a thread can poll, and "others" names it.
         asks = state["state"] == "running" and not state["others"]
         counts = asks or (state["state"] == "blocked in recv" and state["until"])
         if not (state["alive"] and counts and state["polls"]):
             return None
         count, lasted, ago, line, code, about = state["polls"]
-        told = parse(about)
-        wait = _wait(told, told.get("text"))
+        facts = parse(about)
+        wait = _wait(facts, facts.get("text"))
         rare = 3 * lasted / max(1, count - 1)
         if wait is None or lasted < POLLING or ago > max(LULL, rare):
             return None
@@ -274,7 +273,7 @@ class _Process:
         return {"count": count, "since": since, "wait": wait, "where": code_location(code, line)}
 
     def _now(self) -> dict[str, Any] | None:
-        """What its main thread is in."""
+        """The "now" of ``schema.json``: what the main thread does."""
         if self._is_stopped():
             return {"does": "stopped", "where": None}
         main = self.state["main"]
@@ -284,11 +283,11 @@ class _Process:
         return {"does": does, "where": code_location(code, line)}
 
     def _is_stopped(self) -> bool:
-        """Whether the system says so; it can be asked only about processes of this machine."""
+        """Whether the system has stopped the process; False on other machines, and if unknown."""
         pid, state = self.about.get("pid"), self.state
         if not (pid and state["alive"] and state.get("here", True)):
             return False
-        if self.about.get("host") != os.uname().nodename:  # a container may count otherwise
+        if self.about.get("host") != os.uname().nodename:  # a container may have other pids
             return False
         try:
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -307,25 +306,25 @@ class _Process:
         if examined == UNSETTLED:
             return False
         if wait["kind"] == "send":
-            own = self.uid[16:]
-            there = [uid for uid, name in names.items() if name in wait["peers"]]
-            return any(taken.get((uid, own), 0) == examined for uid in there)
+            sender = self.uid[16:]
+            receivers = [uid for uid, name in names.items() if name in wait["peers"]]
+            return any(taken.get((uid, sender), 0) == examined for uid in receivers)
         if wait["kind"] == "cell":
             return True
-        # Also of a collective call: other transfers of the process may be under way meanwhile.
+        # Collective calls as well: the process may have other transfers under way.
         if examined not in (WHATEVER, self.state["arrived"]):
             return False
         known = parse(self.state["facts"]).get("known", 0.0)
         if not known or wait["peers"] is None:
             return True
-        # Who was missing may have come and gone on since; not who was there already.
+        # A missing member may have arrived and gone on since; the others were there already.
         missing = [uid for uid, name in names.items() if name in wait["peers"]]
         return all(since.get(uid, 0.0) < known for uid in missing)
 
 
 @lru_cache(256)
 def _others(text: str | None) -> list[dict[str, Any]]:
-    """What of a process could go on beside its call, or after its end; what is not known can."""
+    """The threads and callbacks that could go on; an unreadable list counts as one more thread."""
     found = parse_others(text)
     if found is None or text is None:  # it was being written
         return [{"kind": "more", "name": "1", "where": None, "cell": None}]
@@ -336,7 +335,7 @@ def _others(text: str | None) -> list[dict[str, Any]]:
 
 
 def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dict[str, Any] | None:
-    """A wait as the schema has it; None without facts."""
+    """The "wait" of ``schema.json``; None without facts."""
     if not facts:
         return None
     peers, every = facts.get("peers"), facts.get("all", False)
@@ -360,7 +359,7 @@ def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dic
 
 
 def _lines(summary: str | None) -> list[str]:
-    """A line for each message; the last one may be cut in its front, which tells nothing."""
+    """The lines of the messages; the last one may be cut before its first tab, and is dropped."""
     return [line for line in (summary or "").split("\n") if "\t" in line]
 
 
@@ -377,7 +376,7 @@ def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-# Most texts are those of the last look.
+# Most texts are those of the last snapshot.
 @lru_cache(1024)
 def _value(text: str) -> Any:
     """A name, from Python's notation."""

@@ -1,9 +1,9 @@
-"""What the segment of a process says: its fields, and whether they make sense.
+"""The state in a process's segment: its fields, and the checks of their values.
 
 The fields and their types are in ``schema.json``, "segment". An observer that reads a segment
-checks it, since any program of its user may have written there; and one that receives a segment's
-state from another machine checks that. The checks are made of the schema, so that a field which is
-added there is checked, and sent to other machines, without more.
+checks it, since any program of the user may have written there; an observer that receives a state
+from another machine checks it as well. The checks are built from the schema, so a field that is
+added there is checked, and sent to other machines, without further code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from sfm_kernel._native import UNSETTLED
 
 State = dict[str, Any]
-"""What one process's segment says; its fields are in ``FIELDS``."""
+"""The state in one process's segment; its fields are in ``FIELDS``."""
 
 SCHEMA: dict[str, Any] = json.loads(
     Path(__file__).with_name("schema.json").read_text(encoding="utf-8")
@@ -30,15 +30,15 @@ class RemoteStates(list[State]):
     """The states of processes on other machines.
 
     Attributes:
-        gateways: those of their world; "uid", "site", "address", "name" of each, and its last
-            "report" of itself.
+        gateways: the gateways of their world: "uid", "site", "address", "name" of each, and its
+            last "report".
     """
 
     gateways: Sequence[Mapping[str, Any]] = ()
 
 
 def unknown(uid: str, **known: Any) -> State:
-    """The state of a process of which only this much is known."""
+    """The state of a process about which only ``known`` is known."""
     texts = dict.fromkeys(("waits", "facts", "others", "info", "summary", "code"))
     counts = dict.fromkeys(("call", "line", "depth", "bytes", "sent", "received", "arrived"), 0)
     times = {"since": 0.0, "until": 0.0}
@@ -48,15 +48,15 @@ def unknown(uid: str, **known: Any) -> State:
 
 def damaged(uid: str, alive: bool) -> State:
     """The state of a process whose segment cannot be read."""
-    # What it counts for all its peers together says nothing of any of them.
+    # One entry for all its peers together, which proves nothing about any of them.
     peers = [("", 0, 0, 0, 0)]
     return unknown(uid, alive=alive, state="damaged", others="", peers=peers)
 
 
 def are_sound(state: State) -> bool:
-    """Whether the texts in a segment are what a process writes there.
+    """Whether the texts in a segment are valid.
 
-    The other fields are numbers, which the core has read, and are of the right type.
+    The other fields are numbers that the core has read, so their types are right.
     """
     return all(
         FIELDS[field](state[field])
@@ -65,7 +65,7 @@ def are_sound(state: State) -> bool:
 
 
 def check(state: Any) -> None:
-    """Raise ValueError unless it has the fields of a state, and each its type."""
+    """Raise ValueError unless ``state`` has the fields of a state, each of the right type."""
     if not isinstance(state, dict) or state.keys() != FIELDS.keys():
         raise ValueError(f"a state has {', '.join(FIELDS)}")
     for field, is_right in FIELDS.items():
@@ -74,13 +74,16 @@ def check(state: Any) -> None:
 
 
 def parse(text: str | None) -> dict[str, Any]:
-    """What a segment's text holds; empty where it was being written, or cut. Not to be changed."""
+    """The object in a segment's text; empty if the text was being written, or is cut.
+
+    The result is shared: do not change it.
+    """
     found = _loaded(text)
     return found if isinstance(found, dict) else {}
 
 
 def parse_others(text: str | None) -> list[Any] | None:
-    """The same of ``others``: None where it was being written, or cut."""
+    """The list in ``others``; None if the text was being written, or is cut."""
     found = _loaded(text) if text else []
     return found if isinstance(found, list) else None
 
@@ -95,15 +98,15 @@ def _loaded(text: str | None) -> Any:
     return found
 
 
-# ---- checks that are made of the schema: of JSON Schema, what the segment's fields need ----
+# ---- checks that are built from the schema: the subset of JSON Schema that segments need ----
 
 _Check = Callable[[Any], bool]
 
 
 def made_of(schema: Mapping[str, Any]) -> _Check:
-    """The check whether a value is valid by a schema, whose references are to ``schema.json``.
+    """The check whether a value is valid by a schema; its references are into ``schema.json``.
 
-    Raises ValueError on a keyword that would be passed over.
+    Raises ValueError on a keyword that no check is built from.
     """
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
@@ -203,7 +206,7 @@ _WORDS_OF: dict[str, set[str]] = {
     "array": {"prefixItems", "items", "minItems", "maxItems"},
     "object": {"properties", "required", "additionalProperties"},
 }
-"""Keywords that concern values of one type, and are part of its check."""
+"""Keywords that concern values of one type, and belong to its check."""
 
 
 def _of_reference(schema: Mapping[str, Any]) -> _Check:
@@ -226,7 +229,7 @@ def _of_pattern(schema: Mapping[str, Any]) -> _Check:
 
 
 def _of_content(schema: Mapping[str, Any]) -> _Check:
-    """What a text holds as JSON. A text that was being written, or is cut, holds nothing."""
+    """The check of the JSON in a text. A text that was being written, or is cut, is valid."""
     content = schema["contentSchema"]
     container: type = {"array": list, "object": dict}[content["type"]]
     is_right = made_of(content)
@@ -250,4 +253,4 @@ _KEYWORDS: dict[str, Callable[[Mapping[str, Any]], _Check]] = {
 FIELDS: dict[str, _Check] = {
     field: made_of(schema) for field, schema in SCHEMA["$defs"]["segment"]["properties"].items()
 }
-"""For each field of a segment's state whether it can hold a value."""
+"""For each field of a state the check whether a value is valid."""

@@ -1,7 +1,8 @@
 """``python -m sfm_kernel.relay``: shows this machine's processes of a world to other machines.
 
 The world comes from SFM_WORLD, SFM_DIRECTORY and SFM_KEY, as ``python -m sfm_kernel.directory``
-prints them. It ends when no process of the world lives here any more, or the server is gone.
+prints them. The relay ends when no process of the world lives on this machine any longer, or the
+server has ended.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from sfm_kernel.spawn.forked import detach
 from sfm_kernel.transport.address import raise_descriptors
 
 FIRST_SECONDS = 60.0
-"""A relay that was started by hand waits so long for the first process."""
+"""Seconds for which a relay that was started by hand waits for the first process."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until there is nothing to do; the exit status."""
+    """Serve until there is nothing left to do; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m sfm_kernel.relay", description=__doc__)
     parser.add_argument(DETACHED, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _detach() -> None:
-    """Go on in a process that is nobody's child, in no folder, and that holds nobody's pipe."""
+    """Continue as a daemon: reparented, in "/", and without the caller's stdin."""
     detach()
     os.chdir("/")
     os.umask(0o077)

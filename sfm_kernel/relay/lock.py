@@ -1,7 +1,7 @@
-"""One relay of a world on a machine: the one that has the lock on a file in the world's folder.
+"""The lock that lets one relay of a world run on a machine: on a file in the world's folder.
 
-The kernel drops the lock with the process. A relay that ends removes the file; the next relay takes
-over a file that a killed one has left.
+The kernel drops the lock with the process. A relay that ends removes the file; if a relay is
+killed, the next one takes over its file.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import time
 from sfm_kernel.directory.folders import is_alive
 
 FILE = "relay"
-"""The file's name; ``directory.cleaning`` knows that it belongs into a world's folder."""
+"""The file's name; ``directory.cleaning`` removes it with the world's folder."""
 
 _ATTEMPTS = 20
 _PAUSE = 0.005
 
 
 class Lock:
-    """The right to be the relay. Made by ``acquire``."""
+    """The relay's lock. Made by ``acquire``."""
 
     def __init__(self, path: str, fd: int) -> None:
         self._path, self._fd = path, fd
 
     @classmethod
     def acquire(cls, folder: str) -> Lock | None:
-        """The lock; None if a living relay has it.
+        """Take the lock; None if a living relay has it.
 
-        Raises FileNotFoundError where there is no such folder.
+        Raises FileNotFoundError if there is no such folder.
         """
         path = os.path.join(folder, FILE)
         for _ in range(_ATTEMPTS):  # ``is_held`` holds it for a moment
@@ -46,13 +46,13 @@ class Lock:
         return None
 
     def is_valid(self) -> bool:
-        """Whether the file is still in the folder: somebody may have removed the world."""
+        """Whether the file is still in the folder: the user may have removed the world."""
         with contextlib.suppress(OSError):
             return os.path.samestat(os.fstat(self._fd), os.lstat(self._path))
         return False
 
     def release(self) -> None:
-        """Give the lock up, and remove the file."""
+        """Remove the file, and release the lock."""
         if self.is_valid():
             os.unlink(self._path)
         os.close(self._fd)

@@ -1,5 +1,5 @@
-"""What a relay does: it tells the directory server who has died, and sends snapshots while somebody
-observes.
+"""The relay's loop: it reports dead processes to the directory server, and sends snapshots while an
+observer watches.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sfm_kernel.relay.lock import Lock
 from sfm_kernel.relay.wire import pack, unpack_order
 
 PERIOD = 0.1
-"""Seconds between two snapshots at least, unless an observer requests a fresh one."""
+"""The least time between two snapshots in seconds, unless an observer requests a fresh one."""
 HEARTBEAT = 1.0
-"""Seconds after which the segments are read again although nothing seems to have moved."""
+"""Seconds after which the segments are read again even if their counters have not changed."""
 BREATH = 0.005
-"""Seconds between two questions to the server at least."""
+"""The least time between two requests to the server, in seconds."""
 
 
 def relay(client: Client, folder: str, stop: threading.Event, patience: float = 0.0) -> bool:
-    """Be the relay of a folder until nobody lives there, the server is gone, or ``stop`` is set.
+    """Run the relay of a folder until no process lives there, the server ends, or ``stop`` is set.
 
-    Returns whether there was none before; at once if there was. Removes what is left of a world in
-    which nobody lives.
+    Returns False at once if the folder has a relay already. Removes the remains of a world in which
+    no process lives.
 
     Args:
         patience: seconds to wait for the first process.
@@ -46,26 +46,26 @@ def relay(client: Client, folder: str, stop: threading.Event, patience: float = 
         while (lock := Lock.acquire(folder)) is not None:
             served = True
             try:
-                one = Relay(client, folder)
-                while one.goes_on() and lock.is_valid() and not stop.is_set():
-                    if inhabited(folder):
-                        deadline = 0.0  # the first has come
+                loop = Relay(client, folder)
+                while loop.step() and lock.is_valid() and not stop.is_set():
+                    if is_inhabited(folder):
+                        deadline = 0.0  # the first process has joined
                     elif time.monotonic() > deadline:
                         break
-                one.bye()
+                loop.bye()
             finally:
                 lock.release()
             # A process that joined meanwhile may have seen the lock, and started no other relay.
-            if stop.is_set() or one.over or not inhabited(folder):
+            if stop.is_set() or loop.over or not is_inhabited(folder):
                 break
-    except FileNotFoundError:  # somebody has removed the world
+    except FileNotFoundError:  # the user has removed the world
         pass
     if served:
         remove_unused(folder)
     return served
 
 
-def inhabited(folder: str) -> bool:
+def is_inhabited(folder: str) -> bool:
     """Whether a process of the world lives on this machine."""
     return any(is_alive(path) for path in segments(folder).values())
 
@@ -73,7 +73,7 @@ def inhabited(folder: str) -> bool:
 def dead(folder: str) -> list[str]:
     """The uids of processes that died on this machine without leaving the world.
 
-    Their segments are still there, and nobody holds the locks; see ``cleaning``. The server may
+    Their segments still exist, and no process holds the locks; see ``cleaning``. The server may
     have no route to these processes.
     """
     return [
@@ -84,10 +84,10 @@ def dead(folder: str) -> list[str]:
 
 
 class Relay:
-    """One relay. Each call of ``goes_on`` asks the server once.
+    """One relay. Each call of ``step`` asks the server once.
 
     Attributes:
-        over: the server is gone.
+        over: the server has ended.
     """
 
     def __init__(self, client: Client, folder: str) -> None:
@@ -95,21 +95,21 @@ class Relay:
         self._client, self._folder = client, folder
         self._uid = secrets.token_hex(16)
         self._watched = False
-        self._observer: Observer | None = None  # while somebody observes
-        self._request = -1  # the latest one for a fresh snapshot
+        self._observer: Observer | None = None  # while an observer watches
+        self._request = -1  # the number of the latest request for a fresh snapshot
         self._number = 0  # of the newest snapshot
-        self._snapshot = b""  # which the server has; empty if it has to get one
-        self._uids: list[str] = []  # the processes in it
+        self._snapshot = b""  # the server's copy; empty if it needs a new one
+        self._uids: list[str] = []  # the processes in the snapshot
         self._pulse: int | None = None
         self._read_at = self._sent_at = 0.0
-        self._counters = b""  # the same without the lines of those that compute
-        self._moves = True  # the last reading has found something new there
+        self._counters = b""  # the snapshot without what main threads do
+        self._changes = True  # whether the last reading changed ``_counters``
         self._pids: dict[str, int | None] = {}
 
-    def goes_on(self) -> bool:
-        """Tell the server what is new, and do what it says; False if it is gone.
+    def step(self) -> bool:
+        """Send the server what is new, and carry out its orders; False if it has ended.
 
-        Raises FileNotFoundError when the folder is gone.
+        Raises FileNotFoundError if the folder was removed.
         """
         body, request, clock, hold = b"", self._request, None, HELD_SECONDS
         if self._watched:
@@ -120,13 +120,13 @@ class Relay:
         except (WorldGone, WorldAccess):
             self.over = True
             return False
-        except WorldError:  # it refuses this snapshot, and shows the one before as out of date
+        except WorldError:  # it refuses this snapshot, and marks the last one as out of date
             self._snapshot = b""
             time.sleep(PERIOD)
             return True
         self._watched, self._request = answer["watched"], answer["request"]
         self._observer = self._observer or Observer() if self._watched else None
-        if answer["snapshot"] != self._number:  # it had forgotten this relay
+        if answer["snapshot"] != self._number:  # the server had forgotten this relay
             self._snapshot = b""
         try:
             for number, order in zip(answer["orders"], orders, strict=True):
@@ -161,7 +161,7 @@ class Relay:
         )
 
     def _fresh_snapshot(self) -> bytes:
-        """The snapshot, if it is not the one that the server has."""
+        """A new snapshot; empty if the server's copy is still true."""
         if not self._is_due():
             return b""
         before, snapshot = self._counters, self._read()
@@ -169,7 +169,7 @@ class Relay:
         if snapshot != self._snapshot and wait > 0:
             time.sleep(wait)
             snapshot = self._read()
-        self._moves = self._counters != before
+        self._changes = self._counters != before
         if snapshot == self._snapshot:
             return b""
         self._number += 1
@@ -178,7 +178,7 @@ class Relay:
 
     def _read(self) -> bytes:
         self._read_at = time.monotonic()
-        # First: what changes meanwhile is read again.
+        # The pulse first: a change after it leads to another reading.
         self._pulse = pulse(self._folder, self._observer)
         read = states(self._folder, self._observer)
         self._uids = [one["uid"] for one in read]
@@ -189,15 +189,17 @@ class Relay:
     def _is_due(self) -> bool:
         """Whether the snapshot may have changed.
 
-        Reading a snapshot wakes the processes, reading their counters does not. After a change it
-        is read once more in any case: a message may have been between two processes for a moment.
+        Reading a snapshot wakes the processes, reading their counters does not. After a change the
+        snapshot is always read once more: a message may have been between two processes.
         """
-        if self._moves or not self._snapshot or pulse(self._folder, self._observer) != self._pulse:
+        if self._changes or not self._snapshot:
+            return True
+        if pulse(self._folder, self._observer) != self._pulse:
             return True
         return time.monotonic() > self._read_at + HEARTBEAT
 
     def _carry_out(self, packed: bytes) -> str:
-        """Do what an observer wants; "" if it was done, else why not."""
+        """Carry out an observer's order; return "", or why it failed."""
         try:
             order = unpack_order(packed)
         except (ValueError, RecursionError) as error:

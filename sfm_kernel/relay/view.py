@@ -1,20 +1,21 @@
-"""What an observer knows of a world's processes on other machines.
+"""An observer's view of a world's processes on other machines.
 
-Their relays send snapshots to the directory server, which gives them to each observer that asks.
-What is true of another machine is known only of the moment at which its relay read it. For a
-display this does not matter. For a proof it does: ``observe.explain`` reads all processes twice,
-and takes a process that was in the same blocked call both times to have been in it in between, when
-all others were in theirs. There must be one moment between the two readings of *all* processes.
+Their relays send snapshots to the directory server, which gives them to each observer that asks. A
+snapshot is true of the moment at which the relay read it. For a display this does not matter. For a
+proof it does: ``observe.explain`` reads all processes twice, and concludes that a process which was
+in the same blocked call both times was in it in between, when all others were in theirs. There must
+be one moment between the two readings of *all* processes.
 
 It is the moment at which ``states(fresh=True)`` is called. The first readings were over by then:
-their snapshots were here. The call makes a request at the server and remembers its number; a relay
-says which request it knew before it read, and only a snapshot that knows this one, or a later one,
-counts as a second reading. So that began after the moment, by the order in which messages were sent
-and received: no two clocks are compared. Whatever is not known to be that fresh is shown so that it
-proves nothing: a blocked call has not examined all that has come, an idle process runs again.
+the observer had their snapshots. The call makes a request at the server and remembers its number; a
+relay names the request that it knew before it read, and only a snapshot that names this request, or
+a later one, counts as a second reading. So the second reading began after the moment, by the order
+in which messages were sent and received: no two clocks are compared. A state that is not known to
+be that fresh is changed so that it proves nothing: a blocked call has not examined all that has
+arrived, an idle process runs again.
 
-A member that no relay shows, and that has no segment here, is shown as one that computes: it may
-send to anybody.
+A member that no relay shows, and that has no segment on this machine, is shown as one that
+computes: it may send to any process.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ from sfm_kernel.relay.wire import pack_order, unpack
 from sfm_kernel.transport.base import Directory, DirectoryClient, Gateway, Member
 
 ANSWER_SECONDS = 1.0
-"""A server that is silent for this long is not asked again for ``RETRY_SECONDS``."""
+"""Seconds after which a silent server is not asked again for ``RETRY_SECONDS``."""
 RETRY_SECONDS = 2.0
 FRESH_SECONDS = 1.0
-"""How long to wait for fresh snapshots; not for those of relays that are silent already."""
+"""Seconds to wait for fresh snapshots; relays that are silent already are not waited for."""
 OLD_SECONDS = 1.0
-"""A snapshot that is older is not shown before its relay was asked for another."""
+"""Seconds after which a snapshot is shown only after its relay was asked for a new one."""
 REPORTS_SECONDS = 1.0
-"""Gateways report so often; they are not asked for more often."""
+"""The period of gateways' reports, and of requests for them, in seconds."""
 PAUSE = 0.003
 SLACK = 0.1
-"""Seconds by which a wait may seem longer than it was when its relay read it."""
+"""Seconds that a wait may appear longer than it was when its relay read it."""
 
 
 @dataclass
 class _Snapshot:
-    """The latest of one relay. ``offset``: what to add to the relay's clock."""
+    """The latest snapshot of one relay. ``offset``: seconds to add to the relay's clock."""
 
     number: int = 0
     states: list[State] = field(default_factory=list)
@@ -62,15 +63,14 @@ class _Snapshot:
 
 
 class RemoteView:
-    """What an observer knows of processes on other machines, by the directory server. Thread-safe.
+    """An observer's view of processes on other machines, by the directory server. Thread-safe.
 
-    An observer keeps one: relays begin to send with its first question, and its next ones show what
-    they have sent. It is no member of the world and needs no folder of it. When the server is gone,
-    it shows what it knew last, which proves nothing.
+    An observer keeps one: relays begin to send with its first request, and later requests return
+    what they have sent. The observer is no member of the world and does not need its folder. When
+    the server has ended, the view shows the last known states, which prove nothing.
 
     Args:
-        client: asks the directory server; None for a world of one machine, of which there is
-            nothing to show.
+        client: asks the directory server; None for a world of one machine, whose view is empty.
     """
 
     def __init__(self, client: DirectoryClient | None) -> None:
@@ -90,24 +90,24 @@ class RemoteView:
 
     @classmethod
     def of(cls, world: Any) -> RemoteView:
-        """The view of a world that is given by an endpoint in it, or by its directory.
+        """The view of a world that is given as an endpoint or a directory.
 
-        It asks through their connection, and serves as long as they are open.
+        It uses their connection, and works as long as they are open.
         """
         directory: Directory = getattr(world, "directory", world)
         return cls(directory.client)
 
     def states(self, fresh: bool = False) -> RemoteStates:
-        """What the processes of the world do, as ``observe.snapshot.states`` has it.
+        """The states of the world's processes, in the form of ``observe.snapshot.states``.
 
-        The processes of this machine are among them, should a relay run here: an observer that has
-        read those itself knows better. Times are of this machine's clock.
-        ``observe.snapshot(world, view.states())`` shows the whole world, as does
-        ``observe.explain(world, remote=view.states)``.
+        If a relay runs on this machine, its processes are among them; states that an observer reads
+        itself are better. Times are of this machine's clock. ``observe.snapshot(world,
+        view.states())`` shows the whole world, as does ``observe.explain(world,
+        remote=view.states)``.
 
         Args:
-            fresh: for a proof: what is not known to have been so after this call began is shown so
-                that it proves nothing.
+            fresh: for a proof: states that may have been read before this call are changed so that
+                they prove nothing.
         Cost: 0.5 ms; with ``fresh`` some milliseconds, ``FRESH_SECONDS`` if a relay is slow.
         """
         if self._client is None:
@@ -121,7 +121,7 @@ class RemoteView:
             return shown
 
     def pulse(self) -> int:
-        """A number that changes whenever ``states`` does, except in how old it is."""
+        """A number that changes whenever ``states`` does, except for the snapshots' age."""
         if self._client is None:
             return 0
         with self._lock:
@@ -133,7 +133,7 @@ class RemoteView:
         """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
 
         Args:
-            judgement: JSON, see ``observe.deadlocks``; shortened to what a segment holds.
+            judgement: JSON, see ``observe.deadlocks``; shortened if it is too long for a segment.
         """
         try:
             return not self._order(pack_order("judge", uid, call, shortened(judgement)), uid)
@@ -144,26 +144,26 @@ class RemoteView:
         """Send SIGINT to a process, as a notebook's Stop button does.
 
         Raises:
-            WorldError: it did not get it; the message says why.
+            WorldError: the process did not get the signal; the message says why.
             WorldGone: the directory server does not answer.
         """
         if why := self._order(pack_order("interrupt", uid), uid):
             raise WorldError(f"not interrupted: {why}")
 
     def _order(self, order: bytes, uid: str) -> str:
-        """Have a process's relay carry out an order; "" if it did, else why not."""
+        """Have a process's relay carry out an order; return "", or why it failed."""
         if self._client is None:
             raise WorldError(f"process {uid!r} is not on another machine: this world has only one")
         limit = ORDER_SECONDS + ANSWER_SECONDS
         _, (why,) = self._client.exchange("order", order, limit, uid=uid)
         return why.decode(errors="replace")
 
-    # ---- asking ----
+    # ---- requests ----
 
     def _update(self, fresh: bool) -> int:
-        """Bring what is known up to date; the number of the request that was made, if one was."""
+        """Update the view; return the number of the request, or of none that any relay knows."""
         if time.monotonic() < self._silent_until:
-            return self._request + 1  # no relay knows of it
+            return self._request + 1  # no relay knows this number
         try:
             self._ask(fresh=fresh)
             self._ask_for_reports()
@@ -188,14 +188,14 @@ class RemoteView:
         return any(not one.silent and one.request < request for one in self._snapshots.values())
 
     def _ask_for_reports(self) -> None:
-        """Ask for the gateways' reports, where there are gateways."""
+        """Ask for the gateways' reports, if the world has gateways."""
         if self._gateways and time.monotonic() >= self._reported_at + REPORTS_SECONDS:
             answer, _ = self._exchange("reports")
             self._reports = answer["reports"]
             self._reported_at = time.monotonic()
 
     def _exchange(self, what: str, **details: Any) -> tuple[dict[str, Any], list[bytes]]:
-        assert self._client is not None  # without one nothing is asked
+        assert self._client is not None  # callers have checked it
         return self._client.exchange(what, limit=ANSWER_SECONDS, **details)
 
     def _ask(self, fresh: bool) -> None:
@@ -214,24 +214,24 @@ class RemoteView:
             uids = {one.uid for one in self._members}
             self._met = {uid: self._met.get(uid, now) for uid in uids}
         self._version = answer["version"]
-        found, left = {}, iter(bodies)
+        found, unread = {}, iter(bodies)
         for uid, number, request, clock, age, silent, is_new in answer["relays"]:
             one = self._snapshots.get(uid) or _Snapshot()
             if is_new:
-                one.number, one.states = number, _unpacked(next(left))
+                one.number, one.states = number, _unpacked(next(unread))
             one.request, one.clock, one.silent = request, clock, silent
             one.age = math.inf if age is None else age
             if request >= 0 and not 0 <= (offset := now - one.age - clock) - one.offset < 1:
-                one.offset = offset  # the fastest answer was nearest to the truth
+                one.offset = offset  # the fastest answer gives the best estimate
             found[uid] = one
         self._snapshots = found
 
-    # ---- showing ----
+    # ---- states ----
 
     def _merged(self, request: int, fresh: bool) -> list[State]:
         shown: dict[str, State] = {}
         listed = {one.uid for one in self._members}
-        # If two relays show the same process, which is rare, the one that has read it last counts.
+        # If two relays show the same process, which is rare, the latest reading counts.
         for one in sorted(self._snapshots.values(), key=lambda one: (not one.silent, -one.age)):
             for state in one.states:
                 if not one.silent or state["uid"] in listed:
@@ -265,7 +265,7 @@ class RemoteView:
         return seen
 
     def _unseen(self, member: Member) -> State:
-        """A member of which only the directory knows."""
+        """The state of a member that only the directory knows."""
         about = member.told()
         about["kind"] = "engine" if "engine_id" in member.info else "process"
         return unknown(
@@ -280,7 +280,7 @@ class RemoteView:
 
 
 def _unpacked(snapshot: bytes) -> list[State]:
-    """Its states; none where it is not valid: its processes are then shown as unseen members."""
+    """The snapshot's states; none if it is invalid: its processes are then unseen members."""
     try:
         return unpack(snapshot)
     except ValueError:

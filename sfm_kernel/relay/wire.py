@@ -1,8 +1,8 @@
-"""What relays and observers send each other: snapshots, orders and answers, packed and checked.
+"""The messages of relays and observers: snapshots, orders and answers, packed and checked.
 
 A snapshot is the list of the states that ``observe.snapshot.states`` reads from the segments of one
-machine. Each of them is checked by the schema where it comes in, since it comes from another
-machine. An order asks a relay to do something to one process.
+machine. The receiver checks each state by the schema, since it comes from another machine. An order
+asks a relay to end a process's blocked call, or to interrupt the process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sfm_kernel.directory.carrier import LARGEST_SNAPSHOT
 from sfm_kernel.observe.states import FIELDS, State, check
 
 LARGEST_TEXT = 4 << 20
-"""Bytes of a snapshot as JSON; compressed it has at most ``LARGEST_SNAPSHOT``."""
+"""The most bytes of a snapshot as JSON; compressed it has at most ``LARGEST_SNAPSHOT``."""
 
 ORDERS = ("judge", "interrupt")
 
@@ -24,8 +24,8 @@ ORDERS = ("judge", "interrupt")
 def pack(states: Sequence[State]) -> bytes:
     """The snapshot for the wire, at most ``LARGEST_SNAPSHOT`` bytes.
 
-    A snapshot that is too large loses first what is in the inboxes, then the counts of each peer
-    (so that no message counts as received that was not), then the last processes.
+    A snapshot that is too large loses first the messages in the inboxes, then the counts of each
+    peer (so that no message counts as received that was not), then the last processes.
     """
     for smaller in _ever_smaller(states):
         text = json.dumps(smaller, ensure_ascii=False, separators=(",", ":")).encode()
@@ -51,7 +51,7 @@ def _first_lines(text: str | None, count: int) -> str | None:
 
 
 def unpack(packed: bytes) -> list[State]:
-    """The states of a snapshot; where it is none, raises ValueError and uses little memory."""
+    """The states of a snapshot; raises ValueError if it is invalid, without using much memory."""
     if len(packed) > LARGEST_SNAPSHOT:
         raise ValueError(f"a snapshot of {len(packed)} bytes, and {LARGEST_SNAPSHOT} are allowed")
     unpacker = zlib.decompressobj()
@@ -85,7 +85,7 @@ def pack_order(do: str, uid: str, call: int = 0, judgement: str = "") -> bytes:
 
 
 def unpack_order(packed: bytes) -> dict[str, Any]:
-    """The order, with the arguments of ``pack_order``; raises ValueError where it is none."""
+    """The order, with the arguments of ``pack_order``; raises ValueError if it is invalid."""
     order = json.loads(packed)
     types = {"do": str, "uid": str, "call": int, "judgement": str}
     if not isinstance(order, dict) or {name: type(value) for name, value in order.items()} != types:

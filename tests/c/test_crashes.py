@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.observe.crashes import told
+from sfm_kernel.observe.crashes import crash_text
 from tests.c.building import PROGRAMS, variant
 from tests.mpi.launching import run
 
@@ -109,6 +109,6 @@ def test_a_cell_is_named_by_its_number(tmp_path: Path) -> None:
 
 def test_a_report_of_a_check_says_which() -> None:
     """Numbers of checks are clang's."""
-    assert told("4 2 0 0 18\n\n") == "SIGILL (a check has failed: an index out of bounds)"
-    assert told("4 2 0 0 -1\n\n") == "SIGILL (a check has failed)"
-    assert told("7 2 4096 0 -1\n\n") == "SIGBUS (address 0x1000)"
+    assert crash_text("4 2 0 0 18\n\n") == "SIGILL (a check has failed: an index out of bounds)"
+    assert crash_text("4 2 0 0 -1\n\n") == "SIGILL (a check has failed)"
+    assert crash_text("7 2 4096 0 -1\n\n") == "SIGBUS (address 0x1000)"

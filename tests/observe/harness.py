@@ -1,4 +1,4 @@
-"""Programs that run in worlds of their own, to be looked at from outside."""
+"""Programs that run in separate worlds, which a test observes from outside."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.mpi.launching import LAUNCHER
 from tests.observe.zoo import outcome
 
 LIMIT = 40.0
-"""Seconds after which a program is stopped; far more than any of them needs."""
+"""Seconds after which a program is stopped; far more than any program needs."""
 
 
 class Run:
-    """A program that runs in its own world. Made by ``running``."""
+    """A program that runs in a world. Made by ``running``."""
 
     def __init__(self, folder: str, call: Background) -> None:
         self.folder, self._call = folder, call
@@ -38,12 +38,12 @@ class Run:
         return self._call.is_alive()
 
     def results(self) -> list[Any]:
-        """What the program returned, by rank, when all have returned; raises what it raised."""
+        """Wait for the program, and give its results by rank; raises what it raised."""
         found: list[Any] = self._call.result()
         return found
 
     def explain(self) -> dict[str, Any]:
-        """Why it does not go on; if it has ended meanwhile, raises what it has raised."""
+        """Explain why the program does not go on; if it has ended, raise what it raised."""
         try:
             return explain(self.folder)
         except FileNotFoundError:
@@ -51,7 +51,7 @@ class Run:
             raise
 
     def process(self, name: object) -> dict[str, Any]:
-        """One of its processes, as the snapshot has it."""
+        """One of its processes, from a snapshot."""
         found: dict[str, Any]
         (found,) = (one for one in snapshot(self.folder)["processes"] if one["name"] == name)
         return found
@@ -60,7 +60,7 @@ class Run:
         os.kill(self.process(name)["pid"], number)
 
     def stop(self) -> None:
-        """End all its processes, also those that are stopped or that it has started by itself."""
+        """End all its processes, also stopped ones and those that it has started itself."""
         while self.running:
             with contextlib.suppress(FileNotFoundError):
                 for one in snapshot(self.folder)["processes"]:
@@ -74,7 +74,7 @@ class Run:
 def running(
     program: Callable[..., Any], n: int, *args: Any, names: Sequence[str] | None = None
 ) -> Iterator[Run]:
-    """``sfm_kernel.run`` in the background, from when all have joined.
+    """Run ``sfm_kernel.run`` in the background; the block begins when all have joined.
 
     None of its processes is left when the block ends, however it ends.
     """
@@ -87,7 +87,7 @@ LAUNCHERS = ["sfm_kernel.run", "python -m sfm_kernel.mpi", "%sfm run"]
 
 @contextlib.contextmanager
 def launched(program: ModuleType, launcher: str) -> Iterator[Run]:
-    """The same for a program of the zoo, started by one of ``LAUNCHERS``; results: outcomes."""
+    """Run a program of the zoo by one of ``LAUNCHERS``, as ``running``; results: outcomes."""
     n, name = len(program.NAMES), program.__name__.rpartition(".")[2]
     if launcher == "sfm_kernel.run":
         with running(outcome, n, program.program, names=program.NAMES) as run:
@@ -110,14 +110,14 @@ def launched(program: ModuleType, launcher: str) -> Iterator[Run]:
 
 @contextlib.contextmanager
 def _called(function: Callable[[], list[Any]], n: int) -> Iterator[Run]:
-    """What starts processes, in the background, from when ``n`` have joined the new world."""
+    """Call ``function`` in the background; the block begins when ``n`` have joined its world."""
     before = set(directory.worlds())
     call = Background(function)
     run = None
     try:
         while run is None:
             if not call.is_alive():
-                call.result()  # raises why it has ended
+                call.result()  # raises the reason of its end
             for world in set(directory.worlds()) - before:
                 with directory.LocalDirectory(world, create=False) as found:
                     run = Run(found.folder, call)
@@ -132,7 +132,7 @@ def _called(function: Callable[[], list[Any]], n: int) -> Iterator[Run]:
 
 
 def said(program: ModuleType) -> list[str]:
-    """What has to be said about a program of the zoo: the title, and the sentences."""
+    """The expected explanation of a program of the zoo: the title, and the sentences."""
     file = Path(str(program.__file__))
     places = {}
     for number, line in enumerate(file.read_text().splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Made-up snapshots, and what is concluded from them. All are valid by the schema."""
+"""Made-up snapshots, and their diagnoses. All are valid by the schema."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Dict = dict[str, Any]
 SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
 
 NOW = 1000.0
-"""When they were taken; waits have begun one second before."""
+"""The time of the snapshots; waits have begun one second before."""
 
 
 def check(what: str, value: Any) -> None:
-    """Raise ValidationError where the value is not what the schema says of "what"."""
+    """Raise ValidationError unless the value is valid by the schema's definition ``what``."""
     jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
 
 
 def picture(*processes: Dict) -> Dict:
-    """A snapshot of these; ranks and uids are given by their order."""
+    """A snapshot of these processes; ranks and uids follow their order."""
     shown = []
     for nth, one in enumerate(processes):
         rank = None if one["kind"] == "notebook" else nth
@@ -41,7 +41,7 @@ def uid(name: object) -> str:
 
 
 def process(name: object, state: str = "running", **changes: Any) -> Dict:
-    """One that computes and has never sent or received anything, in a world of three."""
+    """A process that computes and has never sent or received anything, in a world of three."""
     return {
         "name": name,
         "kind": "process",
@@ -74,11 +74,11 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
 
 
 PARTS = {"text", "template", "all", "until", "context_id", "purpose", "group"}
-"""What ``blocked`` takes for the wait."""
+"""The arguments of ``blocked`` that belong to the wait."""
 
 
 def blocked(name: object, what: str, whom: Iterable[object] | None, /, **changes: Any) -> Dict:
-    """One in a call that waits for these; ``changes`` are of the wait, or of the process."""
+    """A process in a call that waits for these; ``changes``: to the wait, or to the process."""
     wait: Dict = {
         "kind": what,
         "text": "the text",
@@ -96,7 +96,7 @@ def blocked(name: object, what: str, whom: Iterable[object] | None, /, **changes
 
 
 def recv(name: object, *peers: object, **changes: Any) -> Dict:
-    """One that waits for a message from any of these; from anybody, if there are none."""
+    """A process that waits for a message from any of these; from any process if there are none."""
     template = changes.pop("template", {})
     conditions = [
         {"name": key, "value": str(value), "predicate": str(value).startswith("<")}
@@ -114,7 +114,7 @@ def collective(name: object, *missing: object, **changes: Any) -> Dict:
 
 
 def other(name: str, kind: str = "thread", **changes: Any) -> Dict:
-    """What of a process could go on beside its call."""
+    """A thread or callback that could go on beside a process's call."""
     return {"kind": kind, "name": name, "where": None, "cell": None, **changes}
 
 
@@ -133,26 +133,26 @@ def dead(name: object, state: str = "dead", **changes: Any) -> Dict:
 
 
 def peer(name: object, sent: int = 0, arrived: int = 0, received: int = 0) -> Dict:
-    """What went between a process and this one."""
+    """The counts of messages between a process and this one."""
     counts = {"sent": sent, "arrived": arrived, "received": received}
     return {"uid": uid(name)[16:], "name": name, **counts}
 
 
-def message(src: object, space: str = "", **attributes: object) -> Dict:
-    """A message as it is shown; values are given as their texts."""
+def message(src: object, context_id: str = "", **attributes: object) -> Dict:
+    """A message of a snapshot; values are given as their texts."""
     pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
-    context = space.partition(" ")[2] or None  # "1f lib": the space 1f, whose name is lib
-    shown = {"src": src, "context_id": space.partition(" ")[0], "context": context}
+    number, _, name = context_id.partition(" ")  # "1f lib": the context 1f, whose name is lib
+    shown = {"src": src, "context_id": number, "context": name or None}
     return {**shown, "bytes": 100, "attributes": pairs}
 
 
 def engine(one: Dict) -> Dict:
-    """The same as an engine."""
+    """The process as an engine."""
     return {**one, "kind": "engine", "size": None}
 
 
 def judge(*processes: Dict, before: Any = None, asker: object = None) -> Dict:
-    """The diagnosis of these; ``asker``: the one whose user wants to know."""
+    """The diagnosis of these processes; ``asker``: the process whose user asks."""
     found = diagnose(Graph(picture(*processes), before, "" if asker is None else uid(asker)))
     check("diagnosis", found)
     return found

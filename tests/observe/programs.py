@@ -1,9 +1,9 @@
 """Random programs that are correct: each comes to its end, whatever the timing.
 
-A program is a list of steps in one global order; each process does its own in that order. A
+A program is a list of steps in one global order; each process executes its steps in that order. A
 message is received later in the order than it is sent, and a send that may have to wait for room
-stands where everything that was sent there before has been received. The first step that has not
-been done can therefore always be done.
+comes after the receipt of everything that was sent to the same process before. The first pending
+step can therefore always be executed.
 
 Receives that take any of several messages (by source, by tag) share them only among themselves.
 """
@@ -26,18 +26,18 @@ from sfm_kernel import Endpoint, Group, RecvTimeout, WouldBlock
 from sfm_kernel.endpoint import BUFFERING
 
 Step = tuple[Any, ...]
-"""Who does it, what, and with what."""
+"""The rank, the kind of step, and its arguments."""
 
 Message = tuple[str, int, int, int]
-"""How it is received, the ranks of its sender and receiver, and its number."""
+"""The manner of its receipt, the ranks of its sender and receiver, and its number."""
 
 HOW = ("exactly", "by predicate", "by source", "by tag", "patiently", "by looking")
-"""Ways to receive a message."""
+"""The manners in which a message is received."""
 
 
 @dataclass
 class Script:
-    """A program for ``size`` processes, in the making; with callbacks if it ``asks``.
+    """A program for ``size`` processes, while it is written; with callbacks if it ``asks``.
 
     ``todo``: messages that are sent and not received.
     """
@@ -52,11 +52,11 @@ class Script:
     def __post_init__(self) -> None:
         self.chance = random.Random(f"{self.seed} {self.size}")
         pairs = list(itertools.permutations(range(self.size), 2))
-        # Waits for room. No callback and no other thread can send to the same process meanwhile.
+        # Pairs whose sends may wait for room. No callback and no other thread sends between them.
         self.tight = set(self.chance.sample(pairs, len(pairs) // 2))
 
     def write(self, length: int) -> Script:
-        """Add so many random steps, and receive all that was sent."""
+        """Add ``length`` random steps, then receive all messages."""
         kinds: dict[Callable[[], None], int] = {
             self.send: 8,
             self.send_with_little_room: 3,
@@ -87,19 +87,19 @@ class Script:
         self._send(self.message(), BUFFERING)
 
     def send_with_little_room(self) -> None:
-        """Lasts until what was sent there before has been received."""
+        """Add a send that blocks until all earlier messages to the receiver are received."""
         message = self.message()
         self._send(message, 1 if self.is_first(message) else BUFFERING)
 
     def send_without_room(self) -> None:
-        """Lasts until the receive, which is therefore the next step."""
+        """Add a send that blocks until its receive, which is therefore the next step."""
         message = self.message("exactly")
         self._send(message, 0 if self.is_first(message) else BUFFERING)
         self.todo.remove(message)
         self.steps.append((message[2], "receive", message))
 
     def is_first(self, message: Message) -> bool:
-        """Whether all that was sent there before has been received, for certain."""
+        """Whether all earlier messages of the pair have certainly been received."""
         pair = message[1:3]
         return pair in self.tight and not any(
             one[1:3] == pair or (one[0] == "by tag" and one[2] == message[2]) for one in self.todo
@@ -132,7 +132,7 @@ class Script:
         self.steps += [(rank, "meet", call) for rank in range(self.size)]
 
     def ask(self) -> None:
-        """A callback answers, sometimes after a while."""
+        """Add a question that a callback answers, sometimes after a pause."""
         src, dest = self.pair()
         if (dest, src) in self.tight:
             return
@@ -141,17 +141,17 @@ class Script:
 
 
 def play(sfm: Endpoint, steps: list[Step]) -> int:
-    """Do this process's steps; how many they were."""
+    """Execute this process's steps; return their number."""
     with contextlib.ExitStack() as callbacks:
         if any(what == "ask" for _, what, *_ in steps):
             answer = sfm.regcb(lambda m: _answer(sfm, m), what="question")
             callbacks.enter_context(answer)
         group = Group(sfm)
-        group.barrier()  # all have their callbacks
+        group.barrier()  # all have registered their callbacks
         own = [step for step in steps if step[0] == sfm.rank]
         for _, what, *how in own:
             _STEPS[what](sfm, group, *how)
-        group.barrier()  # nobody's callback goes while others may ask
+        group.barrier()  # no callback is removed while others may ask
     return len(own)
 
 

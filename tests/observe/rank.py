@@ -1,6 +1,6 @@
 """A program of the zoo in a rank of the launcher: ``-m tests.observe.rank PROGRAM FOLDER``.
 
-How it was ended is written into the folder, in a file for each rank.
+Each rank writes its outcome into a file of the folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main(name: str, folder: str) -> None:
     """Join as the program's process of this rank, run it, and stay until all are done."""
     program = importlib.import_module(f"tests.observe.zoo.{name}")
     rank, size = int(os.environ["SFM_MPI_RANK"]), int(os.environ["SFM_MPI_SIZE"])
-    # Ranks of the launcher have no names; the zoo's have, and are told of by them.
+    # Ranks of the launcher have no names; the zoo's explanations use names.
     sfm = sfm_kernel.join(
         os.environ["SFM_MPI_WORLD"], name=program.NAMES[rank], rank=rank, size=size
     )

@@ -1,7 +1,7 @@
-"""Random states of a world: who waits for whom, who computes, who has come to its end.
+"""Random states of a world: processes that wait for each other, compute, or have ended.
 
-The same processes go through many rounds. They and the observer tell each other by files how far
-they are: where an observer can send messages, nobody waits in vain.
+The same processes go through many rounds. They and the observer synchronise through files: if the
+observer could send messages, no process would be stuck.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from sfm_kernel import DeadlockDetected, Endpoint, WouldBlock
 
 @dataclass
 class Round:
-    """What each process does until it is released, by rank.
+    """The state of each process until it is released, by rank.
 
     Attributes:
-        waits: for whom; itself is possible, None is for a message from anybody.
-        sends: those whose wait is a send that lasts until it is received.
-        ended: those whose program has come to its end. All others who do not wait compute.
-        cycle: who wait for each other, in that order.
-        stuck: all who cannot go on.
+        waits: the rank that it waits for, perhaps itself; None: a message from any process.
+        sends: the processes whose wait is a send that blocks until it is received.
+        ended: the processes whose program has come to its end. All others that do not wait compute.
+        cycle: the processes that wait for each other, in that order.
+        stuck: all processes that cannot go on.
     """
 
     waits: dict[int, int | None] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Round:
 
 
 def make(seed: str, size: int) -> Round:
-    """A random round: at most one cycle, and around it whatever there may be."""
+    """A random round: at most one cycle, and other processes in random states around it."""
     chance = random.Random(seed)
     ranks = chance.sample(range(size), size)
     made = Round(cycle=[ranks.pop() for _ in range(chance.randint(0, min(5, size)))])
@@ -67,12 +67,12 @@ def make(seed: str, size: int) -> Round:
 
 
 def play(sfm: Endpoint, rounds: list[Round], folder: str) -> int:
-    """Do this process's part of all rounds; how many deadlocks it was told of."""
-    told = 0
+    """Play this process's part of all rounds; return the number of deadlocks that it got."""
+    deadlocks = 0
     for nth, one in enumerate(rounds):
         _wait_for(Path(folder, f"{nth} begins"))
         with contextlib.suppress(WouldBlock):
-            while True:  # what earlier rounds have left
+            while True:  # drop the messages of earlier rounds
                 sfm.recv_nb(round=lambda number, now=nth: number < now)
         try:
             if sfm.rank in one.waits:
@@ -82,11 +82,11 @@ def play(sfm: Endpoint, rounds: list[Round], folder: str) -> int:
                 _wait_for(Path(folder, f"{nth} ends"))
                 sfm.show_running(True)
         except DeadlockDetected:
-            told += 1
+            deadlocks += 1
         else:
             _release(sfm, nth, one)
         Path(folder, f"{nth} done by {sfm.rank}").touch()
-    return told
+    return deadlocks
 
 
 def _wait(sfm: Endpoint, nth: int, one: Round) -> None:
@@ -100,7 +100,7 @@ def _wait(sfm: Endpoint, nth: int, one: Round) -> None:
 
 
 def _release(sfm: Endpoint, nth: int, one: Round) -> None:
-    """Let those go on who wait for this one."""
+    """Release the processes that wait for this one."""
     for rank, peer in one.waits.items():
         if rank in one.stuck:
             continue

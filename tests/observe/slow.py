@@ -1,4 +1,4 @@
-"""Correct programs that look for a while as if nobody could go on."""
+"""Correct programs in which for a while no process seems able to go on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = 0.9
 
 
 def a_callback_takes_its_time(sfm: Endpoint) -> None:
-    """Its process waits for the one who has asked."""
+    """Its process waits for the process that has asked."""
     if sfm.name == "A":
         sfm.recv(src="B", ready=True)
         sfm.send(dest="B", tag="question")
@@ -64,7 +64,7 @@ def _is_two(n: int) -> bool:
 
 
 def a_thread_sends_later(sfm: Endpoint) -> None:
-    """And its process waits for what comes back, or has ended."""
+    """Its process waits for the reply, or has ended."""
     if sfm.name == "A":
         threading.Timer(LONG, sfm.send, (), {"dest": "B"}).start()
         sfm.recv(src="B")
@@ -86,7 +86,7 @@ def a_timer_sends(sfm: Endpoint) -> None:
 
 
 def a_bystander_sends(sfm: Endpoint) -> None:
-    """Each in its turn, so that nothing else of its process could go on."""
+    """One bystander at a time, so that nothing else of its process could go on."""
     for begin in BYSTANDERS:
         if sfm.name == "A":
             end = begin(lambda: sfm.send(dest="B"))
@@ -98,11 +98,11 @@ def a_bystander_sends(sfm: Endpoint) -> None:
 
 
 Send = Callable[[], object]
-"""What a bystander is to do."""
+"""The action of a bystander."""
 
 
 def _handler_of_a_signal(send: Send) -> Send:
-    """Which somebody sends who is no part of the world."""
+    """Send in a signal handler; a process outside the world sends the signal."""
     former = signal.signal(signal.SIGUSR1, lambda *_: send())
     kill = f"import os, time; time.sleep({LONG}); os.kill(os.getppid(), {int(signal.SIGUSR1)})"
     child = subprocess.Popen([sys.executable, "-c", kill])
@@ -122,7 +122,7 @@ def _low_level_thread(send: Send) -> Send:
 
 
 def _loop_of_tornado(send: Send) -> Send:
-    """In a thread of the user's own."""
+    """Act in a thread that the user has started."""
     loop = IOLoop(make_current=False)
     loop.call_later(LONG, lambda: (send(), loop.stop()))
     thread = threading.Thread(target=loop.start)
@@ -131,7 +131,7 @@ def _loop_of_tornado(send: Send) -> Send:
 
 
 def _job_of_ipython(send: Send) -> Send:
-    job = BackgroundJobFunc.__new__(BackgroundJobFunc)  # some versions' own constructor fails
+    job = BackgroundJobFunc.__new__(BackgroundJobFunc)  # in some versions the constructor fails
     threading.Thread.__init__(job)
     job.func, job.args, job.kwargs = lambda: (time.sleep(LONG), send()), (), {}
     job.start()
@@ -148,7 +148,7 @@ BYSTANDERS: list[Callable[[Send], Send]] = [
 
 
 def a_function_is_called_while_it_waits(sfm: Endpoint) -> None:
-    """It ends a wait for a group that is never made, and later a barrier."""
+    """The function ends a wait for a group that is never made, and later a barrier."""
     if sfm.name == "A":
         with contextlib.suppress(TimeoutError):
             Group(sfm, on_wait=_after(LONG))
@@ -185,7 +185,7 @@ def a_receive_ends_by_itself(sfm: Endpoint) -> None:
 
 
 def one_ends_right_after_a_barrier(sfm: Endpoint) -> None:
-    """Those who still are in it may not have noticed that all have come."""
+    """Members still in the barrier may not have noticed that all have arrived."""
     group = Group(sfm)
     for _ in range(3):
         if sfm.name == "A":
@@ -194,7 +194,7 @@ def one_ends_right_after_a_barrier(sfm: Endpoint) -> None:
 
 
 def a_source_is_no_name(sfm: Endpoint) -> None:
-    """But is equal to one."""
+    """The source of a receive is no name, but is equal to some."""
     if sfm.name == "A":
         sfm.recv(src=_OneOf("B", "C"))
     elif sfm.name == "B":
@@ -221,7 +221,7 @@ time.sleep(60)
 
 
 def one_waits_for_somebody_who_dies(sfm: Endpoint) -> None:
-    """It is told of the death."""
+    """Its receive ends with PeerLost."""
     if sfm.name == "A":
         sfm.wait_for("worker")
         sfm.recv(tag="ready")
@@ -229,7 +229,7 @@ def one_waits_for_somebody_who_dies(sfm: Endpoint) -> None:
             sfm.recv(src="worker", tag="result")
         except PeerLost:
             return
-        raise AssertionError("it was not told")
+        raise AssertionError("the receive did not end with PeerLost")
     if sfm.name == "B":
         with subprocess.Popen([sys.executable, "-c", WORKER, sfm.world]) as worker:
             sfm.wait_for("worker")
@@ -241,7 +241,7 @@ ALL = [one for name, one in list(globals().items()) if name.startswith(("a_", "o
 
 
 def meet_and_go_on(sfm: Endpoint) -> None:
-    """For a test that stops A while it is in the barrier."""
+    """A program for a test that stops A while it is in the barrier."""
     group = Group(sfm)
     if sfm.name == "A":
         group.barrier()
@@ -253,7 +253,7 @@ def meet_and_go_on(sfm: Endpoint) -> None:
 
 
 def ask_around(sfm: Endpoint) -> None:
-    """For a test that stops B while it waits for A; C's question is then on its way to B."""
+    """A program for a test that stops B while it waits for A; C's question is under way to B."""
     if sfm.name == "A":
         sfm.recv(src="C")
         sfm.send(dest="B")

@@ -1,4 +1,4 @@
-"""Programs whose processes are in every state, and have whatever may be in a message."""
+"""Programs whose processes are in every state, with all kinds of values in messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STATES = {
     "sends": "blocked in send",
     "meets": "blocked in collective",
 }
-"""The processes of ``occupied``, and what each is seen to do."""
+"""The processes of ``occupied``, and the state that each is seen in."""
 
 
 def occupied(sfm: Endpoint) -> None:

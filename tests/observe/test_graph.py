@@ -1,4 +1,4 @@
-"""Who is stuck, in made-up snapshots: the waits, and each reason to doubt."""
+"""Stuck processes in made-up snapshots: the waits, and each reason to doubt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.observe.pictures import (
 
 
 def stuck(*processes: Dict) -> tuple[list[Any], list[Any]]:
-    """The cycle, and all who are stuck."""
+    """The cycle, and all stuck processes."""
     found = judge(*processes)
     assert (found["verdict"] == "deadlock") == bool(found["stuck"])
     return found["cycle"], found["stuck"]
@@ -38,7 +38,7 @@ NOBODY: tuple[list[Any], list[Any]] = ([], [])
 ended = {"kind": "process"}
 
 
-# ---- who waits for whom ----
+# ---- waits ----
 
 
 def test_two_receive_from_each_other() -> None:
@@ -92,7 +92,7 @@ def test_victims_are_stuck_and_no_part_of_the_cycle() -> None:
     assert [one["name"] for one in found["processes"]] == ["B", "C", "A", "D"]
 
 
-def test_of_several_cycles_the_first_is_told_and_all_are_stuck() -> None:
+def test_the_first_of_several_cycles_is_reported_and_all_are_stuck() -> None:
     found = judge(recv("A", "D"), recv("B", "C"), recv("C", "B"), recv("D", "A"), recv("E", "A"))
     assert (found["cycle"], found["stuck"]) == (["A", "D"], ["A", "B", "C", "D", "E"])
     assert found["sentences"][-2:] == ["E waits for them.", "B and C can never go on, either."]
@@ -104,18 +104,18 @@ def test_a_cycle_out_of_which_no_wait_leads_is_told_first() -> None:
     assert (found["cycle"], found["stuck"]) == (["C", "D"], ["A", "B", "C", "D"])
 
 
-def test_who_waits_for_anybody_waits_for_nobody_in_particular() -> None:
+def test_a_receive_from_any_sender_waits_for_no_particular_one() -> None:
     found = judge(recv("A"), recv("B"), recv("C"))
     assert (found["cycle"], found["stuck"]) == ([], ["A", "B", "C"])
     assert found["title"] == "Deadlock: A, B and C wait for a message that nobody will send"
     found = judge(recv("A", "B"), recv("B", "A"), recv("C"))
     assert (found["cycle"], found["stuck"]) == (["A", "B"], ["A", "B", "C"])
-    assert found["sentences"][2] == "C waits for the text. Nobody is left who sends."
+    assert found["sentences"][2] == "C waits for the text. No process is left that could send."
     assert found["sentences"][-1] == "C can never go on, either."
     assert stuck(recv("A"), recv("B"), process("C")) == NOBODY
 
 
-def test_who_waits_for_anybody_has_edges_to_those_who_could_send() -> None:
+def test_a_receive_from_any_sender_has_edges_to_those_that_could_send() -> None:
     found = judge(recv("A"), recv("B", "A"), idle("C", **ended))
     assert [(one["from"], one["to"]) for one in found["edges"]] == [("A", "B"), ("B", "A")]
 
@@ -139,10 +139,10 @@ def test_verdicts(processes: list[Dict], verdict: str) -> None:
     assert judge(*processes)["verdict"] == verdict
 
 
-# ---- those who have ended ----
+# ---- processes that have ended ----
 
 
-def test_who_waits_for_one_that_has_come_to_its_end() -> None:
+def test_a_wait_for_a_program_that_has_ended() -> None:
     assert stuck(recv("A", "B"), idle("B", **ended)) == ([], ["A"])
     assert stuck(send("A", "B"), idle("B", **ended)) == ([], ["A"])
     assert stuck(collective("A", "B", "C"), idle("B", **ended), process("C")) == ([], ["A"])
@@ -169,17 +169,17 @@ def test_a_message_of_a_dead_process_may_be_on_its_way() -> None:
     assert stuck(recv("A", peers=here), dead("B", peers=sent), idle("C", **ended)) == ([], ["A"])
 
 
-def test_who_died_before_it_had_counted_what_it_sent_sends_no_more() -> None:
+def test_a_process_that_died_before_it_counted_its_message_sends_no_more() -> None:
     here = [peer("B", arrived=1)]
     assert stuck(recv("A", peers=here), dead("B"), idle("C", **ended)) == ([], ["A"])
-    # One who lives is about to count it, and then goes on.
+    # A living sender is about to count the message, and then goes on.
     assert stuck(recv("A", peers=here), recv("B", "A"), idle("C", **ended)) == NOBODY
 
 
-def test_who_waits_for_one_that_has_died_will_be_told() -> None:
+def test_a_process_that_waits_for_a_dead_one_will_learn_it() -> None:
     assert stuck(recv("A", "B"), dead("B"), idle("C", **ended)) == NOBODY
     assert stuck(send("A", "B"), dead("B"), idle("C", **ended)) == NOBODY
-    # Nobody will come who has this name, and nobody had it.
+    # No process has had this name, and none will.
     assert stuck(recv("A", "D"), process("B"), idle("C", **ended)) == ([], ["A"])
 
 
@@ -192,7 +192,7 @@ DOUBTS = {
     "its wait ends by itself": {"until": NOW + 10},
     "another thread could send": {"others": [other("Thread-1")]},
     "its wait has only begun": {"since": NOW - YOUNG / 2},
-    "it has not looked at all that has come": {"settled": False},
+    "it has not examined all that has arrived": {"settled": False},
     "it has not said what it waits for": {"wait": None},
 }
 
@@ -205,7 +205,7 @@ def test_a_doubt_about_one_is_a_doubt_about_both(doubt: Dict, kind: str) -> None
     assert stuck(blocked("A", kind, ["B"], **doubt), two[1], process("C")) == NOBODY
 
 
-def test_what_has_just_gone_on_is_no_part_of_a_deadlock() -> None:
+def test_a_process_that_has_just_gone_on_is_no_part_of_a_deadlock() -> None:
     two = [recv("A", "B"), recv("B", "A")]
     same = {uid("A"): (7, "blocked in recv"), uid("B"): (7, "blocked in recv")}
     assert judge(*two, before=same)["stuck"] == ["A", "B"]
@@ -245,15 +245,15 @@ def test_peers_that_are_not_told_apart(whose: str) -> None:
 
 
 def test_a_world_that_others_may_join() -> None:
-    """Whoever waits for anybody, or for somebody unknown, may be helped by the next to come."""
+    """A newcomer may help a process that waits for any sender, or for an unknown one."""
     alone = recv("A", size=None)
     assert stuck(alone) == NOBODY
     assert stuck(recv("A", "D", size=None), process("B", size=None)) == NOBODY
-    # As many as there will ever be are there.
+    # The world has all its ranks.
     assert stuck(recv("A", size=1)) == ([], ["A"])
     assert stuck(recv("A", size=2)) == NOBODY
     assert stuck(recv("A", size=2), idle("B", **ended, size=2)) == ([], ["A"])
-    # A ring needs nobody else.
+    # A ring does not depend on newcomers.
     assert stuck(recv("A", "B", size=None), recv("B", "A", size=None))[0] == ["A", "B"]
 
 
@@ -289,8 +289,8 @@ def test_without_a_notebook_anybody_may_give_an_engine_a_cell() -> None:
 
 
 def test_the_notebook_is_free_while_one_engine_of_its_cell_computes() -> None:
-    """When that one has ended its part, the cell still waits for the other: no doubt about that,
-    but an engine that computes may send."""
+    """When that engine has ended its part, the cell still waits for the other: that is certain, but
+    an engine that computes may send."""
     assert stuck(engine(recv(0, 1)), engine(process(1)), notebook("home", 0, 1)) == NOBODY
 
 
@@ -331,7 +331,7 @@ def test_idle_ones_alone_are_not_stuck() -> None:
     assert judge(idle(0, kind="process"))["verdict"] == "idle"
 
 
-def test_who_cannot_be_seen_may_be_anybody() -> None:
+def test_a_process_that_cannot_be_read_may_have_any_name() -> None:
     unseen = process("1f2e3d4c", "damaged", rank=None, size=None)
     assert stuck(recv("A", "B"), recv("C", "B"), process("D")) == ([], ["A", "C"])
     assert stuck(recv("A", "B"), recv("C", "B"), process("D"), unseen) == NOBODY

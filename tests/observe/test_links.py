@@ -1,4 +1,4 @@
-"""Sites and the connections between them: what is told of them, and in which words."""
+"""Sites and the connections between them: their fields, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def process(name: str, **more: Any) -> Dict:
 
 
 def line(**more: Any) -> Dict:
-    """As native/src/net/report.rs has it, from P to the site of Q."""
+    """A connection from P to the site of Q, as native/src/net/report.rs publishes it."""
     return {
         "peer": UIDS["Q"],
         "count": 2,
@@ -44,7 +44,7 @@ def line(**more: Any) -> Dict:
 
 
 def restart(**more: Any) -> Dict:
-    """One that has just been, also by a clock that goes fast."""
+    """A restart that has just happened, also by a clock that is fast."""
     made = {"at": 1e10, "silence_s": 1.2, "from": 80, "to": 10, "rtt_s": 0.02}
     return made | {"cost_s": 0.06} | more
 
@@ -56,7 +56,7 @@ def direct(clock: float = 0.0, **more: Any) -> Dict:
 
 
 def gateway(**more: Any) -> Dict:
-    """Of site A, with one connection to B's, as the directory server tells of it."""
+    """A gateway of site A with one connection to B's, as the directory server reports it."""
     connection = {
         "algorithm_asked": "bbr",
         "algorithm": "bbr",
@@ -107,16 +107,16 @@ def test_the_other_end_tells_of_duplicate_acknowledgements() -> None:
         ),
         (
             {"refused": "bbr"},
-            "the connection A → B was to use bbr, and the kernel gives it cubic",
+            "the connection A → B was to use bbr, but the kernel gives it cubic",
         ),
     ],
 )
-def test_what_costs_time_is_told(told: Dict, sentence: str) -> None:
+def test_troubles_that_cost_time_are_reported(told: Dict, sentence: str) -> None:
     found = direct(**told)
     assert found["trouble"] and found["sentence"] == sentence
 
 
-def test_who_does_not_answer() -> None:
+def test_a_peer_that_does_not_answer() -> None:
     found = direct(silent_since=time.time() - 12)
     assert found["sentence"].startswith("the connection A → B has had no answer for 12 s; what was")
 
@@ -153,7 +153,7 @@ def test_a_gateway_that_is_not_reached() -> None:
     )
 
 
-def test_what_a_gateway_says_of_itself_is_told_with_its_site() -> None:
+def test_a_gateways_notes_are_shown_with_its_site() -> None:
     (a, b) = sites_of([process("P"), process("Q")], [gateway()], {})
     assert a["sentence"] == ""
     assert b["sentence"] == "B has no gateway: messages between it and other sites go directly"
@@ -197,10 +197,12 @@ def test_nonsense_is_passed_over(nonsense: object) -> None:
     assert isinstance(sites_of([], [noted], {})[0]["sentence"], str)
 
 
-def test_who_waits_over_a_link_in_trouble_is_told() -> None:
+def test_waits_over_a_link_in_trouble_are_reported() -> None:
     links = [direct(silent_since=time.time() - 12)]
     assert list(over(links, "B", "A")) and not list(over(links, "A", "C"))
     pairs = [(process("P"), process("Q")), (process("P"), process("P"))]
     (text,) = links_in_trouble(pairs, links)
-    assert text.startswith("P waits for Q, far away: the connection A → B has had no answer")
+    wait, trouble = text.split(": ", 1)
+    assert wait == "P waits for Q at another site"
+    assert trouble.startswith("the connection A → B has had no answer")
     assert list(links_in_trouble(pairs, [direct()])) == []

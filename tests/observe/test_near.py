@@ -1,4 +1,4 @@
-"""Which messages nearly fit, and what is said to be different about them."""
+"""Messages that nearly fit, and the sentences about their differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.observe.pictures import Dict, idle, judge, message, picture, recv
 
 
 def near(template: Dict, *messages: Dict) -> list[tuple[Any, list[tuple[str, Any, str]]]]:
-    """For each that nearly fits: who has sent it; and name, what it has, what is wanted."""
+    """For each near miss its sender; and name, the message's value, the template's value."""
     found = near_misses(recv("A", template=template, messages=list(messages)))
     return [
         (
@@ -95,8 +95,8 @@ def test_equal_values(wanted: Any, shown: str) -> None:
         ({"key": LONG}, "<object: 130 bytes>"),
     ],
 )
-def test_of_values_that_are_not_shown_whole_nothing_is_claimed(wanted: Any, shown: str) -> None:
-    """Neither that they differ nor that they are equal; what does differ is still told."""
+def test_values_that_are_not_fully_shown_prove_nothing(wanted: Any, shown: str) -> None:
+    """Nothing is said of values that cannot be compared; other differences still are."""
     template = {"data": short(wanted), "tag": 2}
     about = [("tag", "3", "2")]
     assert near(template, message("B", data=shown, tag=3)) == [("B", about)]
@@ -128,7 +128,7 @@ def test_different_values(wanted: Any, shown: str) -> None:
 
 
 def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
-    """It may never have been asked."""
+    """The predicate may never have been called."""
     template = {"tag": 2, "n": "<is_large>"}
     assert near(template, message("B", tag=2, n=1)) == [("B", [("n", "1", "<is_large>")])]
     assert near(template, message("B", tag=3, n=1)) == [("B", [("tag", "3", "2")])]
@@ -137,12 +137,12 @@ def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
         near({"data": "[1, 2]", "n": "<is_large>"}, message("B", data="<object: 9 bytes>", n=1))
         == []
     )
-    # Of two, one has refused.
+    # One of two predicates has refused.
     assert near({"m": "<f>", "n": "<g>"}, message("B", m=1, n=1)) == []
 
 
 def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
-    """What is said of a receive."""
+    """The sentences about a receive."""
     about = {"messages": list(messages), "depth": len(messages) if depth is None else depth}
     stuck = recv("A", "B", "C", template=template, **about)
     found = diagnose(Graph(picture(stuck, idle("B", kind="process"), idle("C", kind="process"))))
@@ -164,7 +164,7 @@ def test_what_is_said() -> None:
     asked = "n is 2, which <is_large> does not accept."
     assert told({"n": "<is_large>"}, message("B", n=2)).endswith(asked)
     assert told({"tag": 2}, message("B", n=1)) == "A's inbox holds 1 message, which does not fit."
-    none = "A's inbox holds 2 messages, of which none fits."
+    none = "A's inbox holds 2 messages, and none fits."
     assert told({"tag": 2}, message("B", n=1), message("B", n=2)) == none
     many = "A's inbox holds 5 messages that nearly fit: tag is 3, not 2."
     assert told({"tag": 2}, *[message("B", tag=3)] * 5) == many
@@ -178,7 +178,7 @@ def test_names_that_may_be_meant() -> None:
     assert said("Color").endswith("it has Color, not color.")
     for other in ("n", "cost", "colleagues"):
         assert said(other) == "A's inbox holds 1 message, which does not fit."
-    # One that is asked for is meant by nobody else; nor is who sends it.
+    # A name in the template is no typo of another one; nor are "src" and "dest".
     both = told({"tag": 1, "tags": 2}, message("B", tag=1))
     assert both.endswith("that nearly fits: it has no tags.")
     assert told({"srcs": 1}, message("B")).endswith("which does not fit.")
@@ -191,8 +191,8 @@ def test_short_lists_are_told_whole() -> None:
     assert told({"tag": 2}, *[message("B", tag=3 + nth) for nth in range(8)]).endswith(more)
 
 
-def test_what_is_said_where_not_all_messages_are_known() -> None:
-    far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, of which"
+def test_the_sentences_if_not_all_messages_are_known() -> None:
+    far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, and"
     assert told({"tag": 2}, *far, depth=70) == f"{front} none fits."
     one = f"{front} at least 1 nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == one
@@ -208,8 +208,8 @@ def test_messages_of_libraries_are_not_counted() -> None:
 
 
 def test_messages_that_lie_in_another_context() -> None:
-    def said(template: Dict, *spaces: str, own: str = "") -> str:
-        here = [message("B", space, tag=2) for space in spaces]
+    def said(template: Dict, *contexts: str, own: str = "") -> str:
+        here = [message("B", context, tag=2) for context in contexts]
         about = {"messages": here, "depth": len(here), "context_id": own}
         return str(judge(recv("A", "B", template=template, **about), idle("B"))["sentences"][0])
 
@@ -218,7 +218,7 @@ def test_messages_that_lie_in_another_context() -> None:
     assert said({"tag": 2}, "", own="1f").endswith(f"{apart} no context.")
     two = "2 messages that would fit, but lie in context 'lib' or context 'log'."
     assert said({}, "1f lib", "2f log").endswith(two)
-    # In one that the program has not made; where it does not fit; where it does not say what fits.
+    # A library's context; a message that does not fit; a receive without a template.
     assert "inbox" not in said({"tag": 2}, "1f") + said({"tag": 3}, "1f lib") + said(
         {}, "", own="1f"
     )
@@ -241,7 +241,7 @@ def test_a_message_that_went_to_somebody_else() -> None:
         found = diagnose(Graph(picture(stuck, other, idle("C", kind="process"))))
         return [text for text in found["sentences"] if "lies in" in text]
 
-    text = "A message that would fit A's receive lies in B's inbox: C has sent it there."
+    text = "A message that would fit A's receive lies in B's inbox: C sent it there."
     assert said({"tag": 2}) == said({"src": "'C'", "tag": 2}) == [text]
     for template in (
         {"tag": 3},
@@ -257,6 +257,6 @@ def test_a_message_that_went_to_somebody_else() -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 5000, "(" * 900, "{[]}", "{[]: 1}", "'x", "", "9" * 990_000]
 )
-def test_what_shows_no_value_costs_nothing(text: str) -> None:
+def test_a_text_that_shows_no_value_costs_nothing(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         literal(text)

@@ -1,4 +1,4 @@
-"""Processes that are in no call of ours: what their main threads are in, and on which line."""
+"""Processes that are in no call of this package: their main threads' activities and lines."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def line_of(way: Callable[[], object], nth: int) -> int:
         ("native", native, None, "0 is in a C function that holds the GIL."),
     ],
 )
-def test_what_a_process_does_and_on_which_line(
+def test_the_activity_of_a_process_and_its_line(
     does: str, way: Callable[[], object], nth: int | None, words: str
 ) -> None:
     inner = sleep if way is beside_a_thread else way
@@ -113,19 +113,19 @@ def test_what_a_process_does_and_on_which_line(
             assert now["where"]["line"] in (line_of(inner, 1), line_of(inner, nth))
         else:
             assert now["where"]["line"] == line_of(inner, nth)
-        # On a busy machine not each look finds it out.
+        # On a busy machine not every snapshot shows it.
         wait_until(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
         check("diagnosis", explain(run.folder))
 
 
 def halt(sfm: Endpoint) -> None:
-    """1 waits for somebody who never joins."""
+    """1 waits for a process that never joins."""
     if sfm.rank == 1:
         sfm.wait_for("logger")
     time.sleep(1000)
 
 
-def test_who_is_stopped() -> None:
+def test_a_stopped_process() -> None:
     with running(halt, 2) as run:
         wait_until(lambda: run.process(1)["wait"])
         where = f"test_outside.py, line {line_of(halt, 3)} (halt)"
@@ -153,14 +153,14 @@ def test_who_is_stopped() -> None:
         (["sleep", "lock"], "P0 and P1 still compute"),
     ],
 )
-def test_what_several_do(does: list[str | None], title: str) -> None:
+def test_the_activities_of_several_processes(does: list[str | None], title: str) -> None:
     now = [one and {"does": one, "where": None} for one in does]
     shown = [process(f"P{nth}", now=one) for nth, one in enumerate(now)]
     assert judge(recv("A", "P0"), *shown)["title"] == f"No deadlock: {title}"
 
 
 def test_the_program_is_not_disturbed() -> None:
-    """Its frames are read from outside, again and again, while it computes and ends."""
+    """The observer reads its frames repeatedly while it computes and ends."""
     import sfm_kernel
 
     assert sfm_kernel.run(count, n=2) == [sum(range(200_000)), None]

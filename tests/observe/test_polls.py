@@ -1,4 +1,4 @@
-"""Processes that ask in vain again and again: what is known and said of them."""
+"""Processes that poll: their fields, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def texts(found: Dict) -> list[str]:
     return [one["text"] for one in found["processes"]]
 
 
-def test_what_it_polls_and_what_nearly_fits() -> None:
+def test_the_polled_call_and_the_near_misses() -> None:
     inbox = {"depth": 1, "messages": [message("A", tag=3)]}
     found = judge(process("A"), process("B", **polls(), **inbox))
     assert texts(found)[1] == (
@@ -51,7 +51,7 @@ def test_what_it_polls_and_what_nearly_fits() -> None:
 
 
 def test_all_are_stuck_behind_one_that_polls() -> None:
-    """It may do something else at any time: this is no deadlock."""
+    """A process that polls may do something else at any time: this is no deadlock."""
     long_ago = {"since": NOW - LASTING - 1}
     found = judge(recv("A", "B", **long_ago), process("B", **polls()))
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
@@ -63,7 +63,7 @@ def test_all_are_stuck_behind_one_that_polls() -> None:
 
 
 @pytest.mark.parametrize("change", [{"state": "idle"}, {}])
-def test_who_computes_beside_it_may_still_send(change: Dict) -> None:
+def test_a_process_that_computes_beside_it_may_still_send(change: Dict) -> None:
     others = process("C", **change) if not change else recv("C", "A", since=NOW - 0.1)
     assert judge(recv("A", "B"), process("B", **polls()), others)["but_for"] is None
 
@@ -72,7 +72,7 @@ def test_who_computes_beside_it_may_still_send(change: Dict) -> None:
 
 
 def poll(sfm: Endpoint) -> None:
-    """Each rank in its own way, for what never comes."""
+    """Each rank polls with a different call, for a message that never comes."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -117,7 +117,7 @@ def test_every_way_to_poll_is_seen() -> None:
 
 
 def come_and_go(sfm: Endpoint) -> int:
-    """1 polls until something comes, and then computes; 0 looks at it."""
+    """1 polls until a message arrives, and then computes; 0 observes it."""
     if sfm.rank == 1:
         while not sfm.peek(tag=2):
             pass
@@ -131,5 +131,5 @@ def come_and_go(sfm: Endpoint) -> int:
     return 0
 
 
-def test_who_polls_no_more_is_not_said_to() -> None:
+def test_a_process_that_no_longer_polls_is_not_said_to() -> None:
     assert sfm_kernel.run(come_and_go, n=2) == [0, 2]

@@ -1,4 +1,4 @@
-"""The file of a run: what is in it, what is not, and that texts stay texts."""
+"""The recorded file of a run: its contents, and that texts stay texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import sfm_kernel
 from sfm_kernel.__main__ import main
 from sfm_kernel.errors import ProcessFailed
 from sfm_kernel.observe import record
-from sfm_kernel.observe.record import Told
+from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.observe.record.listing import MOST, key_of, lines_of_files, listings
 from sfm_kernel.observe.timeline import Timeline
 
@@ -27,7 +27,7 @@ HOSTILE = END + "<script>alert(1)</script>\u2028'\"&\x00\ud800"
 
 
 class Reader(HTMLParser):
-    """What a browser would make of the file: elements with their attributes, and the text."""
+    """The file as a browser parses it: elements with their attributes, and the text."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -62,17 +62,17 @@ class Reader(HTMLParser):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What its script draws."""
+        """The data that its script draws."""
         found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(self.scripts[0])))
         return found
 
 
 def no_code(where: object) -> None:
-    """For tests that look for words which stand in this file, too."""
+    """No sources, for tests that search for words of this file."""
 
 
 def talk(world: str, path: Path, **more: Any) -> Reader:
-    """The file of a world in which A has sent B two messages, of which one was received."""
+    """The file of a world in which A has sent B two messages, and B has received one."""
     with sfm_kernel.join(world, name="A") as a, sfm_kernel.join(world, name="B") as b:
         a.send(dest="B", tag=1, text=END)
         b.recv(tag=1)
@@ -91,7 +91,7 @@ def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
     assert {"id": f"code-{nth}-{line}", "data-line": str(line)} in shown.all("span")
     assert f"#code-{nth}-{line}" in [link["href"] for link in shown.all("a")]
     assert "        b.recv(tag=1)\n" in shown.text
-    # The still picture, for who runs no scripts.
+    # The drawing for browsers that run no scripts.
     assert len(shown.all("svg")) == 1
     assert [one["name"] for one in shown.data["timeline"]["processes"]] == ["A", "B"]
     assert len(shown.data["timeline"]["flights"]) == 2
@@ -99,8 +99,8 @@ def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
 
 def test_texts_are_never_markup(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
-    told = [Told(time.time() + 1, HOSTILE)]
-    shown = talk("rec-texts", path, title=HOSTILE, name=HOSTILE, told=told)
+    deadlocks = [ProvenDeadlock(time.time() + 1, HOSTILE)]
+    shown = talk("rec-texts", path, title=HOSTILE, name=HOSTILE, deadlocks=deadlocks)
     assert len(shown.scripts) == 2 and not shown.all("img")
     assert "alert(2)" in shown.text and "onerror" not in {
         name for _, attributes in shown.elements for name in attributes
@@ -131,9 +131,12 @@ def test_other_worlds_and_libraries_are_not_in_it(tmp_path: Path) -> None:
     assert lines_of_files({"file": __file__, "cell": None}) is not None
 
 
-def test_what_had_hung_in_an_earlier_run_is_left_out(tmp_path: Path) -> None:
-    told = [Told(time.time() - 1000, "long ago"), Told(time.time() + 1, "just now")]
-    shown = talk("rec-told", tmp_path / "a.html", told=told, sources=no_code)
+def test_deadlocks_of_an_earlier_run_are_left_out(tmp_path: Path) -> None:
+    deadlocks = [
+        ProvenDeadlock(time.time() - 1000, "long ago"),
+        ProvenDeadlock(time.time() + 1, "just now"),
+    ]
+    shown = talk("rec-told", tmp_path / "a.html", deadlocks=deadlocks, sources=no_code)
     assert "just now" in shown.text and "long ago" not in shown.text
 
 
@@ -143,7 +146,7 @@ def test_an_empty_world(tmp_path: Path) -> None:
     assert "A run of A" in Reader(tmp_path / "a.html").text
 
 
-def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path) -> None:
+def test_nothing_is_left_if_it_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "a.html").mkdir()
     with sfm_kernel.join("rec-write", name="A") as a:
         with pytest.raises(OSError):
@@ -200,7 +203,7 @@ def test_many_listings_are_cut_too() -> None:
 
 
 def hang(sfm: Any) -> None:
-    """Both wait for each other."""
+    """A program whose two processes wait for each other."""
     sfm.send(dest=1 - sfm.rank, tag=3)
     sfm.recv(src=1 - sfm.rank, tag=2)
 

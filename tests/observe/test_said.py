@@ -1,4 +1,4 @@
-"""What is said of made-up snapshots: to whom it may concern, and to who asks."""
+"""The sentences about made-up snapshots, with and without an asker."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ended = {"kind": "process"}
 def test_two_and_several() -> None:
     two = judge(recv("A", "B"), recv("B", "A"), recv("C", "B"))["sentences"]
     assert two[-2:] == [
-        "A and B wait for each other, so that neither can ever go on.",
+        "A and B wait for each other, so neither can ever go on.",
         "C waits for them.",
     ]
     three = judge(recv("A", "B"), recv("B", "C"), recv("C", "A"))["sentences"]
-    assert three[-1] == "A, B and C wait for each other, so that none of them can ever go on."
+    assert three[-1] == "A, B and C wait for each other, so none of them can ever go on."
     assert judge(send("A", "A"), recv("B", "A"))["sentences"][-1] == "B waits for A."
 
 
@@ -46,17 +46,17 @@ def test_two_and_several() -> None:
         (["D"], "Nobody is named 'D'; there are A, B and C."),
     ],
 )
-def test_who_waits_for_somebody_unknown(absent: list[object], text: str) -> None:
+def test_a_process_that_waits_for_an_unknown_name(absent: list[object], text: str) -> None:
     found = judge(recv("A", *absent), process("B"), idle("C", **ended))
     assert found["stuck"] == ["A"]
     assert found["sentences"][0].endswith(text)
 
 
-def test_who_waits_for_somebody_unknown_all_alone() -> None:
+def test_a_lone_process_that_waits_for_an_unknown_name() -> None:
     assert judge(recv("A", 7, size=1))["sentences"][0].endswith("7; the only rank is 0.")
 
 
-def test_what_those_do_who_are_waited_for() -> None:
+def test_the_states_of_the_processes_that_others_wait_for() -> None:
     def told(*processes: Dict) -> list[str]:
         return [str(one) for one in judge(*processes)["sentences"]]
 
@@ -78,7 +78,7 @@ def test_what_those_do_who_are_waited_for() -> None:
 
 
 def test_a_send_that_finds_no_room() -> None:
-    """It waits for earlier messages, whatever room one would think that it needs."""
+    """The send waits for earlier messages, whatever room it would need."""
     sends = send("A", "B", text="room at 'B' for 120 bytes", peers=[peer("B", sent=2)])
 
     def told(received: int) -> str:
@@ -86,13 +86,13 @@ def test_a_send_that_finds_no_room() -> None:
         text: str = judge(sends, recv("B", "A", peers=here))["sentences"][0]
         return text
 
-    earlier = "B has not received all that A has sent before."
+    earlier = "B has not received all that A sent before."
     assert told(1) == f"A is in send: it waits for room at 'B' for 120 bytes. {earlier}"
     assert told(2) == "A is in send: it waits for room at 'B' for 120 bytes."
 
 
 def test_calls_of_mpi() -> None:
-    """What they wait for is a message, which has a template or fits any; or just others."""
+    """They wait for a message, with a template or without, or for other processes."""
 
     def told(one: Dict) -> str:
         text: str = judge(one, process("B"))["sentences"][0]
@@ -118,8 +118,8 @@ def test_groups_are_named_where_there_are_several() -> None:
     assert both[0] == f"A is in barrier() of {first[1]} and waits for B."
     assert both[1] == "B is in barrier() of 'rows' and waits for A."
     assert both[-1] == (
-        f"A is in a call of {first[1]}, and B in one of 'rows': who is in both has to call them in "
-        "the same order as the others."
+        f"A is in a call of {first[1]}, and B in one of 'rows': a process in both must call "
+        "them in the same order as the others."
     )
     same = told(first, first)
     assert same[0] == "A is in barrier() and waits for B." and "call of" not in same[-1]
@@ -133,10 +133,10 @@ def test_long_lists_are_cut() -> None:
     assert "P11 and P12 wait for each other" in judge(*whole)["sentences"][-1]
 
 
-# ---- who asks ----
+# ---- the asker ----
 
 
-def test_that_the_asker_runs_is_not_told() -> None:
+def test_the_asker_is_not_said_to_run() -> None:
     home = process("home", kind="notebook")
     found = judge(engine(recv(0, 1)), engine(process(1)), home, asker="home")
     assert (found["verdict"], found["title"]) == ("waiting", "No deadlock: 1 still computes")
@@ -145,7 +145,7 @@ def test_that_the_asker_runs_is_not_told() -> None:
     assert (found["verdict"], found["title"]) == ("idle", "All are idle")
     found = judge(home, asker="home")
     assert (found["verdict"], found["title"]) == ("idle", "Nobody else is in this world")
-    # Somebody else's question is answered with it.
+    # Another asker gets it as well.
     assert judge(engine(recv(0, 1)), idle(1), home)["title"] == "No deadlock: home still computes"
 
 
@@ -160,15 +160,15 @@ def test_that_the_asker_runs_is_not_told() -> None:
         ([recv(0), recv(1, 0)], "send 0 a message"),
         ([recv(0), recv(1)], "send 0 or 1 a message"),
         ([send(0, "home"), recv(1, 0)], "receive what 0 sends"),
-        # Somebody else may help, or it is not certain.
+        # Another process may help, or nothing is certain.
         ([recv(0, 1), engine(process(1))], None),
         ([recv(0, 1), idle(1), process("home2", "idle", kind="notebook")], None),
         ([recv(0, 1, until=NOW + 10), idle(1)], None),
         ([recv(0, 1, settled=False), idle(1)], None),
     ],
 )
-def test_what_the_asker_could_do(processes: list[Dict], you_can: str | None) -> None:
-    """Only where nobody else can; and it is no deadlock."""
+def test_the_asker_may_be_able_to_help(processes: list[Dict], you_can: str | None) -> None:
+    """The asker can help only if no other process can; and it is no deadlock."""
     shown = [one if one["kind"] == "notebook" else engine(one) for one in processes]
     found = judge(*shown, process("home", kind="notebook"), asker="home")
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
@@ -190,7 +190,7 @@ def test_an_asker_that_is_blocked_asks_from_another_thread() -> None:
     assert any(text.startswith("A waits") for text in found["sentences"])
 
 
-# ---- what would be a deadlock ----
+# ---- deadlocks but for a thread or a callback ----
 
 WHERE = {"file": "prog.py", "line": 4, "function": "beat", "cell": 3, "cell_id": "c"}
 LONG_AGO = {"since": NOW - 2 * LASTING}
@@ -240,17 +240,17 @@ def test_it_is_not_said_too_soon_nor_where_it_would_be_none() -> None:
     [
         ([recv("A", "B"), process("B")], [], False),
         ([recv("A", "B"), idle("B")], [], False),
-        # It has been given a cell, and does not run it yet.
+        # An engine has been given a cell, and does not run it yet.
         ([recv("A", "B"), idle("B")], ["B"], True),
         ([recv("A", "B"), process("B")], ["B"], False),
-        # It has just begun: to compute, to wait.
+        # A process has just begun to compute, or to wait.
         ([recv("A", "B"), process("B", since=NOW - YOUNG / 2)], [], True),
         ([recv("A", "B", since=NOW - YOUNG / 2), process("B")], [], True),
         # The cell that asks.
         ([recv("A", "B"), process("B", since=NOW, kind="notebook")], [], False),
     ],
 )
-def test_what_has_only_just_begun_is_given_a_moment(
+def test_calls_that_have_just_begun_are_given_a_moment(
     processes: list[Dict], at_work: list[str], is_early: bool
 ) -> None:
     assert _is_early(Graph(picture(*processes)), at_work) == is_early

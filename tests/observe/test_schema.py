@@ -44,12 +44,12 @@ def told(run: Run) -> tuple[Dict, Dict, Dict]:
     for what, one in (("snapshot", picture), ("diagnosis", diagnosis), ("timeline", timeline)):
         check(what, one)
         assert json.loads(json.dumps(one, allow_nan=False)) == one
-        json.dumps(one, ensure_ascii=False).encode()  # no halves of characters
+        json.dumps(one, ensure_ascii=False).encode()  # no lone surrogates
     return picture, diagnosis, timeline
 
 
 def see(run: Run, states: dict[Any, str]) -> None:
-    """Wait until the processes are in these states; what is told is valid all the time."""
+    """Wait until the processes are in these states; all snapshots until then are valid."""
     wait_until(lambda: {one["name"]: one["state"] for one in told(run)[0]["processes"]} == states)
 
 
@@ -76,7 +76,7 @@ with sfm_kernel.join(sys.argv[1], "guest", guest=True) as sfm: sfm.recv(src="rec
 
 
 def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
-    """Also while they hold their GIL, when they are stopped, and when they are dead."""
+    """Valid also while processes hold their GIL, are stopped, or are dead."""
     with running(occupied, 5, names=list(STATES)) as run:
         command = [sys.executable, "-c", GUEST, Path(run.folder).name]
         with subprocess.Popen(command) as guest:
@@ -99,7 +99,7 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
 
 
 def same_fields(place: str, there: Any, schema: str) -> None:
-    """Fail, and say in which place a field is missing."""
+    """Fail, and name the definition in which a field is missing."""
     ours, wanted = set(there), set(SCHEMA["$defs"][schema]["properties"])
     assert not ours - wanted, f'schema.json, "{schema}", lacks what {place} has: {ours - wanted}'
     assert not wanted - ours, f'{place} lacks what schema.json, "{schema}", has: {wanted - ours}'
@@ -124,7 +124,7 @@ def test_the_core_gives_the_fields_of_the_schema() -> None:
 
 
 def check_segments(run: Run) -> None:
-    """What the segments say is valid, and so is what their texts hold, as jsonschema reads that."""
+    """The segments' states, and the JSON in their texts, are valid by jsonschema."""
     fields = SCHEMA["$defs"]["segment"]["properties"]
     for one in states(run.folder):
         as_sent = json.loads(json.dumps(one))
@@ -159,7 +159,7 @@ JSON = st.recursive(
 @pytest.mark.property
 @given(st.sampled_from(sorted(FIELDS)), JSON | st.dictionaries(st.text(max_size=5), JSON))
 def test_the_checks_refuse_what_the_schema_refuses(field: str, value: Any) -> None:
-    """They are stricter where JSON Schema leaves a choice: 1.0 is no integer to them."""
+    """They are stricter than JSON Schema requires: they take 1.0 for no integer."""
     one = {**state(), field: value}
     schema = {**SCHEMA, "$ref": "#/$defs/segment"}
     if not jsonschema.Draft202012Validator(schema).is_valid(one):

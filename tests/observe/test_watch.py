@@ -28,7 +28,7 @@ from tests.waiting import wait_until
 
 
 class World:
-    """What a watch sees, and its clock."""
+    """The made-up world that a monitor sees, and its clock."""
 
     def __init__(self, *processes: Dict) -> None:
         self.processes = list(processes)
@@ -57,7 +57,7 @@ Look = Callable[..., bool]
 
 @pytest.fixture
 def look(world_of_two: World) -> Look:
-    """``look(after=seconds)``: whether a watch that wants 2 s of proof has it then."""
+    """``look(after=seconds)``: whether a monitor that requires 2 s of proof has it then."""
     watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world_of_two.time)
     found = None
 
@@ -71,7 +71,7 @@ def look(world_of_two: World) -> Look:
 
 
 def looks_until_proven(look: Look) -> int:
-    """How many looks, 0.5 s apart, a proof takes from now on."""
+    """The number of checks, 0.5 s apart, that a proof takes from now on."""
     for nth in range(1, 20):
         if look():
             return nth
@@ -79,7 +79,7 @@ def looks_until_proven(look: Look) -> int:
 
 
 WHOLE = 4
-"""Looks of a proof, after the one that saw the deadlock first."""
+"""Checks of a proof, after the check that saw the deadlock first."""
 
 
 def test_it_is_proven_after_a_while(look: Look) -> None:
@@ -114,30 +114,30 @@ def test_any_change_begins_it_anew(
     assert looks_until_proven(look) > WHOLE, "nothing is left of the first proof"
 
 
-def test_what_lasts_from_the_change_on_is_proven_as_well(look: Look, world_of_two: World) -> None:
+def test_a_deadlock_after_a_change_is_proven_as_well(look: Look, world_of_two: World) -> None:
     assert looks_until_proven(look)
     CHANGES["one more is stuck"](world_of_two)
     assert looks_until_proven(look) == WHOLE + 1
 
 
 def test_a_pause_begins_it_anew(look: Look) -> None:
-    """What was in between was not seen."""
+    """The monitor has not seen the time in between."""
     assert looks_until_proven(look)
     assert not look(after=60.0)
     assert looks_until_proven(look) == WHOLE
 
 
-def test_where_nobody_is_blocked_nothing_is_explained(look: Look, world_of_two: World) -> None:
+def test_nothing_is_explained_if_no_process_is_blocked(look: Look, world_of_two: World) -> None:
     world_of_two.processes[:] = [process("A"), idle("B"), process("C")]
     assert not looks_until_proven(look)
     assert world_of_two.explained == 0
 
 
-# ---- who is told, in the same world ----
+# ---- reports, in the same world ----
 
 
 def looks(world: World, **options: Any) -> list[str]:
-    """What a lookout tells in ten seconds: the titles."""
+    """The titles that a reporter reports in ten seconds."""
     told: list[str] = []
     watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world.time)
     lookout = DeadlockReporter(watch, lambda text: told.append(text.partition("\n")[0]), **options)
@@ -156,7 +156,7 @@ def test_each_is_told_once(world_of_two: World) -> None:
     assert looks(world_of_two, of=uid("C")) == [], "it is no part of that"
 
 
-def test_what_would_be_one_but_for_a_thread_is_told_too(world_of_two: World) -> None:
+def test_a_deadlock_but_for_a_thread_is_reported_too(world_of_two: World) -> None:
     since = NOW - 10
     world_of_two.processes[0].update(others=[other("beat")], since=since)
     world_of_two.processes[1].update(since=since)
@@ -166,7 +166,7 @@ def test_what_would_be_one_but_for_a_thread_is_told_too(world_of_two: World) -> 
     assert not ended
 
 
-def test_what_is_ended_is_told_unless_the_calls_tell_it(world_of_two: World) -> None:
+def test_ended_calls_are_reported_unless_their_errors_say_it(world_of_two: World) -> None:
     assert looks(world_of_two, end=lambda _: []) == [], "the calls were over already"
     assert looks(world_of_two, end=lambda _: ["A"])[:1] == [RING]
     assert looks(world_of_two, end=lambda _: ["A"], quiet=True) == []
@@ -183,7 +183,7 @@ def alone(world: str) -> Iterator[Endpoint]:
 
 
 def blocked(endpoint: Endpoint, call: Callable[[], Any]) -> tuple[Background, Dict]:
-    """Start a call in another thread, and the process as it is seen when the call waits."""
+    """Start a call in another thread; return the process's state once the call waits."""
     background = Background(call)
     wait_until(lambda: snapshot(endpoint)["processes"][0]["wait"] is not None)
     found: Dict = snapshot(endpoint)["processes"][0]
@@ -221,7 +221,7 @@ def test_or_with_what_is_said_of_its_own_process(alone: Endpoint) -> None:
 
 
 def test_a_call_that_came_after_it_goes_on(alone: Endpoint) -> None:
-    """The diagnosis was of an earlier one."""
+    """The diagnosis was of an earlier call."""
     call, process = blocked(alone, lambda: alone.recv(tag=1))
     old = judgement(process)
     alone.send(dest="A", tag=1)
@@ -230,13 +230,13 @@ def test_a_call_that_came_after_it_goes_on(alone: Endpoint) -> None:
     assert process["call"] > old["processes"][0]["call"]
     assert end_calls(alone, old) == []
     assert end_calls(alone, judgement(process, call=process["call"] + 1)) == []
-    time.sleep(0.3)  # three times as long as a judged call needs to see it
+    time.sleep(0.3)  # three times as long as a judged call needs to notice it
     assert call.is_alive()
     alone.send(dest="A", tag=1, n=5)
     assert call.result().n == 5
 
 
-def test_who_is_not_stuck_is_left_alone(alone: Endpoint) -> None:
+def test_processes_that_are_not_stuck_are_left_alone(alone: Endpoint) -> None:
     call, process = blocked(alone, lambda: alone.recv(tag=1))
     found = judgement(process)
     found["processes"][0]["verdict"] = "waits"
@@ -267,8 +267,8 @@ with sfm_kernel.join(sys.argv[1], "B") as sfm:
 """
 
 
-def test_what_comes_after_the_judgement_is_not_for_the_judged_call(alone: Endpoint) -> None:
-    """Who was in the same deadlock may have gone on before this process wakes up."""
+def test_a_message_after_the_judgement_is_not_for_the_judged_call(alone: Endpoint) -> None:
+    """Another process of the deadlock may have gone on before this process wakes up."""
     command = [sys.executable, "-c", _STUCK, alone.world]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         alone.wait_for("B")
@@ -327,12 +327,12 @@ def test_a_long_diagnosis_is_cut_at_a_line(alone: Endpoint, count: int, length: 
     title, *told, rest = str(failure.value).splitlines()
     assert title == "Deadlock: A waits for itself."
     assert told == sentences[: len(told)]
-    assert rest == f"… and {count - len(told)} lines more"
+    assert rest == f"… and {count - len(told)} more lines"
     assert failure.value.cycle == ["A"]
 
 
 def test_a_long_cycle_is_told(alone: Endpoint) -> None:
-    """Sixty processes whose names are as long as names may be."""
+    """Sixty processes with names of the maximal length."""
     cycle = [f"{nth:é>64}" for nth in range(60)]
     call, process = blocked(alone, lambda: alone.recv(tag=1))
     title = f"Deadlock: {' → '.join(cycle)}"
@@ -343,11 +343,11 @@ def test_a_long_cycle_is_told(alone: Endpoint) -> None:
     assert failure.value.cycle[0] == cycle[0]
 
 
-# ---- how long a judgement may be ----
+# ---- the length of judgements ----
 
 
 def test_a_segment_has_room_for_the_longest_judgement(alone: Endpoint) -> None:
-    """The limit is the core's: a byte more is cut there, and what is left is no JSON."""
+    """The limit is the core's: it would cut a longer text, and the rest would be no JSON."""
     path = str(Path(alone.folder) / f"{alone.uid}.seg")
     for more in (0, 1):
         call, process = blocked(alone, lambda: alone.recv(tag=1))

@@ -27,8 +27,8 @@ REFUSED = [one for one in FOUND if hasattr(one, "RAISES")]
 PROOF = 0.5
 
 OTHERWISE = ("collective_forgotten", "lost_reply")
-"""Programs that the launchers of MPI run, too, where not all take their turn (``make long``). Those
-of MPI have other names there: see tests/c/test_zoo.py and tests/mpi/test_library.py."""
+"""Programs that MPI's launchers run as well, if not all programs do (``make long``). MPI's programs
+have other names there: see tests/c/test_zoo.py and tests/mpi/test_library.py."""
 
 
 def test_the_zoo_is_there() -> None:
@@ -40,7 +40,7 @@ def name_of(program: ModuleType) -> str:
 
 
 def pairs() -> list[Any]:
-    """Programs, each with those that start it."""
+    """Programs, each with its launchers."""
     found = []
     for nth, launcher in enumerate(LAUNCHERS):
         for program in PROGRAMS:
@@ -69,7 +69,7 @@ def test_it_is_explained_and_ended(program: ModuleType, launcher: str) -> None:
             proven = watch.check()
             time.sleep(0.05)
         assert proven["sentences"] == sentences
-        # Who was told by a member of its group meanwhile needs not be told again.
+        # A process that has got the error from a member of its group does not get it again.
         judged = set(end_calls(run.folder, proven))
         assert judged and judged <= set(stuck)
         told = "\n".join([f"{title}.", *sentences])
@@ -78,7 +78,7 @@ def test_it_is_explained_and_ended(program: ModuleType, launcher: str) -> None:
             raised = ("MPI.Exception", None, told)
         for name, ended in zip(program.NAMES, run.results(), strict=True):
             assert (ended is not None) == (name in stuck)
-            if ended:  # in a group, perhaps told by another member
+            if ended:  # in a group, perhaps by another member's error
                 assert ended == raised
 
 

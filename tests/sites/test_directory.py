@@ -110,7 +110,7 @@ def test_nonsense_is_refused(client: Client, listener: socket.socket) -> None:
             enlist(client, listener, **wrong)
     with pytest.raises(WorldError, match="tcp://IP:port"):
         enlist(client, listener, address="nowhere")
-    with pytest.raises(WorldError, match="bytes at once"):
+    with pytest.raises(WorldError, match="request has at most"):
         enlist(client, listener, report={"x": "x" * LARGEST_REQUEST})
 
 
@@ -127,7 +127,7 @@ def test_a_request_is_answered_that_comes_while_others_are_told(
     world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     telling = threading.Event()
-    tell = DirectoryServer._tell_subscribers
+    tell = DirectoryServer._publish
 
     def tell_slowly(self: DirectoryServer) -> bool:
         if any(version != self._version for version in self._subscribers.values()):
@@ -135,7 +135,7 @@ def test_a_request_is_answered_that_comes_while_others_are_told(
             time.sleep(0.3)  # what comes now is there before anything is sent
         return tell(self)
 
-    monkeypatch.setattr(DirectoryServer, "_tell_subscribers", tell_slowly)
+    monkeypatch.setattr(DirectoryServer, "_publish", tell_slowly)
     with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
         asking, told = (Client(world, server.url, KEY) for _ in range(2))
         told._dealer.send(b'{"number": null, "ask": "subscribe"}')

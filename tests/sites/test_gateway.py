@@ -219,7 +219,7 @@ def test_a_closed_one_leaves_nothing(server: DirectoryServer) -> None:
             Service(server.world, server.url, key, "A", bind=LOOPBACK) as one,
             Service(server.world, server.url, key, "B", bind=LOOPBACK) as two,
         ):
-            wait_until(lambda: (one.look(), two.look(), _up(one) and _up(two))[2])
+            wait_until(lambda: (one.update(), two.update(), _up(one) and _up(two))[2])
         assert one._native.status() == "{}"
         one.close()
         if nth == 0:  # the server's ZeroMQ keeps what it has made for its first client

@@ -79,8 +79,8 @@ def test_a_report_that_is_too_large_ends_nothing(
         monkeypatch.setattr(one, "status", lambda: {"x": "x" * LARGEST_REQUEST})
         for _ in range(2):
             one._report()
-        assert capsys.readouterr().err.count("does not take this gateway's report") == 1
-        one.look()
+        assert capsys.readouterr().err.count("refuses this gateway's report") == 1
+        one.update()
 
 
 def test_what_no_process_could_find_is_refused(server: DirectoryServer) -> None:

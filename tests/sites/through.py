@@ -77,7 +77,7 @@ def changed(environment: Mapping[str, str]) -> Iterator[None]:
 def two_sites(world: str, sfm_dir: Path) -> Iterator[TwoSites]:
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(service, "LOOK_EVERY", 0.02)
+        patch.setattr(service, "UPDATE_SECONDS", 0.02)
         root = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
         yield TwoSites(world, root, stack)
 

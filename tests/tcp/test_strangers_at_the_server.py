@@ -95,7 +95,7 @@ def test_who_has_no_time_for_our_key_does_not_refuse_it(
     hangs_up: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
-    monkeypatch.setattr(monitor, "UNWELCOME_SECONDS", 0.0)
+    monkeypatch.setattr(monitor, "REJECTED_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
         dealer = context.socket(zmq.DEALER)
         prepare(dealer)
@@ -108,8 +108,8 @@ def test_who_has_no_time_for_our_key_does_not_refuse_it(
                     time.sleep(0.3)
             wait_until(lambda: state.update() or not state._connected)
             if hangs_up == "after a while":
-                assert not state.dead and not state.unwelcome and not state.failed
-        assert state.unwelcome == (hangs_up == "at once")
+                assert not state.dead and not state.rejected and not state.failed
+        assert state.rejected == (hangs_up == "at once")
         state.close()
 
 

@@ -1,4 +1,4 @@
-"""What a directory server carries between relays and observers. No relay runs here."""
+"""The directory server's carrier between relays and observers, without a real relay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Played:
-    """``Carrier`` with a relay and an observer, and a clock that others move."""
+    """``Carrier`` with a relay and an observer, and a clock that tests set."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -36,7 +36,7 @@ class Played:
         self.orders: list[bytes] = []
 
     def ask(self, body: bytes = b"", relay: str = RELAY, **changes: Any) -> None:
-        """The relay asks; its answer, now or later, comes to ``told``, with ``orders``."""
+        """Ask as the relay; its answer, now or later, goes to ``told``, with ``orders``."""
         asked = {"relay": relay, "snapshot": 0, "request": -1, "clock": None, "hold": 1}
         asked |= {"watched": False, "uids": [UID]}
         self.carrier.serve_relay(asked | changes, body, self._reply)
@@ -46,7 +46,7 @@ class Played:
         self.orders = list(bodies)
 
     def show(self, fresh: bool = False, **known: int) -> tuple[list[list[Any]], list[bytes], int]:
-        """The observer asks."""
+        """Ask as the observer."""
         asked = {"known": known, "fresh": fresh}
         answer, bodies = self.carrier.serve_observer(asked, frozenset())
         return answer["relays"], bodies, answer["request"]
@@ -86,13 +86,13 @@ def test_what_was_read_before_a_request_is_not_fresh(played: Played) -> None:
     (row,), bodies, _ = played.show(**{RELAY: 1})
     assert row == [RELAY, 1, request, 6.0, 0.5, False, False] and bodies == []
     played.ask(snapshot=1, request=request + 1, clock=None, watched=True)  # it has not read
-    played.ask(snapshot=2, request=request + 1, clock=7.0, watched=True)  # the server has it not
+    played.ask(snapshot=2, request=request + 1, clock=7.0, watched=True)  # the server lacks it
     assert played.show()[0][0][2] == request
-    played.ask(snapshot=1, request=request + 100, clock=7.0, watched=True)  # nobody requested that
+    played.ask(snapshot=1, request=request + 100, clock=7.0, watched=True)  # not requested
     assert played.show()[0][0][2] == request
 
 
-def test_silent_relays_are_shown_until_nobody_misses_them(played: Played) -> None:
+def test_silent_relays_are_shown_until_their_processes_have_other_relays(played: Played) -> None:
     played.ask(SNAPSHOT, snapshot=1)
     played.clock.now += carrier.SILENT_SECONDS + 0.1
     asked = {"known": {}, "fresh": False}
@@ -120,7 +120,7 @@ def test_the_answer_to_an_order_comes_back(played: Played) -> None:
     played.carrier.answer(order, b"done")
     assert replies.pop() == ({}, [b"done"])
     played.carrier.answer(order, b"done")  # once more
-    played.carrier.answer(99, b"done")  # nobody's
+    played.carrier.answer(99, b"done")  # an unknown order
     played.carrier.order(UID, b"an order", reply)
     played.clock.now += carrier.ORDER_SECONDS
     assert played.carrier.next() == 0 and played.carrier.release()

@@ -1,4 +1,4 @@
-"""Removing what the dead left, without touching the living."""
+"""Removing the files of dead processes, and never those of living ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
         assert [one.name for one in mixed.members()] == ["A"]
         assert Path(kept).exists() and mixed.alive(mixed.members()[0])
         assert directory.clean() == []
-        assert not directory.remove_world("mixed")  # somebody lives
+        assert not directory.remove_world("mixed")  # a process lives in it
         living.leave()
     assert directory.worlds() == []
     assert directory.remove_world("mixed")

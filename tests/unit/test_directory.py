@@ -1,4 +1,4 @@
-"""The directory of one machine: who is there, who died, what is removed, who is kept out."""
+"""The directory of one machine: members, deaths, removal of files, and private folders."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) 
 
 
 @pytest.mark.parametrize("later", ["who left first", "who left last", "who only looked"])
-def test_a_world_that_all_have_left_goes_with_the_last_who_has_it_open(
+def test_a_world_that_all_have_left_is_removed_by_the_last_that_closes_it(
     own_root: Path, later: str
 ) -> None:
     first, last = LocalDirectory("w"), LocalDirectory("w")
@@ -115,14 +115,14 @@ def test_the_dead_lose_their_rings_and_their_successor_their_segment(
     dead.die()
     process().join(local, guest=True)
     assert not to_dead.exists()
-    assert from_dead.exists()  # what it sent before it died can still be received
-    assert Path(dead.segment).exists()  # observers look at how it ended
+    assert from_dead.exists()  # the messages that it sent before can still be received
+    assert Path(dead.segment).exists()  # observers show how it ended
     process().join(local, name="A")
     assert not Path(dead.segment).exists()
     from_dead.unlink()
 
 
-def test_one_key_for_all_and_nobody_else(local: LocalDirectory) -> None:
+def test_members_have_one_key_that_others_cannot_read(local: LocalDirectory) -> None:
     with LocalDirectory(local.world) as other:
         assert other.key == local.key and len(local.key) == 32
     for path, mode in ((local.folder, 0o700), (os.path.join(local.folder, "key"), 0o600)):
@@ -132,12 +132,12 @@ def test_one_key_for_all_and_nobody_else(local: LocalDirectory) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", ".x", "a/b", "a b", "ä", "x" * 65, None])
-def test_what_is_no_world(name: Any) -> None:
+def test_invalid_names_of_worlds_are_refused(name: Any) -> None:
     with pytest.raises(BadName):
         LocalDirectory(name)
 
 
-def test_a_world_that_is_not_there(world: str) -> None:
+def test_a_missing_world_is_refused(world: str) -> None:
     with pytest.raises(WorldGone, match=world):
         LocalDirectory(world, create=False)
     with pytest.raises(WorldGone, match=world):
@@ -199,7 +199,7 @@ def test_links_are_not_followed(own_root: Path, tmp_path: Path, what: str) -> No
     assert list(target.iterdir()) == []
 
 
-def test_what_belongs_to_somebody_else(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_of_another_user_is_refused(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     LocalDirectory("w").close()
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
@@ -207,7 +207,7 @@ def test_what_belongs_to_somebody_else(own_root: Path, monkeypatch: pytest.Monke
         LocalDirectory("w")
 
 
-def test_where_worlds_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_of_worlds_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SFM_DIR")
     assert directory.root() == f"/dev/shm/sfm-{os.geteuid()}"
     monkeypatch.setattr(os, "access", lambda *_: False)

@@ -42,7 +42,7 @@ def server(world: str) -> Iterator[DirectoryServer]:
 
 
 class Machine:
-    """A folder that plays a machine: the directory as seen there, and processes."""
+    """A folder that stands for a machine: its view of the directory, and its processes."""
 
     def __init__(self, folder: Path, server: DirectoryServer, patch: pytest.MonkeyPatch) -> None:
         with patch.context() as here:
@@ -86,7 +86,7 @@ def test_machines_meet(machine: Callable[[], Machine]) -> None:
     assert here.members() == [] and not here.alive(member)
 
 
-def test_who_is_gone_is_told_to_whoever_watches(machine: Callable[[], Machine]) -> None:
+def test_watchers_learn_of_processes_that_left_or_died(machine: Callable[[], Machine]) -> None:
     here, there = machine(), machine()
     here.join(name="A")
     gone: list[str] = []
@@ -98,7 +98,7 @@ def test_who_is_gone_is_told_to_whoever_watches(machine: Callable[[], Machine]) 
     wait_until(lambda: gone == [second.uid, first.uid])
 
 
-def test_who_comes_and_leaves_between_two_words_of_the_server_is_gone(
+def test_watchers_learn_of_a_process_that_joined_and_left_between_two_updates(
     machine: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = machine(), machine()
@@ -106,7 +106,7 @@ def test_who_comes_and_leaves_between_two_words_of_the_server_is_gone(
     gone: list[str] = []
     here.directory.watch(lambda _, uids: gone.extend(uids))
     with monkeypatch.context() as busy:
-        busy.setattr(DirectoryServer, "_tell_subscribers", lambda server: False)
+        busy.setattr(DirectoryServer, "_publish", lambda server: False)
         short = there.join(name="B")
         there.directory.leave(short)
     last = there.join(name="C")
@@ -178,9 +178,9 @@ def test_the_killed_are_dead_and_the_stopped_are_not(machine: Callable[[], Machi
             time.sleep(remote.FRESH_SECONDS)
             assert here.directory.alive(member) and there.directory.alive(member)
         kill(pid)
-        assert not there.directory.alive(member)  # its segment tells, without the server
+        assert not there.directory.alive(member)  # its segment shows it, without the server
         wait_until(lambda: not here.directory.alive(member))
-    assert here.directory.members() == [member]  # listed, until somebody takes its place
+    assert here.directory.members() == [member]  # listed until another process replaces it
 
 
 @pytest.mark.fault
@@ -196,7 +196,7 @@ def test_a_restarted_process_takes_the_place_of_the_killed(machine: Callable[[],
     assert [one.name for one in here.directory.members()] == ["first", "A"]
 
 
-def test_the_server_may_go(
+def test_members_go_on_when_the_server_has_ended(
     machine: Callable[[], Machine], server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "SILENCE_SECONDS", 0.2)
@@ -209,9 +209,9 @@ def test_the_server_may_go(
     with pytest.raises(WorldGone, match=server.world):
         here.join(name="C")
     time.sleep(0.2)
-    assert here.directory.alive(other)  # the last word
+    assert here.directory.alive(other)  # the server's last answer
     here.processes[0].die()
-    assert not here.directory.alive(own)  # seen without the server
+    assert not here.directory.alive(own)  # its segment shows it
     here.directory.leave(own)  # harmless
 
 
@@ -248,7 +248,7 @@ def test_a_forked_child_leaves_the_connection_alone(machine: Callable[[], Machin
     assert here.directory.members() == []
 
 
-# ---- who is kept out -------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------
 
 
 def test_a_wrong_key_is_refused(server: DirectoryServer) -> None:
@@ -292,7 +292,7 @@ def test_strangers_are_not_heard(server: DirectoryServer, dealer: zmq.Socket[byt
         assert member.members() == []
 
 
-def test_who_knows_only_the_servers_public_key_is_refused(
+def test_a_client_with_only_the_servers_public_key_is_refused(
     server: DirectoryServer, dealer: zmq.Socket[bytes]
 ) -> None:
     Keys(KEY, PURPOSE).connect(dealer)
@@ -359,7 +359,7 @@ def test_open_directory_takes_the_environment(
 
 
 @pytest.mark.parametrize("url", ["nonsense", "tcp://", "http://127.0.0.1:1"])
-def test_what_is_no_address(world: str, url: str) -> None:
+def test_invalid_addresses_are_refused(world: str, url: str) -> None:
     with pytest.raises(WorldError, match="address"):
         RemoteDirectory(world, url, KEY)
     with pytest.raises(WorldError, match=url):

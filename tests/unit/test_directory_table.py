@@ -1,4 +1,4 @@
-"""What a newcomer gets: slot, rank and name."""
+"""The slot, rank and name that a newcomer gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sfm_kernel.transport.base import Member
 
 
 class Members:
-    """A table, and who of its members lives."""
+    """A table, and its living members."""
 
     def __init__(self) -> None:
         self.table, self.dead = Table(), set[str]()
@@ -60,7 +60,7 @@ def test_a_number_as_name_is_a_rank() -> None:
 
 
 @pytest.mark.parametrize("join_request", [{"name": "A"}, {"rank": 0}, {"name": 0}])
-def test_what_a_living_process_has_is_not_given_again(join_request: dict[str, Any]) -> None:
+def test_a_living_process_keeps_its_name_and_rank(join_request: dict[str, Any]) -> None:
     world = Members()
     world.join(name="A", rank=0)
     with pytest.raises(NameInUse, match=r"living process \(pid 1 on here\)"):
@@ -138,7 +138,7 @@ def test_a_full_world() -> None:
         {"names": ("A", "")},
     ],
 )
-def test_what_is_no_name_or_rank(join_request: dict[str, Any]) -> None:
+def test_invalid_names_and_ranks_are_refused(join_request: dict[str, Any]) -> None:
     with pytest.raises(BadName):
         Members().join(**join_request)
 
@@ -159,7 +159,7 @@ def test_a_damaged_table_says_so(text: bytes) -> None:
         Table.loads(text)
 
 
-def test_who_left_is_kept_once_by_name() -> None:
+def test_departed_processes_are_listed_once_by_name() -> None:
     world = Members()
     for n in range(3 * MAX_DEPARTED):
         world.table.remove(world.join(name=f"p{n % (2 * MAX_DEPARTED)}", info={"n": n}).uid)

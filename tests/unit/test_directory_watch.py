@@ -1,4 +1,4 @@
-"""The directory server's connection to a member, with which it sees the member's death."""
+"""The directory server's connection to a member, which shows the member's death."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_it_knocks_and_is_silent_until_the_process_dies(
         accepted.setblocking(False)
         with pytest.raises(BlockingIOError):
             accepted.recv(1)
-    check_until(watch, listener_accepts(listener))  # hung up on, not dead: it comes again
+    check_until(watch, listener_accepts(listener))  # closed, not dead: it connects again
     assert not watch.dead
     listener.close()
     check_until(watch, lambda: watch.dead)
@@ -78,7 +78,7 @@ def test_a_process_that_does_not_accept_gets_one_connection(
         listener.accept()
 
 
-def test_who_does_not_answer_is_unreachable_and_not_dead(
+def test_a_process_that_does_not_answer_is_unreachable_and_not_dead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "ATTEMPT_SECONDS", 0.05)

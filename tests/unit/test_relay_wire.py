@@ -1,4 +1,4 @@
-"""What relays and observers send each other, and what is taken for that."""
+"""The messages of relays and observers, and the refusal of invalid ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_snapshot_of_real_processes_comes_through(world: str) -> None:
     assert moved["processes"] == here["processes"]
 
 
-def test_a_large_snapshot_loses_what_is_in_the_inboxes_first(
+def test_a_large_snapshot_loses_the_messages_in_the_inboxes_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = "0\t10\tsrc\x1f'A'\n"
@@ -81,12 +81,12 @@ def wrong() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("content", list(wrong()))
-def test_what_is_no_snapshot(content: Any) -> None:
+def test_invalid_snapshots_are_refused(content: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
         unpack(zlib.compress(json.dumps(content).encode()))
 
 
-def test_what_is_no_compressed_text() -> None:
+def test_invalid_compressed_texts_are_refused() -> None:
     good = pack([state()])
     assert unpack(good) == [state()]
     bomb = zlib.compress(bytes(2 * wire.LARGEST_TEXT))
@@ -114,7 +114,7 @@ def test_the_longest_judgement_comes_through(letter: str) -> None:
     [{"do": "eval"}, {"do": []}, {"uid": 7}, {"call": -1}, {"call": 1 << 64}, {"call": True},
      {"call": 1.5}, {"judgement": None}, {"judgement": "\ud800"}, {"more": 1}],
 )  # fmt: skip
-def test_what_is_no_order(changes: dict[str, Any]) -> None:
+def test_invalid_orders_are_refused(changes: dict[str, Any]) -> None:
     order = json.loads(pack_order("interrupt", UID)) | changes
     with pytest.raises(ValueError, match=r"."):
         unpack_order(json.dumps(order).encode())

@@ -1,4 +1,4 @@
-"""What an observer knows of other machines, and which processes are interrupted."""
+"""An observer's view of other machines, and interrupts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.tcp
 
 
 class FakeServer:
-    """Answers an observer with what ``rows`` and ``members`` hold."""
+    """Answers an observer with the content of ``rows`` and ``members``."""
 
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
@@ -77,7 +77,7 @@ def seen(server: FakeServer) -> Callable[..., dict[str, Any]]:
     return show
 
 
-def test_only_what_was_read_after_the_request_proves_anything(
+def test_only_snapshots_that_were_read_after_the_request_prove_anything(
     server: FakeServer, seen: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "FRESH_SECONDS", 0.01)
@@ -95,7 +95,7 @@ def test_only_what_was_read_after_the_request_proves_anything(
     assert not seen()["alive"]
 
 
-def test_the_last_that_was_seen_is_shown_when_the_server_is_gone(
+def test_the_last_snapshots_are_shown_when_the_server_has_ended(
     server: FakeServer, seen: Callable[..., dict[str, Any]]
 ) -> None:
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
@@ -115,7 +115,7 @@ def test_times_are_of_this_machines_clock(
         one = seen(fresh)
         assert one["clock"] == pytest.approx(time.time() - theirs, abs=30)
         assert 59 < time.time() - one["since"] < 90 and 29 < one["until"] - one["since"] - 60 < 31
-    # A wait that had just begun when the relay read it is young, however late that comes here.
+    # A wait that had just begun when the relay read it is young, however late its state arrives.
     server.rows[0][4] = 0.9
     server.tell(state(since=theirs), request=9, clock=theirs)
     assert time.time() - seen(True)["since"] < 0.2

@@ -1,4 +1,4 @@
-"""Where a user's worlds are, also where somebody else has taken the name of their folder."""
+"""The folder of a user's worlds, also if another user has taken its name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Take = Callable[[Path], None]
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Shared memory of the test's own, as is the home."""
+    """Shared memory, and a home, for this test alone."""
     made = tmp_path / "shm"
     made.mkdir()
     monkeypatch.delenv("SFM_DIR")
@@ -34,7 +34,7 @@ def usual(shared: Path) -> Path:
 
 @pytest.fixture
 def take(monkeypatch: pytest.MonkeyPatch) -> Take:
-    """Have another user own what stands there. Only root can give things away."""
+    """Give a path to another user, which only root can do."""
     taken: dict[str, os.stat_result] = {}
     lstat = os.lstat
 
@@ -63,7 +63,7 @@ def test_nothing_is_recorded_without_need(shared: Path, usual: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_a_name_that_somebody_else_has_taken(
+def test_a_name_that_another_user_has_taken(
     shared: Path, usual: Path, take: Take, kind: str
 ) -> None:
     match kind:
@@ -88,7 +88,7 @@ def test_a_name_that_somebody_else_has_taken(
     assert list(record(shared).parent.iterdir()) == [record(shared)]
 
 
-def test_all_agree_who_come_at_once(usual: Path, take: Take) -> None:
+def test_processes_that_start_at_once_agree(usual: Path, take: Take) -> None:
     usual.mkdir()
     take(usual)
     with ThreadPoolExecutor(8) as pool:
@@ -113,7 +113,7 @@ def test_a_name_that_is_taken_in_between(
         assert Path(one.folder).parent.name.startswith(f"{usual.name}-")
 
 
-def test_what_others_could_have_written_is_no_record(
+def test_a_record_that_others_could_have_written_is_ignored(
     shared: Path, usual: Path, take: Take, tmp_path: Path
 ) -> None:
     usual.mkdir()
@@ -143,7 +143,7 @@ def test_a_home_that_cannot_record_it(
     usual.mkdir()
     take(usual)
     monkeypatch.setattr(roots, "home", lambda: "/proc")
-    with pytest.raises(WorldAccess, match=r"belongs to somebody else.*Set SFM_DIR"):
+    with pytest.raises(WorldAccess, match=r"belongs to another user.*Set SFM_DIR"):
         LocalDirectory("w")
     monkeypatch.setenv("SFM_DIR", str(tmp_path / "own"))
     LocalDirectory("w").close()

@@ -100,7 +100,7 @@ def beside_a_thread(sfm: Endpoint) -> None:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs take less time."""
     monkeypatch.setattr(watching, "PROOF", 0.4)
-    monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(watching, "CHECK_EVERY", 0.1)
 
 
 @pytest.mark.usefixtures("soon")

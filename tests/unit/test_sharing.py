@@ -16,7 +16,7 @@ import sfm_kernel
 from sfm_kernel.classroom import sharing
 from sfm_kernel.classroom.sharing import NotShared, Share
 from sfm_kernel.classroom.web import certificate
-from sfm_kernel.observe.record import Told
+from sfm_kernel.observe.record import ProvenDeadlock
 from tests.jupyter.notebook import wait_for
 from tests.unit.classes import Class
 
@@ -41,7 +41,9 @@ def url(room: Class, token: str = "") -> str:
 
 
 def test_what_changes_is_told(room: Class, sfm: Any) -> None:
-    share = Share(sfm, url(room), "Emmy", told=[Told(1.0, "long ago"), Told(2.0, "a\nb")])
+    share = Share(
+        sfm, url(room), "Emmy", told=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")]
+    )
     assert [one["name"] for one in room.worlds()] == ["Emmy"]
     sfm.send(dest="A", tag=1)
     wait_for(lambda: room.worlds()[0]["queued"] == 1, "the message is seen")

@@ -1,4 +1,4 @@
-"""Where a process is: what a site may be called, and who tells it."""
+"""A process's site: valid names, and their sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import BadName, Endpoint, UnknownName
-from sfm_kernel.directory.sites import are_worth_telling, check_site
+from sfm_kernel.directory.sites import are_worth_showing, check_site
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.jupyter.names import take_site
 from sfm_kernel.jupyter.places import engine_site, notebook_site
@@ -51,7 +51,7 @@ def test_the_environment_tells_it(world: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("site", BAD)
-def test_what_is_no_site_is_refused(world: str, site: str) -> None:
+def test_invalid_names_of_sites_are_refused(world: str, site: str) -> None:
     with pytest.raises(BadName, match="site"):
         sfm_kernel.join(world, site=site)
     with pytest.raises(BadName, match="--site"):
@@ -84,8 +84,8 @@ def test_observers_see_it(pair: tuple[Endpoint, Endpoint]) -> None:
     assert status_table(processes).headings[:4] == ["name", "rank", "site", "state"]
     assert [row[2] for row in status_table(processes).rows] == [pair[0].site, "lyon"]
     alone = processes[:1]
-    assert not are_worth_telling(alone) and "site" not in status_table(alone).headings
-    assert are_worth_telling(processes[1:])  # somebody has named it
+    assert not are_worth_showing(alone) and "site" not in status_table(alone).headings
+    assert are_worth_showing(processes[1:])  # somebody has named it
 
 
 def test_magics_take_it_from_their_words() -> None:

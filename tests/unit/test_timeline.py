@@ -1,4 +1,4 @@
-"""What the timeline makes of histories: spans, flights, the last run, and what is missing."""
+"""The timeline of a history: spans, flights, the last run, and missing events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_message_has_both_ends() -> None:
 
 
 def test_nothing_is_received_before_it_is_sent() -> None:
-    """The sender writes it down when the message has left: the receiver may have been faster."""
+    """The sender records the send after the message has left: the receiver may be faster."""
     h = Histories(2)
     number = h.sent(0, 1, 1.5)
     h.received(0, 1, 1.25, number)
@@ -56,7 +56,7 @@ def test_nothing_is_received_before_it_is_sent() -> None:
 
 
 def test_a_peer_is_found_by_half_its_uid() -> None:
-    """So its events are, when the peer's own segment is gone."""
+    """Its events are found this way when the peer's segment was removed."""
     h = Histories(2)
     number = h.sent(0, 1, 1)
     h.received(0, 1, 2, number)
@@ -78,7 +78,7 @@ def test_a_peer_that_was_never_seen_has_a_row() -> None:
 
 
 def cells(*runs: tuple[float, float], processes: int = 2) -> Histories:
-    """Engines that are all at work between these times; the last of them starts and ends later."""
+    """Engines that are at work between these times; the last one starts and ends later."""
     h = Histories(processes)
     for nth in range(processes):
         h.state(nth, (0, "running"), (1 + nth, "idle"))
@@ -99,7 +99,7 @@ def test_a_run_that_lasts_ends_now() -> None:
 
 
 def test_starting_up_is_no_run() -> None:
-    """Nor is the joining of one more engine."""
+    """Nor does one more engine that joins begin a run."""
     h = cells((10, 12), processes=3)
     late = [one for one in h.events if one["uid"] == uid(2)]
     for one, time in zip(late, (20, 21, 22, 23), strict=True):
@@ -117,7 +117,7 @@ def test_plain_processes_have_one_run() -> None:
 
 
 def test_a_cell_is_one_run_though_its_engines_take_turns() -> None:
-    """A short cell is over here before it starts there; the notebook waits for all of it."""
+    """A short cell ends on one engine before another one starts it; the notebook waits for all."""
     h = Histories(2, guests=1)
     h.state(2, (0, "running"), (5, "blocked in cell"), (9, "running"))
     h.state(0, (0, "running"), (1, "idle"), (5.5, "running"), (6, "idle"))
@@ -126,7 +126,7 @@ def test_a_cell_is_one_run_though_its_engines_take_turns() -> None:
     assert (data["begin"] - BEGIN, data["end"] - BEGIN) == (5, 9)
 
 
-def test_what_was_sent_before_the_run_is_in_it_once_it_is_received() -> None:
+def test_a_message_sent_before_the_run_is_in_it_once_it_is_received() -> None:
     h = Histories(2)
     h.state(0, (0, "running"), (1, "idle"), (10, "running"))
     first, second = h.sent(0, 1, 11), h.sent(0, 1, 11.5)
@@ -172,7 +172,7 @@ def test_a_gap_is_counted_and_drawn_as_a_hole() -> None:
     ]
 
 
-def test_what_was_missed_before_the_run_does_not_count() -> None:
+def test_events_missing_before_the_run_do_not_count() -> None:
     h = Histories(1)
     h.skip(0, 100)
     h.state(0, (1, "running"), (2, "idle"), (3, "running"), (4, "idle"))
@@ -196,7 +196,7 @@ def test_the_oldest_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert data["missing"] == 2 * (200 - len(data["flights"])) + 401 - len(data["spans"])
     assert data["flights"][-1]["number"] == 200 and spans(data, 0)[-1][1] is None
     check(data)
-    # What was not asked for meanwhile does not pile up either.
+    # News that nobody has read does not pile up either.
     first = recorder._history.news()
     assert len(first[0]) <= 60 and len(first[1]) <= 30
 
@@ -204,7 +204,7 @@ def test_the_oldest_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> 
 # --- processes that come and go ----------------------------------------------------------------
 
 
-def test_who_was_killed_did_what_it_did_as_long_as_it_was_seen_alive() -> None:
+def test_the_last_state_of_a_killed_process_lasts_until_it_was_last_seen_alive() -> None:
     h = Histories(2)
     h.state(0, (0, "running"))
     h.state(1, (0, "running"), (1, "blocked in recv"))
@@ -217,8 +217,8 @@ def test_who_was_killed_did_what_it_did_as_long_as_it_was_seen_alive() -> None:
     assert spans(data, 0) == [(0, None, "running")]
 
 
-def test_who_joins_while_it_is_read_is_there() -> None:
-    """After the snapshot, before its events are read."""
+def test_a_process_that_joins_during_a_reading_is_shown() -> None:
+    """It joins after the snapshot, before the events are read."""
     h = Histories(2)
     h.state(0, (0, "running"))
     h.state(1, (4, "running"))
@@ -229,7 +229,7 @@ def test_who_joins_while_it_is_read_is_there() -> None:
     assert spans(recorder.whole(), 1) == [(4, None, "running")]
 
 
-def test_who_has_left_is_still_shown() -> None:
+def test_a_process_that_has_left_is_still_shown() -> None:
     h = Histories(2)
     h.state(0, (0, "running"))
     h.state(1, (0, "running"), (1, "blocked in recv"))
@@ -252,7 +252,7 @@ def pair(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
         sfm.send(dest=1, number=7)
         assert sfm.recv(20, src=1).answer == 8
         check(recorder.update())
-        # A sender writes down what it has sent just after that has arrived.
+        # A sender may record a send just after the message has arrived.
         while any(one["sent"] is None for one in recorder.whole()["flights"]):
             check(recorder.update())
         return recorder.whole()

@@ -1,4 +1,4 @@
-"""Who was late for a message, and what it cost: each rule by a history that shows it."""
+"""Late senders and receivers, and the cost: a history for each rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.timelines import BEGIN, Histories, carried_out, told
 
 
 def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
-    """0 sends synchronously, and then what is large; 1 receives once 0 has waited for it."""
+    """0 sends synchronously, then a large message; 1 receives once 0 has waited for it."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -38,7 +38,7 @@ def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
 
 
 def await_send(sfm: sfm_kernel.Endpoint, other_than: int = 0) -> int:
-    """Return the number of 0's send when it is blocked in one, and not in that one any more."""
+    """Return the number of 0's send once it is blocked in another send than the given one."""
     while True:
         sender = snapshot(sfm)["processes"][0]
         if sender["state"] == "blocked in send" and sender["call"] != other_than:
@@ -71,7 +71,7 @@ def test_it_is_told_since_when_the_other_waited() -> None:
 
 
 def test_a_late_sender() -> None:
-    """It costs the time from the receiver's blocking to the sending."""
+    """The cost is the time from the receiver's blocking to the send."""
     h = Histories(2)
     h.state(1, (1, "blocked in recv"))
     number = h.sent(0, 1, 4)
@@ -80,7 +80,7 @@ def test_a_late_sender() -> None:
     assert lateness(told(h)) == [("sender", 3)]
 
 
-def test_who_receives_without_waiting_found_nobody_late() -> None:
+def test_a_receiver_that_did_not_wait_makes_nobody_late() -> None:
     h = Histories(2)
     number = h.sent(0, 1, 1)
     h.state(1, (2, "running"))
@@ -100,7 +100,7 @@ def test_only_the_last_message_of_a_wait_ended_it() -> None:
 
 
 def test_a_message_that_was_there_before_the_wait_is_not_late() -> None:
-    """It waited in the inbox, and a callback or another thread had it meanwhile."""
+    """It waited in the inbox while a callback or another thread ran."""
     h = Histories(2)
     number = h.sent(0, 1, 0.5)
     h.state(1, (1, "blocked in recv"))
@@ -118,7 +118,7 @@ def test_a_late_receiver_keeps_a_sender_without_buffer() -> None:
 
 
 def test_a_late_receiver_whose_inbox_is_full() -> None:
-    """The wait was for room, before the sending; what the message then waits is nobody's loss."""
+    """The wait was for room, before the send; the message's time in the inbox costs nothing."""
     h = Histories(2)
     first = h.sent(0, 1, 0.5)
     h.state(0, (1, "blocked in send"))
@@ -130,7 +130,7 @@ def test_a_late_receiver_whose_inbox_is_full() -> None:
 
 
 def test_an_acknowledgement_is_nobodys_message() -> None:
-    """It ends the sender's wait, and comes behind the message that ended another one."""
+    """It ends the sender's wait, and arrives after the message that ended another wait."""
     h = Histories(2)
     number = h.sent(0, 1, 1)
     h.state(0, (1.25, "blocked in send"))
@@ -145,7 +145,7 @@ def test_an_acknowledgement_is_nobodys_message() -> None:
 
 
 def test_a_synchronous_send_waits_for_its_late_receiver() -> None:
-    """Not for the acknowledgement's sender; in real processes."""
+    """It does not wait for the acknowledgement's sender; in real processes."""
     data, _ = sfm_kernel.run(late_receiver, n=2)
     assert not any("ack" in dict(one["attributes"]) for one in data["flights"])
     there = [one for one in data["flights"] if one["src"] == data["processes"][0]["uid"]]

@@ -1,4 +1,4 @@
-"""How a timeline is shown: the drawing, the tables, the trace, and the words."""
+"""The displays of a timeline: the drawing, the tables, the trace, and the summary."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def shown(h: Histories, time: float = 1e6) -> Timeline:
 
 
 def drawing(timeline: Timeline) -> ElementTree.Element:
-    """The SVG, as a reader of XML sees it."""
+    """The SVG, parsed as XML."""
     return ElementTree.fromstring(timeline._repr_svg_())
 
 
 def texts(root: ElementTree.Element, kind: str = "text") -> list[str]:
-    """Without those of their tooltips."""
+    """The texts, without those of tooltips."""
     found = root.iter(SVG + kind)
     return ["".join([one.text or "", *(child.tail or "" for child in one)]) for one in found]
 
@@ -39,7 +39,7 @@ def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
 
 
 def busy(processes: int, messages: int) -> Histories:
-    """A program in which messages go to and fro."""
+    """A program whose processes exchange messages."""
     chance = random.Random(1)
     programs: list[list[Act]] = [[] for _ in range(processes)]
     for _ in range(messages):
@@ -176,7 +176,7 @@ def test_the_trace(tmp_path: Path) -> None:
 
 
 def test_each_end_of_a_flow_lies_in_a_slice() -> None:
-    """Viewers draw no arrow to an end that does not."""
+    """Viewers draw no arrow to an end outside of a slice."""
     events = shown(busy(4, 100)).to_chrome()["traceEvents"]
     slices = [one for one in events if one["ph"] == "X"]
     ends = [one for one in events if one["ph"] in "sf"]
@@ -195,8 +195,8 @@ def test_lost_messages() -> None:
     assert [(one["src"], one["dest"]) for one in shown(story()).lost] == [(uid(1), uid(0))]
 
 
-def test_what_may_have_been_received_is_not_lost() -> None:
-    """The receiver's events were overwritten after the sending; or it has none here."""
+def test_a_message_that_may_have_been_received_is_not_lost() -> None:
+    """The receiver's events were overwritten after the send; or it has none on this machine."""
     h = story()
     h.skip(0, 1)
     h.event(0, 5, "running")
@@ -269,7 +269,7 @@ def test_it_stays_small(processes: int, messages: int) -> None:
 
 
 def test_a_thinned_drawing_keeps_what_matters() -> None:
-    """The costliest late message is there, and each state has its share."""
+    """The costliest late message is drawn, and each state has its share."""
     timeline = shown(busy(16, 3000))
     root = drawing(timeline)
     table = timeline.to_dataframe()
@@ -307,8 +307,8 @@ def test_nothing_yet() -> None:
     assert "Nothing has happened yet." in texts(drawing(shown(Histories(0))))
 
 
-def test_what_is_used_is_defined() -> None:
-    """Patterns, arrowheads and areas; and two pictures in one page have their own."""
+def test_every_id_that_is_used_is_defined() -> None:
+    """Patterns, arrowheads and areas; and two drawings in one page have different ids."""
     first, second = shown(story())._repr_svg_(), shown(busy(2, 9))._repr_svg_()
     for picture in (first, second):
         used = set(re.findall(r"url\(#([^)]+)\)", picture))

@@ -1,4 +1,4 @@
-"""Where Unix sockets can be, and that nothing is left of them."""
+"""The paths of Unix sockets, and the removal of sockets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_folder_that_others_enter_is_none(tmp_path: Path) -> None:
     assert not can_listen("/proc/s"), "no file system for sockets"
 
 
-def test_where_no_socket_can_be_nothing_is_made(
+def test_nothing_is_made_if_no_socket_can_be(
     sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFM_DIR", str(sfm_dir / ("long" * 25)))

@@ -4,7 +4,7 @@
  * program or a message: it is shown as a text node.
  */
 
-/** What addresses a process: its rank where it was given no name. */
+/** The name that addresses a process; its rank if it has no other. */
 export type Name = string | number;
 
 /** A line of a program. */
@@ -17,12 +17,15 @@ export interface CodeLocation {
 }
 
 /**
- * Names and values of a message, values in Python's notation; long ones are cut with an ellipsis,
- * objects and arrays are described in angle brackets.
+ * Names and values of a message's attributes, values in Python's notation; long values are cut with
+ * an ellipsis, objects and arrays are described in angle brackets.
  */
 export type Attributes = ReadonlyArray<readonly [string, string]>;
 
-/** What an attribute of a message has to be; a predicate is a function, whose name is shown. */
+/**
+ * The value that an attribute of a message must have; or a predicate, a function, whose name is
+ * shown.
+ */
 export interface Condition {
   readonly name: string;
   readonly value: string;
@@ -31,31 +34,31 @@ export interface Condition {
 
 /** What a blocked call waits for. */
 export interface Wait {
-  /** What is waited for; join: that others join the world. */
+  /** The kind of call; join: it waits for others to join the world. */
   readonly kind: 'recv' | 'send' | 'collective' | 'cell' | 'join' | 'other';
   readonly text: string;
   /** The conditions of a receive. */
   readonly template: readonly Condition[];
-  /** Who could end the wait; null where anybody could. */
+  /** The processes that could end the wait; null if any process could. */
   readonly peers: readonly Name[] | null;
-  /** Whether all of them have to come, not only one. */
+  /** Whether the wait needs all of them, not only one. */
   readonly all: boolean;
-  /** When the wait ends by itself; null where it does not. */
+  /** When the wait ends by itself; null if it does not. */
   readonly until: number | null;
-  /** The context whose messages are waited for; empty for the user's own. */
+  /** The context whose messages the call receives; empty for the default context. */
   readonly context_id: string;
-  /** What the wait is part of: a collective call, a call of MPI. */
+  /** The call that the wait is part of: a collective call, a call of MPI. */
   readonly purpose: string;
-  /** Of a collective call: what tells its group from others, and what it is called. */
+  /** The group of a collective call: its id, and its name in sentences. */
   readonly group?: readonly [string, string] | null;
 }
 
 /**
- * What of a process could go on while a call of it is blocked, or after its end: a thread, by its
- * name (empty where it was started by _thread); a callback, by its call of regcb; the handler of a
- * signal, or a timer, by the signal; a function that a call runs while it waits, by its name; a
- * task or timer of an event loop, by its name; calls that ask in vain, by the latest of them; a
- * connection to another world, by what is there.
+ * A part of a process that could go on while a call is blocked, or after the program's end: a
+ * thread, by its name (empty if _thread started it); a callback, by its call of regcb; the handler
+ * of a signal, or a timer, by the signal; a function that a call runs while it waits, by its name;
+ * a task or timer of an event loop, by its name; polling calls, by the latest of them; a connection
+ * to another world, by its name there.
  */
 export interface Other {
   readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'world' | 'more';
@@ -64,21 +67,21 @@ export interface Other {
   readonly cell: number | null;
 }
 
-/** What a main thread is in. */
+/** The activity of a main thread. */
 export interface Now {
   readonly does: 'computes' | 'input' | 'lock' | 'sleep' | 'child' | 'system' | 'native' | 'stopped';
   readonly where: CodeLocation | null;
 }
 
 /**
- * Calls that ask for a message and find none: recv_nb, peek, Iprobe, Test, and recv whose time is
- * over.
+ * Calls that ask for a message and find none: recv_nb, peek, Iprobe, Test, and recv that has timed
+ * out.
  */
 export interface Polls {
-  /** How many there were since something came. */
+  /** The number of calls since a message arrived. */
   readonly count: number;
   readonly since: number;
-  /** What the latest of them asked for, as of a receive. */
+  /** The request of the latest call, as the wait of a receive. */
   readonly wait: Wait;
   readonly where: CodeLocation | null;
 }
@@ -86,17 +89,20 @@ export interface Polls {
 /** A message in an inbox. */
 export interface Message {
   readonly src: Name | null;
-  /** The context that it belongs to; empty for the user's own. */
+  /** The context that it belongs to; empty for the default context. */
   readonly context_id: string;
-  /** The name of that context, if a program has given it one. */
+  /** The name of that context, if the program has given it one. */
   readonly context?: string | null;
   readonly bytes: number;
   readonly attributes: Attributes;
 }
 
-/** What went between a process and another one. */
+/** The messages between a process and another one. */
 export interface Peer {
-  /** The last 16 digits of its uid; empty for all that were too many to be told apart. */
+  /**
+   * The last 16 digits of its uid; empty for one entry that stands for all peers, if there were too
+   * many.
+   */
   readonly uid: string;
   readonly name: Name | null;
   readonly sent: number;
@@ -104,7 +110,7 @@ export interface Peer {
   readonly received: number;
 }
 
-/** What a process that lives is doing, as a timeline shows it. */
+/** The state of a living process, as a timeline shows it. */
 export type LiveState =
   | 'idle'
   | 'running'
@@ -113,7 +119,7 @@ export type LiveState =
   | 'blocked in collective'
   | 'blocked in cell';
 
-/** What a process is doing. */
+/** The state of a process. */
 export type State = LiveState | 'left' | 'dead' | 'damaged';
 
 /** A member of a world. */
@@ -121,14 +127,17 @@ export interface Process {
   readonly uid: string;
   readonly name: Name;
   readonly rank: number | null;
-  /** An engine runs cells, a notebook is where its user types, a process runs a program. */
+  /**
+   * An engine runs cells, a notebook is the kernel of its user's notebook, a process runs a
+   * program.
+   */
   readonly kind: 'engine' | 'notebook' | 'process';
-  /** How many ranked processes the world will ever have; null where more may join. */
+  /** The number of ranked processes that the world will have; null if more may join. */
   readonly size: number | null;
   readonly host: string | null;
   /**
-   * Processes of one site are near each other; its machine's name, where a process was told no
-   * other.
+   * Processes of one site are near each other; the machine's name, unless the user names another
+   * site.
    */
   readonly site: string | null;
   readonly pid: number | null;
@@ -138,46 +147,47 @@ export interface Process {
   readonly state: State;
   readonly since: number;
   /**
-   * Since when nobody answers where it listens, of a process of which nothing proves that it is
-   * dead; null while somebody answers, or nobody has asked.
+   * Since when a process that is not proven dead has not answered at its address; null while it
+   * answers, or if no other process has tried.
    */
   readonly unreachable: number | null;
-  /** What gateways say of why nothing reaches it; null where they say nothing. */
+  /** The gateways' reason why nothing reaches it; null if they give none. */
   readonly unreachable_why: string | null;
   /** Grows with each blocked call. */
   readonly call: number;
   /**
-   * What a blocked call waits for, in one line; of an engine that is idle what it serves, between
-   * cells.
+   * What a blocked call waits for, in one line; for an idle engine what it serves between cells.
    */
   readonly waits: string | null;
   readonly wait: Wait | null;
   /**
-   * What a process that is not blocked asks for in vain, again and again; null where it does not,
-   * or has done so for less than 0.3 s.
+   * The polling of a process that is not blocked; null if it does not poll, or has polled for less
+   * than 0.3 s.
    */
   readonly polls: Polls | null;
   /**
-   * What the main thread of a process is in that is in no call of this package; null where that is
-   * not known.
+   * The activity of the main thread while it is in no call of this package; null if that is not
+   * known.
    */
   readonly now: Now | null;
   /** Where the process is blocked; where it made its last call while it computes. */
   readonly where: CodeLocation | null;
-  /** What could go on beside a blocked call, and send, or end the wait. */
+  /**
+   * The threads and callbacks that could go on beside a blocked call, and send, or end the wait.
+   */
   readonly others: readonly Other[];
-  /** A blocked call has looked at all that has arrived. */
+  /** A blocked call has examined all that has arrived. */
   readonly settled: boolean;
   readonly depth: number;
   readonly bytes: number;
   readonly sent: number;
   readonly received: number;
   readonly peers: readonly Peer[];
-  /** The oldest ones of the inbox. */
+  /** The oldest messages of the inbox. */
   readonly messages: readonly Message[];
 }
 
-/** What the processes of a world are doing now; by rank, those without a rank last. */
+/** A world at one moment; its processes by rank, those without a rank last. */
 export interface Snapshot {
   readonly world: string;
   readonly time: number;
@@ -191,34 +201,33 @@ export interface Snapshot {
  */
 export interface Site {
   readonly name: string;
-  /** Those that live. */
+  /** The living ones. */
   readonly processes: readonly Name[];
   readonly gateways: ReadonlyArray<{ readonly name: string; readonly address: string }>;
   /**
-   * What somebody should know: a clock that differs from this machine's by two seconds or more,
-   * that the site has no gateway where others have, what its gateways say; empty where there is
-   * nothing.
+   * Remarks: that a clock differs from this machine's by two seconds or more, that the site has no
+   * gateway although others have, and the notes of its gateways; empty if there are none.
    */
   readonly sentence: string;
 }
 
-/** The connections from one site to another, as one; as those who send over them see them. */
+/** The connections from one site to another, taken together, as their senders see them. */
 export interface Link {
   readonly from: string;
   readonly to: string;
   /** gateway: between the sites' gateways; direct: between their processes. */
   readonly via: 'direct' | 'gateway';
-  /** How many connections there are. */
+  /** The number of connections. */
   readonly count: number;
   /** TCP's congestion control. */
   readonly algorithm: string;
   /**
-   * What keeps them from forgetting in a silence how much they carry: bbr, heartbeat; empty where
-   * nothing does, or nothing is needed.
+   * What keeps the congestion window open during a silence: bbr, heartbeat; empty if nothing does,
+   * or nothing is needed.
    */
   readonly warm: string;
   readonly rtt_s: number | null;
-  /** Bytes per second, of late. */
+  /** The recent rate in bytes per second. */
   readonly rate: number | null;
   /** Packets that may be under way. */
   readonly cwnd: number | null;
@@ -227,19 +236,19 @@ export interface Link {
   /** Packets that were sent again. */
   readonly retransmissions: number | null;
   /**
-   * Packets that came out of order at the other end, each of which it has answered with a duplicate
+   * Packets that arrived out of order at the other end; it has answered each with a duplicate
    * acknowledgement.
    */
   readonly dup_acks: number | null;
-  /** Times that a silence has made the window fall. */
+  /** The number of times that a silence has made the window fall. */
   readonly idle_restarts: number;
   /** Seconds for which the other end has not answered; null while it does. */
   readonly silent_s: number | null;
-  /** The gateways play the way between them. */
+  /** The gateways emulate the path between them. */
   readonly emulated: boolean;
-  /** Whether something costs time. */
+  /** Whether a trouble costs time. */
   readonly trouble: boolean;
-  /** What does; empty where nothing does. */
+  /** The troubles in a sentence; empty if there are none. */
   readonly sentence: string;
 }
 
@@ -271,7 +280,7 @@ export interface Judgement {
   readonly near: readonly Near[];
 }
 
-/** It would be a deadlock if these did nothing: threads, callbacks, handlers. */
+/** A deadlock that only these threads, callbacks or handlers could resolve. */
 export interface Proviso {
   readonly cycle: readonly Name[];
   readonly stuck: readonly Name[];
@@ -286,11 +295,14 @@ export interface Diagnosis {
   readonly world: string;
   readonly time: number;
   readonly verdict: Verdict;
-  /** Who waits for whom, in a ring where it is one; empty without a deadlock. */
+  /**
+   * The processes that wait for each other, in the order of the ring if it is one; empty without a
+   * deadlock.
+   */
   readonly cycle: readonly Name[];
-  /** All who cannot go on: the cycle and who waits for it. */
+  /** All processes that cannot go on: the cycle and those that wait for it. */
   readonly stuck: readonly Name[];
-  /** When the last of them came to a halt. */
+  /** When the last of them blocked. */
   readonly since: number | null;
   /** The diagnosis in one line. */
   readonly title: string;
@@ -309,14 +321,14 @@ export interface Span {
   readonly where: CodeLocation | null;
 }
 
-/** A message from its sending to its receipt. */
+/** A message from its send to its receipt. */
 export interface Flight {
   readonly id: string;
   /** the sender's uid */
   readonly src: string;
   /** the receiver's uid */
   readonly dest: string;
-  /** which message of this pair, from 1 on */
+  /** the message's number within this pair, from 1 */
   readonly number: number;
   readonly sent: number | null;
   readonly received: number | null;
@@ -324,11 +336,11 @@ export interface Flight {
   readonly attributes: Attributes;
   readonly sent_at: CodeLocation | null;
   readonly received_at: CodeLocation | null;
-  /** Who let the other wait. */
+  /** The end that let the other wait. */
   readonly late: 'sender' | 'receiver' | null;
-  /** Seconds that the other waited for it. */
+  /** Seconds that the other end waited. */
   readonly cost: number;
-  /** When the other began to wait; null where nobody was late. */
+  /** When the other end began to wait; null if none was late. */
   readonly since: number | null;
 }
 
@@ -339,7 +351,7 @@ export interface Row {
   readonly rank: number | null;
 }
 
-/** What happened in a world, or what is new since the last one that was asked for. */
+/** The last run of a world, or what is new in it since the last request. */
 export interface Timeline {
   readonly world: string;
   /** The start of the last run. */
@@ -352,10 +364,10 @@ export interface Timeline {
   readonly flights: readonly Flight[];
 }
 
-/** What a panel asks to be sent of a world. */
+/** A part of a world that a panel subscribes to. */
 export type Part = 'snapshot' | 'diagnosis' | 'timeline';
 
-/** What comes over the websocket. */
+/** A message on the websocket. */
 export type ServerText =
   | { readonly type: 'worlds'; readonly time: number; readonly worlds: readonly World[] }
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
@@ -367,16 +379,16 @@ export type ServerText =
 /** A world of this user, for a list. */
 export interface World {
   readonly world: string;
-  /** How it is shown: the notebook's or the cluster's name, else the world's. */
+  /** Its title: the name of the notebook or cluster, or of the world if it has neither. */
   readonly title: string;
   /** The id for %sfm connect, if it is a cluster's world. */
   readonly cluster: string | null;
   /**
-   * Who started the engines and can start more: the server (from the panel), a notebook, or
-   * somebody else.
+   * The owner, which started the engines and can start more: the server (from the panel), a
+   * notebook, or another program.
    */
   readonly owner: 'server' | 'notebook' | 'other';
-  /** The kernels of notebooks that are in it, of this server. */
+  /** The kernels of this server's notebooks that are in the world. */
   readonly kernels: readonly string[];
   readonly engines: number;
   readonly running: number;

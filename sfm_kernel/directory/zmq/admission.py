@@ -1,10 +1,11 @@
-"""Who comes in through a socket that others can reach, and how many may stand in front of it.
+"""Admission of connections to a socket that others can reach, and the limit for strangers.
 
-Each connection takes a descriptor, whoever has opened it. ZeroMQ accepts as many as come, and when
-the process has no descriptor left it tries for ever, with a whole core. So the door counts those
-who have been let in and have not yet said anything as a member, and of too many some have to go:
-first of those who have not even said that they speak ZeroMQ, which a member does at once. Which of
-them is left to chance: who is unlucky tries again, so that members come in however many others do.
+Each connection takes a descriptor, also a stranger's. ZeroMQ accepts every connection, and when
+the process has no descriptor left it retries for ever, with a whole core. So ``Admission`` counts
+the accepted connections that have not yet sent a message as a member. If there are too many, it
+closes some: first connections that have not even sent ZeroMQ's signature, which a member sends at
+once. It chooses among them by chance: a member that is unlucky tries again, so that members are
+admitted however many strangers connect.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ from sfm_kernel.directory.zmq.sockets import Context, Socket, descriptor, has_ma
 from sfm_kernel.transport.address import most_strangers
 
 SAY_EVERY = 60.0
-"""Seconds until it is said again that strangers are turned away."""
+"""Seconds between two warnings that strangers' connections are closed."""
 
 SIGNATURE = 10
-"""Bytes with which everybody who speaks ZeroMQ begins, without waiting for anything."""
+"""Bytes that every ZeroMQ peer sends first, without waiting for anything."""
 
 _RECEIVED_AT = 128
-"""Where ``tcpi_bytes_received`` is in Linux's struct tcp_info."""
+"""The offset of ``tcpi_bytes_received`` in Linux's struct tcp_info."""
 
 _EVENT = struct.Struct("=Hi")
-"""How a monitor's message begins: what happened, and to which descriptor."""
+"""The head of a monitor's message: the event, and its descriptor."""
 
 
 class Admission:
-    """Lets members in at a ROUTER, and counts the others.
+    """Admits members at a ROUTER, and bounds the connections of strangers.
 
     For the thread that makes it, before the ROUTER binds a TCP address. One for each context.
 
     Args:
-        keys: what members show.
-        members: gives the descriptors of connections through which messages have come since it
-            was last called: who can send one has shown the key.
-        gateways: what gateways show, where they may come in.
+        keys: the members' pair.
+        members: gives the descriptors that messages have come through since its last call: a
+            client that sends messages has shown its key.
+        gateways: the gateways' pair, if they are admitted.
     Attributes:
         fds: become readable when ``serve`` has something to do (see ``sockets.descriptor``).
-        address: what the ROUTER is bound to; for its owner to set.
+        address: the ROUTER's address; its owner sets it.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class Admission:
         keys.serve(router)
         self._gate = keys.gate(context, gateways)
         self._router, self._members = router, members
-        self._strangers: dict[int, float] = {}  # when they came
+        self._strangers: dict[int, float] = {}  # the times at which they connected
         self._most = most_strangers()
         self._silent_until = 0.0
         name = f"inproc://sfm-door-{id(self)}"
         router.monitor(name, zmq.Event.ACCEPTED | zmq.Event.DISCONNECTED)
         self._monitor: Socket = context.socket(zmq.PAIR)
-        # Without a limit: at one, ZeroMQ's own thread would wait for us with a lock in its hand.
+        # Unlimited: at a limit, ZeroMQ's thread would wait for this one while it holds a lock.
         self._monitor.rcvhwm = 0
         self._monitor.connect(name)
         self.fds = descriptor(self._gate.socket), descriptor(self._monitor)
@@ -78,7 +79,7 @@ class Admission:
         self._held = os.dup(self._nothing)
 
     def serve(self) -> None:
-        """Look at the keys that are shown, and turn away whoever is too many."""
+        """Check the keys of new clients, and close surplus connections of strangers."""
         self._gate.serve()
         now = time.monotonic()
         while has_mail(self._monitor):
@@ -90,7 +91,7 @@ class Admission:
             self._strangers.pop(fd, None)
         if len(self._strangers) <= self._most:
             return
-        # Who is there for longer has shown the key, or ZeroMQ would have ended it.
+        # Older connections have shown the key, or ZeroMQ would have closed them.
         new = [fd for fd, since in self._strangers.items() if now - since < 2 * HANDSHAKE_SECONDS]
         self._strangers = {fd: self._strangers[fd] for fd in new}
         random.shuffle(new)
@@ -98,25 +99,28 @@ class Admission:
             for fd in new:
                 if len(self._strangers) <= self._most:
                     return
-                if fd in self._strangers and self._turn_away(fd, silent):
+                if fd in self._strangers and self._reject(fd, silent):
                     del self._strangers[fd]
 
-    def _turn_away(self, fd: int, silent: bool) -> bool:
-        """End a connection, ``silent`` ones only or any; ZeroMQ closes it then. Whether it ends."""
+    def _reject(self, fd: int, silent: bool) -> bool:
+        """Shut a connection down, with ``silent`` only if it has sent no signature.
+
+        ZeroMQ closes it then. Returns whether the connection ends.
+        """
         try:
-            # From now on it is this connection, whatever gets its number meanwhile. (To a number
-            # that we have: where none is left, no new one is to be had.)
+            # The copy stays this connection, even if ``fd`` is reused. (It replaces a descriptor of
+            # this object: there may be no free one.)
             os.dup2(fd, self._held, inheritable=False)
             connection = socket.socket(fileno=self._held)
             try:
                 if silent and _received(connection) >= SIGNATURE:
                     return False
-                if self.address.endswith(f":{connection.getsockname()[1]}"):  # and nobody else's
+                if self.address.endswith(f":{connection.getsockname()[1]}"):  # not another socket
                     connection.shutdown(socket.SHUT_RDWR)
                     self._say()
             finally:
                 connection.detach()
-        except OSError:  # it has just gone
+        except OSError:  # the connection has just ended
             pass
         finally:
             os.dup2(self._nothing, self._held, inheritable=False)
@@ -127,14 +131,14 @@ class Admission:
         if now >= self._silent_until:
             print(
                 f"sfm: more than {self._most} connections to {self.address} have not shown the "
-                f"world's key. Some of them are closed; who is connected already does not notice. "
-                f"Somebody who can reach this address opens them",
+                f"world's key. Some of them are closed; clients that are connected already are not "
+                f"affected. A program that can reach this address opens them",
                 file=sys.stderr,
             )
         self._silent_until = now + SAY_EVERY
 
     def close(self) -> None:
-        """Let nobody in any more; before the ROUTER is closed."""
+        """Admit no more clients; call it before the ROUTER is closed."""
         self._router.disable_monitor()
         self._monitor.close(0)
         self._gate.socket.close()
@@ -143,7 +147,7 @@ class Admission:
 
 
 def _received(connection: socket.socket) -> int:
-    """How many bytes have come through a TCP connection; many, where the kernel does not say."""
+    """The bytes received on a TCP connection; ``SIGNATURE`` if the kernel does not say."""
     about = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     if len(about) < _RECEIVED_AT + 8:
         return SIGNATURE

@@ -1,11 +1,13 @@
-"""Encryption with CURVE, and the gate that lets only members of the world in.
+"""Encryption with CURVE, and the gate that admits only members of the world.
 
-All members hold the world's key and derive one CURVE key pair from it. A server proves to know it
-(clients encrypt to its public half), and a ZAP handler accepts clients with that pair only. Nothing
-that is sent helps to find the key. It is for TCP: a socket in the world's closed folder needs none.
+All members hold the world's key and derive one CURVE key pair from it. A server proves that it
+knows the pair (clients encrypt to its public half), and a ZAP handler accepts clients with that
+pair only. Nothing on the wire helps to find the key. TCP needs this; a socket in the world's
+private folder does not.
 
-Whoever has the world's key runs code in all its processes. Gateways need not: they get a key that
-is derived from it and says nothing about it, and a pair of their own, which opens less.
+A program with the world's key can run code in all its processes. Gateways need less: they get a key
+that is derived from the world's and reveals nothing about it, and a different pair, which opens
+less.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from sfm_kernel.directory.zmq.sockets import Context, Socket, has_mail
 from sfm_kernel.transport.address import check_key
 
 MEMBER, GATEWAY = "member", "gateway"
-"""What a server knows of a client: the ``User-Id`` of each frame that comes from it."""
+"""The kinds of clients: the ``User-Id`` of each frame from a client."""
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 
 
 def gateway_key(key: bytes) -> bytes:
-    """The key that gateways get, of the world's key: as ``native/src/net/seal.rs`` derives it.
+    """The gateways' key, derived from the world's as in ``native/src/net/seal.rs``.
 
     HKDF (RFC 5869) with SHA-256, 32 bytes.
     """
@@ -50,29 +52,29 @@ class Keys:
         self._public = zmq.curve_public(self._secret)
 
     def serve(self, server: Socket) -> None:
-        """Make a socket that binds refuse strangers; its context needs a ``Gate``."""
+        """Make a binding socket refuse strangers; its context needs a ``Gate``."""
         server.curve_server = True
         server.curve_secretkey = self._secret
         server.zap_domain = b"sfm"
 
     @property
     def public(self) -> bytes:
-        """The public half, 32 bytes, by which clients with another pair know a server."""
+        """The public half, 32 bytes; clients with another pair recognise a server by it."""
         return bytes(z85.decode(self._public))
 
     def connect(self, client: Socket, server: bytes | None = None) -> None:
-        """Make a socket that connects show itself as a member, to members only.
+        """Make a connecting socket authenticate itself and its server with this pair.
 
-        ``server``: the server's public half, where it has another pair.
+        ``server``: the server's public half, if it has another pair.
         """
         client.curve_serverkey = self._public if server is None else z85.encode(server)
         client.curve_publickey = self._public
         client.curve_secretkey = self._secret
 
     def gate(self, context: Context, gateways: Keys | None = None) -> Gate:
-        """The gate of all servers of ``context``; before the first of them binds.
+        """Make the gate of all servers of ``context``, before the first of them binds.
 
-        ``gateways``: who shows these comes in, too, as a gateway.
+        ``gateways``: the pair of clients that are admitted as gateways.
         """
         users = {MEMBER: self.public}
         if gateways is not None:
@@ -83,10 +85,10 @@ class Keys:
 class Gate:
     """A ZAP handler (ZeroMQ RFC 27), served by its owner's thread.
 
-    pyzmq's own authenticator is a thread of its own; ours has an event loop already.
+    pyzmq's authenticator is a separate thread; the gate's owner has an event loop already.
 
     Args:
-        users: who may come in, by the public keys that they show.
+        users: the public keys of the admitted kinds of clients.
     """
 
     def __init__(self, context: Context, users: dict[str, bytes]) -> None:

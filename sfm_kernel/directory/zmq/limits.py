@@ -1,7 +1,7 @@
-"""What a stranger who connects can take of this process, and for how long.
+"""Limits of the resources that a stranger's connection can take, and of its duration.
 
-Whoever reaches a socket may open connections, and ZeroMQ gathers what comes through one before it
-knows who is there: all of this is bounded.
+Any program that reaches a socket may open connections, and ZeroMQ buffers their data before it has
+checked their keys: both are bounded.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from sfm_kernel.directory.zmq.sockets import Socket
 
 LARGEST_FRAME = (2 << 20) + 4096
-"""Bytes: of a request, and what encryption adds. ZeroMQ ends a connection that announces more."""
+"""The most bytes of a request, with encryption. ZeroMQ closes a connection that announces more."""
 
 HANDSHAKE_SECONDS = 3.0
-"""A connection that has not shown the key after so long is ended by whoever accepted it."""
+"""Seconds after which the accepting side closes a connection that has not shown the key."""
 
 
 def bound(server: Socket, largest: int = LARGEST_FRAME) -> None:
-    """Set the limits of a socket that binds; before it does."""
+    """Set the limits of a binding socket, before it binds."""
     server.maxmsgsize = largest
     server.handshake_ivl = int(1000 * HANDSHAKE_SECONDS)

@@ -1,7 +1,8 @@
-"""What the monitor of a connecting socket tells: whether the line to the peer is up.
+"""The state of a connecting socket's connection, from ZeroMQ's monitor events.
 
-Only the kernel's word counts here, never how fast a peer answers: a process that is stopped or
-holds its GIL keeps its connections. One that died closes them at once, and refuses new ones.
+Only the kernel's word counts, never how fast a peer answers: a process that is stopped or holds its
+GIL keeps its connections. When a process dies, its connections close at once, and new ones are
+refused.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from sfm_kernel.directory.zmq.sockets import Socket, has_mail
 RETRY_MS = 100
 REFUSALS = 3
 REFUSED_SECONDS = 0.3
-"""Refused so often in so long: the process is gone, since it listens as long as it lives."""
-UNWELCOME_SECONDS = 1.5
-"""Hung up on without a word for so long, three times and more: whoever is there has another key.
-(Once may be a mistake: of too many strangers some are turned away, see door.py.)"""
+"""After this number of refusals in this many seconds the process has died, since it listens as long
+as it lives."""
+REJECTED_SECONDS = 1.5
+"""Seconds after which ``REFUSALS`` or more connections that were closed without a word mean that
+the server has another key. (One may be a mistake: ``admission`` closes surplus connections.)"""
 MAXRT_MS = 5000
-"""A connection of which nothing was acknowledged for so long is made anew: the kernel by itself
-waits longer each time, and goes on long after a line is there again."""
+"""Milliseconds without an acknowledgement after which a connection is replaced: the kernel alone
+waits longer each time, and goes on waiting long after the network works again."""
 
 _EVENTS = (
     zmq.Event.CONNECTED
@@ -35,19 +37,19 @@ _EVENTS = (
 
 
 _EVENT = struct.Struct("=H")
-"""How a monitor's message begins. (pyzmq's parser is one more import away: of all asyncio.)"""
+"""The head of a monitor's message. (pyzmq's parser would import all of asyncio.)"""
 
 
 def prepare(dealer: Socket, largest: int = LARGEST_FRAME) -> None:
-    """Options of a socket that connects: retry soon, keep the kernel watching, never drop.
+    """Set a connecting socket's options: retry soon, use keepalives, never drop.
 
-    ``largest``: bytes of a frame that it takes in, whoever may have got the peer's address.
+    ``largest``: the most bytes of a frame; a stranger may have taken over the peer's address.
     """
     dealer.linger = 0
     dealer.sndhwm = dealer.rcvhwm = 0
     dealer.reconnect_ivl = RETRY_MS
     dealer.maxmsgsize = largest
-    # A stopped peer shakes hands when it goes on; only who accepts bounds the time (limits.py).
+    # A stopped peer shakes hands when it goes on; the accepting side bounds the time (limits.py).
     dealer.handshake_ivl = 0
     dealer.tcp_keepalive = 1
     dealer.tcp_keepalive_idle = 2
@@ -61,8 +63,8 @@ class ConnectionMonitor:
 
     Attributes:
         up: the handshake is done, messages flow.
-        breaks: how often it was up and came down.
-        dealer, monitor: the socket, not connected yet, and what tells about it.
+        breaks: the number of times it was up and came down.
+        dealer, monitor: the socket, not connected yet, and its monitor socket.
     """
 
     def __init__(self, dealer: Socket) -> None:
@@ -71,15 +73,15 @@ class ConnectionMonitor:
         self._connected = False
         self._connected_at = 0.0
         self._failures = 0
-        self._slammed = 0
-        self._slammed_since = 0.0
+        self._rejections = 0
+        self._rejections_since = 0.0
         self._refused = False
         self._down_since = time.monotonic()
         self.dealer = dealer
         self.monitor: Socket = dealer.get_monitor_socket(_EVENTS)
 
     def update(self) -> bool:
-        """Take in what the monitor has; whether the line came up (again)."""
+        """Read the monitor's events; return whether the connection came up (again)."""
         came_up = False
         while has_mail(self.monitor):
             (event,) = _EVENT.unpack_from(self.monitor.recv_multipart()[0])
@@ -87,7 +89,7 @@ class ConnectionMonitor:
                 self._connected, self._connected_at = True, time.monotonic()
             elif event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self.up = came_up = True
-                self._failures = self._slammed = 0
+                self._failures = self._rejections = 0
             elif event == zmq.Event.HANDSHAKE_FAILED_AUTH:
                 self._refused = True
             else:
@@ -99,45 +101,45 @@ class ConnectionMonitor:
             self.breaks += 1
             self._down_since = time.monotonic()
         elif self._connected:
-            self._hung_up()
+            self._rejected()
         else:
             self._failures += 1
         self.up = self._connected = False
 
-    def _hung_up(self) -> None:
-        """Somebody is there, and has ended the connection before the handshake was done."""
+    def _rejected(self) -> None:
+        """Note that the server has closed the connection before the handshake was done."""
         now = time.monotonic()
         self._failures = 0
         if now - self._connected_at > HANDSHAKE_SECONDS / 2:
-            # It had no time to look at our key before ZeroMQ gave the connection up.
-            self._slammed, self._down_since = 0, now
+            # The server had no time to check the key before ZeroMQ gave the connection up.
+            self._rejections, self._down_since = 0, now
             return
-        # Who has another key cannot even tell us so.
-        if not self._slammed:
-            self._slammed_since = now
-        self._slammed += 1
+        # A server with another key cannot even say so.
+        if not self._rejections:
+            self._rejections_since = now
+        self._rejections += 1
 
     @property
-    def unwelcome(self) -> bool:
-        """Whether somebody is there and does not accept our key."""
-        slammed_for = time.monotonic() - self._slammed_since
-        return self._refused or (self._slammed >= REFUSALS and slammed_for > UNWELCOME_SECONDS)
+    def rejected(self) -> bool:
+        """Whether a server answers and does not accept this process's key."""
+        lasted = time.monotonic() - self._rejections_since
+        return self._refused or (self._rejections >= REFUSALS and lasted > REJECTED_SECONDS)
 
     @property
     def failed(self) -> bool:
-        """Whether it is down and at least one attempt to bring it up has failed."""
+        """Whether the connection is down and at least one attempt to restore it has failed."""
         return not self._connected and self._failures > 0
 
     @property
     def dead(self) -> bool:
-        """Whether nobody (of this world) listens there. Who is silent may be heard again."""
+        """Whether no server of this world listens there. A silent one may answer again."""
         if self._connected:
             return False
         down = time.monotonic() - self._down_since
-        return self.unwelcome or (self._failures >= REFUSALS and down > REFUSED_SECONDS)
+        return self.rejected or (self._failures >= REFUSALS and down > REFUSED_SECONDS)
 
     def close(self) -> None:
-        """Close the connection and its monitor. What was not sent is given up."""
+        """Close the connection and its monitor. Unsent messages are dropped."""
         self.dealer.disable_monitor()
         self.monitor.close(0)
         self.dealer.close(0)

@@ -11,10 +11,10 @@ Socket: TypeAlias = "zmq.Socket[bytes]"
 
 
 def descriptor(socket: Socket) -> int:
-    """What becomes readable when something happens at the socket.
+    """The descriptor that becomes readable when something happens at the socket.
 
-    It tells only what happens after ``has_mail`` has said no: ask that first, and again each time
-    it has told something.
+    It signals only events after ``has_mail`` has returned False: call ``has_mail`` first, and again
+    after each signal.
     """
     return cast(int, socket.get(zmq.FD))
 

@@ -1,4 +1,4 @@
-"""Waking a thread that sleeps in poll."""
+"""A descriptor that wakes a thread from poll."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 
 
 class Wake:
-    """A descriptor that becomes readable by ``ring``. Ringing a closed one does nothing."""
+    """A descriptor that ``ring`` makes readable. After ``close``, ``ring`` does nothing."""
 
     def __init__(self) -> None:
         self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._lock = threading.Lock()  # or a ring could hit what has got the number since
+        self._lock = threading.Lock()  # or ``ring`` could write to a reused descriptor
 
     def ring(self) -> None:
         """Make ``fd`` readable until ``clear``."""

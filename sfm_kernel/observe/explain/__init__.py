@@ -1,11 +1,11 @@
-"""Why a world does not go on.
+"""The diagnosis: why a world does not go on.
 
-graph   who waits for whom, and who can never go on
-but_for what would be a deadlock if a thread or a callback did nothing
-polls   processes that ask again and again
-outside processes that are in no call
+graph   the wait-for graph, and the processes that can never go on
+but_for deadlocks that only a thread or a callback could resolve
+polls   processes that poll
+outside processes that are in no call of this package
 near    messages that nearly fit
-taken   messages that would have fitted, and were received before
+taken   messages that would have fitted, but were received before
 words   the diagnosis in sentences
 """
 
@@ -33,32 +33,32 @@ def explain(
     observer: Observer | None = None,
     history: bool = True,
 ) -> dict[str, Any]:
-    """Why a world does not go on: who waits for whom, and whether that can ever end.
+    """Explain why a world does not go on: its waits, and whether they can end.
 
-    A deadlock is only claimed where it is certain: no process of ``stuck`` can go on, whatever the
-    others do, unless somebody interrupts it or gives an engine a cell. A wait is judged once it
-    has lasted 0.3 s.
+    The diagnosis claims a deadlock only if it is certain: no process of ``stuck`` can go on,
+    whatever the others do, unless a user interrupts it or gives an engine a cell. A wait is judged
+    once it has lasted 0.3 s.
 
-    Who may still join is taken to be certain in two cases: in a world with a size, nobody else is
-    expected once it has all its ranks; in a cluster, nobody but its engines and the notebooks that
-    are there. A guest, or a further engine, may come later nevertheless. It makes no difference to
-    those who wait for each other. But who waits for anybody, or for a name that nobody has, may
-    then have been called stuck although the newcomer sends what it waits for.
+    Two worlds are taken to be complete: a world with a size once it has all its ranks, and a
+    cluster with its engines and the notebooks that have joined. A guest or another engine may join
+    later all the same. That makes no difference to processes that wait for each other. But a
+    process that waits for any sender, or for a name that nobody has, may be called stuck although
+    the newcomer then sends what it waits for.
 
     Args:
-        world: its folder on this machine, or an endpoint in it. Of an endpoint's own process it is
-            not told that it computes: it asks.
-        patience: seconds to wait until what has begun just now can be judged.
-        at_work: gives the names of processes that have been given something to do: with patience,
-            it is awaited that they begin.
-        remote: gives the processes on other machines. What it is asked for a second time is
-            fresh: between the two looks at each process, here or there, lies one moment, at which
-            those that were in the same call in both looks were in it all together.
+        world: its folder on this machine, or an endpoint in it. The diagnosis does not say of the
+            endpoint's process that it computes: it runs in order to ask.
+        patience: seconds to wait until calls that have just begun can be judged.
+        at_work: gives the names of processes that have been given work; within ``patience``,
+            ``explain`` waits until they begin it.
+        remote: gives the processes on other machines. Its second answer is fresh: between the two
+            readings of each process, on this machine or another, lies one moment at which all
+            processes that were in the same call in both readings were in it together.
         observer: as for ``snapshot``.
-        history: say also who has received what would have fitted. Costs some 5 ms for each process
-            that is involved.
+        history: also say which process received the messages that would have fitted. Costs some
+            5 ms for each process that is involved.
     Returns:
-        As ``schema.json`` has it, "diagnosis".
+        The "diagnosis" of ``schema.json``.
     Raises:
         FileNotFoundError: there is no such world.
     """
@@ -75,7 +75,7 @@ def explain(
 
 
 def _is_early(graph: Graph, at_work: Collection[object]) -> bool:
-    """Whether somebody has only just begun to do what it does, or is about to begin."""
+    """Whether a process has only just begun what it does, or is about to begin."""
     for node in graph.nodes.values():
         process = node.process
         if process["state"] == "idle" and node.name in at_work:
@@ -92,7 +92,7 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     nodes = _in_order(graph, cycle)
     near = {node.uid: near_misses(polls.as_receive(node.process)) for node in nodes}
     judgements = [_judgement(node, graph, near[node.uid], traces) for node in nodes]
-    shown = [one for one, node in zip(judgements, nodes, strict=True) if _is_told(node, graph)]
+    shown = [one for one, node in zip(judgements, nodes, strict=True) if _has_sentence(node, graph)]
     sentences = [one["text"] for one in shown]
     sentences += [_end(one) for one in graph.processes if not one["alive"]]
     sentences += outside.unreachable(graph.processes, graph.time)
@@ -122,15 +122,17 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
 
 
 def _in_order(graph: Graph, cycle: list[Node]) -> list[Node]:
-    """The cycle, who waits for it, all others."""
+    """The cycle's processes, then those that wait for it, then all others."""
     first = [node.uid for node in cycle] + [node.uid for node in graph.blocked()]
     order = {uid: nth for nth, uid in enumerate(dict.fromkeys(first))}
     return sorted(graph.nodes.values(), key=lambda node: order.get(node.uid, len(order)))
 
 
-def _is_told(node: Node, graph: Graph) -> bool:
-    """A notebook's wait for a cell, and that one asks, go without saying; of idle ones all are
-    told together."""
+def _has_sentence(node: Node, graph: Graph) -> bool:
+    """Whether a process gets a sentence of its own.
+
+    A notebook that waits for a cell and the asker get none; idle processes share one.
+    """
     return not (node.kind == "cell" or node.process["state"] == "idle" or graph.is_asker(node))
 
 
@@ -170,18 +172,20 @@ def _judgement(
 
 
 def _ended(process: Any) -> dict[str, Any]:
-    kept = {key: process[key] for key in ("uid", "name", "where", "call")}
+    known = {key: process[key] for key in ("uid", "name", "where", "call")}
     verdict = "left" if process["state"] == "left" else "dead"
-    return {**kept, "verdict": verdict, "text": _end(process), "near": []}
+    return {**known, "verdict": verdict, "text": _end(process), "near": []}
 
 
 def _end(process: Any) -> str:
-    left = process["state"] == "left"
-    return f"{process['name']} has left." if left else f"{process['name']} has died."
+    return f"{process['name']} has {'left' if process['state'] == 'left' else 'died'}."
 
 
 def _edges(node: Node, graph: Graph, cycle: list[Node]) -> list[dict[str, Any]]:
-    """Its waits. Who waits for anybody has an edge to each who could send, but to no idle one."""
+    """The edges of a process's waits.
+
+    A receive from any sender has an edge to each process that could send, except the idle ones.
+    """
     wait = node.process["wait"]
     if wait is None:
         return []

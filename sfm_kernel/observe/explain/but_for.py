@@ -1,7 +1,8 @@
-"""What would be a deadlock if a thread, a callback or a handler did nothing, in words.
+"""Sentences about deadlocks that only a thread, a callback or a handler could resolve.
 
-What they may do is not known, so that nobody is ended because of them, or called stuck. But who
-waits for ever beside an idle thread is to learn that it is the thread which nobody can judge.
+Nobody knows what these may do, so no call is ended because of them, and no process is called
+stuck. But a user whose process waits for ever beside an idle thread must learn that the thread is
+what cannot be judged.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ if TYPE_CHECKING:
     from sfm_kernel.observe.explain.graph import Graph, Node
 
 LASTING = 2.0
-"""Seconds for which it has to have stood: threads that have a purpose act sooner, as a rule."""
+"""Seconds that it must have lasted: threads that have a purpose act sooner, as a rule."""
 
 Other = Mapping[str, Any]
 """See ``schema.json``, "other"."""
 
 
 def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
-    """As ``schema.json`` has it, and the graph as it would be; None where there is none."""
+    """The "proviso" of ``schema.json``, and the graph without threads and callbacks.
+
+    None if the world has no such deadlock.
+    """
     if graph.stuck or not any(_others(node.process) for node in graph.nodes.values()):
         return None
     without = graph.without_others()
@@ -44,7 +48,7 @@ def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
 
 
 def _others(process: Mapping[str, Any]) -> list[Other]:
-    """What of it could go on; where it polls, its calls are among them."""
+    """The threads and callbacks of a process that could go on; also its calls, if it polls."""
     return [*([as_other(process)] if process["polls"] else []), *process["others"]]
 
 
@@ -55,12 +59,12 @@ def _involved(graph: Graph, without: Graph) -> list[Node]:
 
 
 def title(about: Mapping[str, Any], deadlock: str) -> str:
-    """The diagnosis in one line; ``deadlock``: that of the deadlock that it would be."""
+    """The diagnosis in one line; ``deadlock``: the title of the deadlock that it would be."""
     return f"It would be a deadlock but for {_all(_owned(about))}: {_rest(deadlock)}"
 
 
 def summary(about: Mapping[str, Any]) -> str:
-    """What all this comes to."""
+    """The last sentence: what follows if the threads and callbacks do nothing."""
     count = len(about["others"])
     verb = "does" if count == 1 else "do"
     never = "can never go on" if len(about["stuck"]) > 1 else "never goes on"
@@ -85,12 +89,12 @@ def _of(process: object, other: Other) -> str:
 
 
 def doubt(others: Sequence[Other]) -> str:
-    """Why a process may go on that has these."""
-    return f"{_all(map(_whole, others))} could go on"
+    """Say why a process that has these threads and callbacks may go on."""
+    return f"{_all(map(_described, others))} could go on"
 
 
 def left(process: Mapping[str, Any]) -> str:
-    """A process whose program has come to its end, and has left something."""
+    """A process whose program has come to its end, but has left a thread or a callback."""
     name, others = process["name"], process["others"]
     ended = (
         f"{name}'s cell has ended" if process["kind"] == "engine" else f"{name} has come to its end"
@@ -99,13 +103,13 @@ def left(process: Mapping[str, Any]) -> str:
 
 
 def nobody_runs(processes: Iterable[Mapping[str, Any]]) -> str:
-    """A title, where all have come to their ends and some have left something."""
-    told = [_of(one["name"], other) for one in processes for other in one["others"]]
-    return f"Nobody runs, but {_all(told)} could go on"
+    """The title if all programs have come to their ends, but some have left a thread."""
+    others = [_of(one["name"], other) for one in processes for other in one["others"]]
+    return f"Nobody runs, but {_all(others)} could go on"
 
 
-def _whole(other: Other) -> str:
-    """With the line in which it is, and the earlier cell that has begun it."""
+def _described(other: Other) -> str:
+    """A thread or callback with the line it is in, and the earlier cell that started it."""
     about = []
     if other["where"] is not None:
         about.append(f"in {words(other['where'])}")
@@ -130,19 +134,19 @@ def _short(other: Other) -> str:
 
 
 _SHOWN = 4
-"""Of more, so many are told."""
+"""Threads and callbacks that a sentence names; of more, it gives their number."""
 
 
-def _all(ones: Iterable[object]) -> str:
-    return listed(ones, _SHOWN, "more")
+def _all(names: Iterable[object]) -> str:
+    return listed(names, _SHOWN, "more")
 
 
-def listed(ones: Iterable[object], shown: int, rest: str, word: str = "and") -> str:
-    """``A``, ``A and B``, ``A, B and C``; of more than ``shown`` and one: ``A, B and 20 others``.
+def listed(names: Iterable[object], shown: int, rest: str, word: str = "and") -> str:
+    """``A``, ``A and B``, ``A, B and C``; more than ``shown`` + 1 names: ``A, B and 20 others``.
 
-    ``rest``: what those are called that are only counted.
+    ``rest``: the word for the names that are only counted.
     """
-    texts = [str(one) for one in ones]
+    texts = [str(name) for name in names]
     if len(texts) > shown + 1:
         texts = [*texts[:shown], f"{len(texts) - shown} {rest}"]
     if len(texts) < 2:

@@ -1,15 +1,15 @@
-"""Who waits for whom, and who can never go on.
+"""The wait-for graph, and the processes that can never go on.
 
-A blocked process waits for others: a receive for any of those who could send to it, a collective
-call for all who have not come. Who computes, or waits only for a time, can act by itself. Who
-cannot act and is waited for by nobody who can, is *stuck*: found as the greatest set of processes
-that have only each other to wait for. Sources: Holt, "Some Deadlock Properties of Computer Systems"
-(1972), for waits for any of several (the knot); Chandy, Misra and Haas, "Distributed Deadlock
-Detection" (1983), for messages; the two looks at all counters are Mattern's, "Algorithms for
-Distributed Termination Detection" (1987): a process that is in the same blocked call in both was
-in it in between, when all the others were in theirs.
+A blocked process waits for others: a receive for any process that could send to it, a collective
+call for all members that have not arrived. A process that computes, or waits only for a time, can
+act by itself. Processes that cannot act, and that no process which can act could wake, are
+*stuck*: the greatest set of processes that have only each other to wait for. Sources: Holt, "Some
+Deadlock Properties of Computer Systems" (1972), for waits for any of several (the knot); Chandy,
+Misra and Haas, "Distributed Deadlock Detection" (1983), for messages; Mattern, "Algorithms for
+Distributed Termination Detection" (1987), for reading all counters twice: a process that is in the
+same blocked call in both readings was in it in between, when all the others were in theirs.
 
-Doubts are for the process: where anything is not known for certain, it can act.
+In doubt a process can act: if anything about it is uncertain, it is not stuck.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sfm_kernel.observe.explain.polls import as_receive
 from sfm_kernel.observe.snapshot import SHARED
 
 YOUNG = 0.3
-"""Seconds of a wait in which what it waits for may not have been written down, or be out of date:
-a blocked call does that every 0.1 s."""
+"""Seconds in which a wait's published facts may be missing or out of date: a blocked call
+publishes them every 0.1 s."""
 
 Name = Any
 Process = Mapping[str, Any]
@@ -36,10 +36,10 @@ class Node:
 
     Attributes:
         acts: why it can go on by itself; "" if it cannot.
-        needs: the uids of those who could make it go on.
+        needs: the uids of the processes that could make it go on.
         every: all of them are needed.
-        absent: names that it waits for and nobody has.
-        young: its wait has only begun, so that nothing is known yet.
+        absent: names that it waits for, but no process has.
+        young: its wait has only begun, so nothing is known yet.
     """
 
     process: Process
@@ -60,8 +60,8 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What its wait is: "recv", "send", "collective", "cell", "join", "other"; "idle" for an
-        engine."""
+        """The kind of its wait: "recv", "send", "collective", "cell", "join", "other"; "idle" for
+        an engine."""
         if self.process["state"] == "idle":
             return "idle"
         return str((self.process["wait"] or {"kind": "other"})["kind"])
@@ -76,10 +76,11 @@ class Graph:
     """The wait-for graph of a snapshot.
 
     Args:
-        before: an earlier look: for each uid the number of its latest blocked call, and its state.
-        asker: the uid of the process whose user wants to know; that it runs says nothing.
+        before: an earlier reading: for each uid the number of its latest blocked call, and its
+            state.
+        asker: the uid of the process whose user asks; that it runs means nothing.
     Attributes:
-        stuck: the uids of those who can never go on.
+        stuck: the uids of the processes that can never go on.
     """
 
     def __init__(
@@ -114,13 +115,13 @@ class Graph:
         self.nodes = {one["uid"]: self._node(one) for one in living}
         self.stuck = self._stuck(frozenset())
 
-    # ---- what each one waits for ----
+    # ---- what each process waits for ----
 
     def _node(self, one: Process) -> Node:
         if one["state"] == "idle":
             return self._idle(one)
         if one["state"] == "damaged":
-            return Node(one, acts="nobody can see what it does")
+            return Node(one, acts="its segment is damaged, so nobody can see what it does")
         if one["polls"]:
             return Node(one, acts="it polls")
         if not one["state"].startswith("blocked"):
@@ -134,7 +135,7 @@ class Graph:
         return node
 
     def _waiting(self, one: Process, wait: Mapping[str, Any]) -> Node:
-        """One in a call, whatever else goes on in its process."""
+        """The node of a blocked call, whatever other threads the process has."""
         if wait["kind"] == "join":
             return Node(one, acts=f"{', '.join(map(repr, wait['peers']))} may still join")
         if why := self._doubt(one, wait):
@@ -150,11 +151,11 @@ class Graph:
         if absent and not self._is_closed():
             node.acts = f"{', '.join(map(repr, absent))} may still join"
         elif wait["all"] and (absent or not needs):
-            node.acts = "a member of the collective call has died, or all have come"
+            node.acts = "a member of the collective call has died, or all have arrived"
         elif any(self._on_its_way(uid, one) for uid in self._senders(needs, absent)):
             node.acts = "a message is on its way"
         elif any(name in dead for name in absent):
-            node.acts = f"it will be told that {', '.join(map(str, absent))} has died"
+            node.acts = f"it will learn that {', '.join(map(str, absent))} has died"
         return node
 
     def _idle(self, one: Process) -> Node:
@@ -183,10 +184,10 @@ class Graph:
         if self.time - one["since"] < YOUNG:
             return "its wait has only begun"
         if not one["settled"]:
-            return "it has not looked at all that has come"
+            return "it has not examined all that has arrived"
         now = one["call"], one["state"]
         if self._before is not None and self._before.get(one["uid"]) != now:
-            return "it has just gone on"
+            return "it went on a moment ago"
         return ""
 
     def _for_anybody(self, one: Process) -> Node:
@@ -202,9 +203,9 @@ class Graph:
         return any(one["uid"] == uid and one["alive"] for one in self.processes)
 
     def _is_closed(self) -> bool:
-        """Whether nobody is to be expected any more: a cluster, or as many as there will be."""
+        """Whether no newcomer is expected: the world is a cluster, or has all its ranks."""
         if any(one["state"] == "damaged" for one in self.processes):
-            return False  # it may be anybody
+            return False  # its name and rank are unknown
         if any(one["kind"] == "engine" for one in self.processes):
             return True
         sizes = [one["size"] for one in self.processes if one["size"]]
@@ -212,26 +213,26 @@ class Graph:
         return bool(sizes) and len(ranks) >= max(sizes)
 
     def _senders(self, needs: frozenset[str], absent: Sequence[Name]) -> list[str]:
-        """Those of whom a message may be on its way: also the dead."""
+        """The processes that may have a message on its way to a receiver: also dead ones."""
         dead = [one["uid"] for one in self.processes if not one["alive"] and one["name"] in absent]
         return [*needs, *dead]
 
     def _on_its_way(self, sender: str, receiver: Process) -> bool:
-        """Whether it has sent what has not arrived, or that cannot be told."""
+        """Whether a message of the sender may not have arrived yet; also if that is unknown."""
         there, here = sender[16:], receiver["uid"][16:]
         if (there, SHARED) in self._counts or (here, SHARED) in self._counts:
             return True
         sent = self._counts.get((there, here), {"sent": 0})["sent"]
         arrived = self._counts.get((here, there), {"arrived": 0})["arrived"]
-        # Who was killed may not have counted its last message.
+        # A process that was killed may not have counted its last message.
         return bool(sent > arrived or (sent < arrived and self._lives(sender)))
 
-    # ---- who is stuck ----
+    # ---- stuck processes ----
 
     def _stuck(self, passive: frozenset[str]) -> frozenset[str]:
-        """The greatest set of those who cannot act and have only each other to wait for.
+        """The greatest set of processes that cannot act and have only each other to wait for.
 
-        ``passive``: these do not act, either.
+        ``passive``: uids of further processes that are assumed not to act.
         """
         stuck = {uid for uid, node in self.nodes.items() if not node.acts or uid in passive}
         while True:
@@ -239,7 +240,7 @@ class Graph:
             if not freed:
                 break
             stuck -= freed
-        # Engines without a cell, and who waits for cells, are not stuck by themselves.
+        # Engines without a cell, and notebooks that wait for cells, are not stuck by themselves.
         if not any(self.nodes[uid].is_blocked for uid in stuck):
             return frozenset()
         return frozenset(stuck)
@@ -251,12 +252,12 @@ class Graph:
         return bool(node.needs - stuck)
 
     def blocked(self) -> list[Node]:
-        """The stuck ones that are in a call of their own, by rank."""
+        """The stuck processes that are in a blocked call, by rank."""
         return [node for uid, node in self.nodes.items() if uid in self.stuck and node.is_blocked]
 
     def without_others(self) -> Graph:
-        """The graph as it would be if nothing went on beside blocked calls and ended programs, and
-        who polls did nothing else."""
+        """The graph as if no threads or callbacks ran beside blocked calls and ended programs, and
+        as if processes that poll did nothing but poll."""
         processes = [_alone(one) for one in self.processes]
         before = self._before and {
             **self._before,
@@ -268,17 +269,17 @@ class Graph:
         return [one for one in self.processes if one["polls"]]
 
     def is_asker(self, node: Node) -> bool:
-        """Whether it only runs in order to ask."""
+        """Whether the process only runs in order to ask."""
         return node.uid == self._asker and node.process["state"] == "running"
 
     def left_to_asker(self) -> list[Node]:
-        """Those in calls of their own who go on only if the asker does something."""
+        """The blocked processes that go on only if the asker does something."""
         asker = self.nodes.get(self._asker)
         if asker is None or not self.is_asker(asker) or self.stuck:
             return []
         passive = {asker.uid}
         notebooks = [one for one in self._notebooks if not one["state"].startswith("blocked")]
-        if [one["uid"] for one in notebooks] == [asker.uid]:  # nobody else gives engines cells
+        if [one["uid"] for one in notebooks] == [asker.uid]:  # no other notebook gives cells
             passive |= {node.uid for node in self.nodes.values() if self._is_free(node)}
         stuck = self._stuck(frozenset(passive))
         return [node for uid, node in self.nodes.items() if uid in stuck and node.is_blocked]
@@ -297,7 +298,7 @@ class Graph:
         return bool(sent > received)
 
     def is_for_anybody(self, node: Node) -> bool:
-        """Whether it waits for nobody in particular; of two, each can only wait for the other."""
+        """Whether a process waits for any sender; in a world of two there is only one choice."""
         wait = node.process["wait"]
         if wait is None or wait["peers"] is not None:
             return False
@@ -305,25 +306,24 @@ class Graph:
         return len(others) != 1 or others[0].kind == "idle"
 
     def _named(self, node: Node, among: Mapping[str, Node]) -> list[str]:
-        """For which of these it waits in particular."""
+        """The uids among these that a process waits for by name."""
         return [] if self.is_for_anybody(node) else sorted(node.needs & among.keys())
 
     def waits_for(self, node: Node, others: Sequence[Node]) -> bool:
-        """Whether it waits for one of these, or for somebody who does."""
+        """Whether a process waits for one of these, directly or through others."""
         edges = {uid: self._named(one, self.nodes) for uid, one in self.nodes.items()}
         return not _reachable(node.uid, edges).isdisjoint(one.uid for one in others)
 
     def cycle(self) -> list[Node]:
-        """Those of the stuck ones who wait for each other, in a ring where it is one.
+        """The stuck processes that wait for each other, in the order of the ring if it is one.
 
-        Empty where they wait for nobody who is in a call: for idle engines, or for nobody in
-        particular.
+        Empty if they wait for no process that is in a call: for idle engines, or for any sender.
         """
         among = {node.uid: node for node in self.blocked()}
         edges = {uid: self._named(node, among) for uid, node in among.items()}
         reach = {uid: _reachable(uid, edges) for uid in among}
         knots = [frozenset(one for one in reach[uid] if uid in reach[one]) for uid in among]
-        # By rank; before others one out of which no wait leads.
+        # By rank; first a knot that no wait leads out of.
         for closed in (True, False):
             for uid, knot in zip(among, knots, strict=True):
                 if uid in knot and (reach[uid] == knot or not closed):
@@ -351,9 +351,9 @@ def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]
 
 
 def _ring(start: str, knot: frozenset[str], edges: Mapping[str, Sequence[str]]) -> list[str]:
-    """The members: where each waits for one of them, in that order; else by rank."""
+    """The knot's members: in the order of the ring if each waits for one other, or by rank."""
     inside = {uid: [one for one in edges[uid] if one in knot] for uid in edges if uid in knot}
-    if any(len(ones) != 1 for ones in inside.values()):
+    if any(len(needed) != 1 for needed in inside.values()):
         return list(inside)
     order = [start]
     while (following := inside[order[-1]][0]) != start:

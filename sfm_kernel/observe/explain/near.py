@@ -1,4 +1,4 @@
-"""Messages that nearly fit a blocked receive: what would have to be different."""
+"""Messages that nearly fit a blocked receive, and their differences from its template."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from sfm_kernel.observe.literals import literal
 SHOWN = 3
 
 _ALIKE = 0.75
-"""How much alike two names are, by difflib's measure, if one may be meant by the other."""
+"""The similarity of two names (0 to 1, difflib's ratio) from which one may be a typo of the
+other."""
 
 
 def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages in a process's inbox that fit its receive best, see ``schema.json``, "near".
+    """The messages in a process's inbox that fit its receive best: "near" of ``schema.json``.
 
-    Those that have at least one attribute in common with the template, or one of a similar name;
-    the best come first, at most three. Values are compared as they are shown: of those that are
-    not shown whole nothing is claimed, and of predicates only where there is no other reason.
+    A message qualifies if it shares an attribute's name with the template, or has one of a similar
+    name; the best come first, at most three. Values are compared as they are shown: a value that
+    is not fully shown proves nothing, and a predicate is named only if it is the one difference.
     """
     return nearest(process)[:SHOWN]
 
 
 def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The same, all of them."""
+    """All messages that fit equally well; see ``near_misses``."""
     wait = process["wait"]
     if wait is None or not wait["template"]:
         return []
@@ -41,13 +42,13 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The messages that its receive looks at: those of its own context."""
+    """The messages that a process's receive examines: those of its context."""
     context_id = process["wait"]["context_id"]
     return [one for one in process["messages"] if one["context_id"] == context_id]
 
 
-def elsewhere(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The messages that would fit its receive, but lie in another context of the program's."""
+def in_other_contexts(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that would fit a process's receive, but lie in another context."""
     wait = process["wait"]
     others = [one for one in process["messages"] if one["context_id"] != wait["context_id"]]
     return [
@@ -59,7 +60,7 @@ def elsewhere(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> bool:
-    """Whether the message fits for certain; no predicate is tried."""
+    """Whether the message certainly fits; False if the template has a predicate."""
     has = dict(message["attributes"])
     return not any(one["predicate"] for one in template) and all(
         one["name"] in has and _equal(one["value"], has[one["name"]]) for one in template
@@ -69,7 +70,7 @@ def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> b
 def _misses(
     template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Why the message does not fit, as far as that is certain; empty where it is another matter."""
+    """The certain reasons why the message does not fit; empty if it is unrelated or may fit."""
     has = dict(message["attributes"])
     spare = [name for name in has if name not in ("src", "dest", *_names(template))]
     if not any(one["name"] in has or _like(one["name"], spare) for one in template):
@@ -94,19 +95,19 @@ def _names(template: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _like(name: str, names: Sequence[str]) -> str | None:
-    """Which of these may be meant by the name."""
+    """The one of these names that ``name`` may be a typo of."""
     alike = difflib.get_close_matches(name, names, 1, _ALIKE)
     return alike[0] if alike else None
 
 
-def _equal(wanted: str, there: str) -> bool | None:
-    """Whether two values are equal, by their texts; None if that cannot be told from them."""
-    if wanted == there:
+def _equal(requested: str, there: str) -> bool | None:
+    """Whether two values are equal, by their texts; None if the texts do not show it."""
+    if requested == there:
         return True
-    if there.startswith("<") or wanted.startswith("<"):  # described, not shown
+    if there.startswith("<") or requested.startswith("<"):  # described, not shown
         return None
     try:
-        known = literal(wanted)
+        known = literal(requested)
     except ValueError:  # cut, or an object
         return None
     if isinstance(known, str):

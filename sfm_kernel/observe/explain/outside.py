@@ -1,4 +1,4 @@
-"""What processes do that are in no call of this package, in words."""
+"""Sentences about processes that are in no call of this package."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _DOES = {
     "native": ("is in a C function that holds the GIL", "are in C functions that hold the GIL"),
     "stopped": ("is stopped", "are stopped"),
 }
-"""Of one process, and of several."""
+"""The words for one process, and for several."""
 
 
 def does(process: Process) -> str:
-    """What its main thread is in, see ``schema.json``, "now"; else it computes."""
+    """The activity of its main thread ("now" of ``schema.json``), or "computes"."""
     return str((process["now"] or {"does": "computes"})["does"])
 
 
 def verb(processes: Iterable[Process], adverb: str = "") -> str:
-    """What they all do, where that is the same; else they compute: so much is true of all."""
+    """The processes' common activity in words; if they differ, that they compute, as all do."""
     found = [does(one) for one in processes]
     what = found[0] if len(set(found)) == 1 else "computes"
     first, _, rest = _DOES[what][len(found) > 1].partition(" ")
@@ -38,10 +38,10 @@ def verb(processes: Iterable[Process], adverb: str = "") -> str:
 
 
 def sentence(process: Process) -> str:
-    """What it does, where, and where its last call was."""
+    """The process's activity and its line, and the line of its last call."""
     what = does(process)
     if process["kind"] == "notebook" and what == "computes":
-        return f"{process['name']} runs a cell."  # who asks does that, too
+        return f"{process['name']} runs a cell."  # a notebook that asks does that, too
     now = words(process["now"]["where"]) if process["now"] else ""
     last = words(process["where"]) if process["sent"] else ""
     at = f" in {now}" if now else ""
@@ -50,35 +50,39 @@ def sentence(process: Process) -> str:
 
 
 def stopped(process: Process) -> str:
-    """That it does nothing, and where."""
+    """A stopped process, and the line it is stopped in."""
     at = words(process["where"])
     text = f"{process['name']} is stopped (SIGSTOP){f' in {at}' if at else ''}"
     return f"{text}, and does nothing until somebody continues it."
 
 
 def unreachable(processes: Iterable[Process], now: float) -> Iterable[str]:
-    """Of each that nobody reaches: for how long, and what that means."""
+    """A sentence for each unreachable process: for how long, and what that means."""
     for one in processes:
         if one["unreachable"] is not None:
             seconds = max(0.0, now - one["unreachable"])
-            why = one["unreachable_why"] or "its machine, or the line to it, is down"
+            why = one["unreachable_why"] or "its machine, or the network to it, is down"
             yield (
-                f"{one['name']} has been unreachable for {seconds:.0f} s: {why}, "
-                f"and nothing says that it has died. What was sent to it is kept, "
-                f"and goes on when it answers (SFM_UNREACHABLE sets a limit)."
+                f"{one['name']} has been unreachable for {seconds:.0f} s: {why}; "
+                f"it may still be alive. Messages to it are kept, and arrive when it answers "
+                f"(SFM_UNREACHABLE sets a limit)."
             )
 
 
 def links_in_trouble(
     pairs: Iterable[tuple[Process, Process]], links: Iterable[Mapping[str, Any]]
 ) -> Iterable[str]:
-    """What costs time between the sites of those who wait and of those for whom they wait."""
-    links, ways = list(links), {}
+    """Sentences about troubled links between the sites of processes that wait for each other.
+
+    ``pairs``: a process that waits, and one that it waits for.
+    """
+    links, waits = list(links), {}
     for one, other in pairs:
         if None not in (one["site"], other["site"]) and one["site"] != other["site"]:
-            ways[one["site"], other["site"]] = f"{one['name']} waits for {other['name']}, far away"
-    told: set[str] = set()
-    for (here, there), who in ways.items():
-        found = [text for text in over(links, here, there) if text not in told]
-        told |= set(found)
-        yield from (f"{who}: {text}." for text in found)
+            wait = f"{one['name']} waits for {other['name']} at another site"
+            waits[one["site"], other["site"]] = wait
+    said: set[str] = set()
+    for (site, other_site), wait in waits.items():
+        found = [text for text in over(links, site, other_site) if text not in said]
+        said |= set(found)
+        yield from (f"{wait}: {text}." for text in found)

@@ -1,7 +1,7 @@
-"""Processes that ask again and again for what does not come.
+"""Processes that poll: they ask again and again for a message that does not come.
 
-They are not blocked, and what they do between two calls is not known: none of them is ever called
-stuck, and nobody is because of them. But they wait, as a blocked receive does.
+They are not blocked, and nobody knows what they do between two calls: no process that polls is
+called stuck, and none because of it. But it waits, as a blocked receive does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Process = Mapping[str, Any]
 
 
 def as_receive(process: Process) -> Process:
-    """The process as if it were blocked in a receive of what it polls for."""
+    """The process as if it were blocked in a receive of the message that it polls for."""
     polls = process["polls"]
     if polls is None:
         return process
@@ -24,13 +24,13 @@ def as_receive(process: Process) -> Process:
 
 
 def as_other(process: Process) -> dict[str, Any]:
-    """Its calls, as ``schema.json`` has "other": what could go on."""
+    """The calls of a process that polls, as the "other" of ``schema.json``."""
     polls = process["polls"]
     return {"kind": "polls", "name": _text(polls["wait"]), "where": polls["where"], "cell": None}
 
 
 def sentence(process: Process, time: float) -> str:
-    """What it polls, and how long it has; ``time``: that of the snapshot."""
+    """The call that the process polls, how often and how long; ``time``: the snapshot's."""
     polls = process["polls"]
     where = words(polls["where"])
     times = "once" if polls["count"] == 1 else f"{polls['count']:,} times".replace(",", " ")
@@ -43,7 +43,7 @@ def sentence(process: Process, time: float) -> str:
 
 
 def _text(wait: Mapping[str, Any]) -> str:
-    """The call; of MPI's, which have no template in their text, with what it asks for."""
+    """The text of the call; with its template if it is MPI's, whose text has none."""
     text, template = str(wait["text"]), wait["template"]
     if not wait["purpose"] or not template or "=" in text:
         return text

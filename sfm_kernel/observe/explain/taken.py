@@ -1,8 +1,8 @@
-"""What has become of messages that a stuck receive waits for: they were received before.
+"""Messages that a stuck receive waits for, but that its process has received before.
 
 Processes keep a trace of their latest events (native/src/trace.rs), and a message has the same
-number at both ends. So it is known of each message that was sent whether it would have fitted, and
-in which line it was received, as long as both events are still there.
+number at both ends. So the traces show for each message whether it would have fitted, and in which
+line it was received, as long as both events are still in them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Process = Mapping[str, Any]
 
 
 class Traces:
-    """Those of a world's processes on this machine, each read when it is asked for."""
+    """The traces of a world's processes on this machine; each is read on request."""
 
     def __init__(self, folder: str) -> None:
         self._paths, self._observer = segments(folder), Observer()
@@ -33,16 +33,15 @@ class Traces:
 
 
 def taken(process: Process, others: list[Process], traces: Traces) -> str:
-    """Which messages that would have fitted its receive were received, and where; "" if none.
+    """Say which messages that would have fitted were received before, and where; "" if none.
 
-    Nothing is said where one may still be on its way, or where it is not known where it was
-    received.
+    Also "" if one may still be on its way, or the line that received it is unknown.
     """
     wait = process["wait"]
     template = [one for one in wait["template"] if one["name"] != "src"]
     if not template or any(one["predicate"] for one in wait["template"]):
         return ""
-    senders = others if wait["peers"] is None else [one for one in others if _is_one(one, wait)]
+    senders = others if wait["peers"] is None else [one for one in others if _is_peer(one, wait)]
     if not all(one["here"] for one in [process, *senders]):
         return ""
     read, codes = traces.of(process["uid"])
@@ -50,7 +49,7 @@ def taken(process: Process, others: list[Process], traces: Traces) -> str:
     found, since = [], False
     for sender in senders:
         sent, _ = traces.of(sender["uid"])
-        since = since or bool(sent and sent[0][0])  # there were earlier ones
+        since = since or bool(sent and sent[0][0])  # earlier events were overwritten
         for number in _fitting(sent, process["uid"][16:], wait["context_id"], template):
             if (sender["uid"][16:], number) not in received:
                 return ""
@@ -71,12 +70,12 @@ def taken(process: Process, others: list[Process], traces: Traces) -> str:
     )
 
 
-def _is_one(process: Process, wait: Mapping[str, Any]) -> bool:
+def _is_peer(process: Process, wait: Mapping[str, Any]) -> bool:
     return process["name"] in wait["peers"] or process["rank"] in wait["peers"]
 
 
 def _fitting(sent: list[Any], dest: str, context_id: str, template: list[Any]) -> Iterator[int]:
-    """The numbers of messages that would have fitted."""
+    """The numbers of the sent messages that would have fitted."""
     mark = max(1, int(context_id, 16) >> 48) if context_id else 0
     for event in sent:
         is_there = event[2] == "sent" and event[3] == dest and event[9] == mark

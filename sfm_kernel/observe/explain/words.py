@@ -9,21 +9,21 @@ from typing import Any
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain import but_for, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import candidates, elsewhere, fits, nearest
+from sfm_kernel.observe.explain.near import candidates, fits, in_other_contexts, nearest
 
 _RING = 10
 """Names of a ring that a title shows."""
 
 _NAMES = 12
-"""Names that are told where there are more; so many or fewer are told whole."""
+"""Names that a sentence lists; of more, it gives the number."""
 
 _DIFFERENCES = 4
-"""The same for what is different about messages."""
+"""Differences between messages and a template that a sentence lists."""
 
 
-def names(ones: Iterable[object], word: str = "and") -> str:
+def names(listed: Iterable[object], word: str = "and") -> str:
     """``A``, ``A and B``, ``A, B and C``, ``A, B, … and 20 others``."""
-    return but_for.listed(ones, _NAMES, "others", word)
+    return but_for.listed(listed, _NAMES, "others", word)
 
 
 def title(graph: Graph, cycle: Sequence[Node]) -> str:
@@ -42,7 +42,7 @@ def title(graph: Graph, cycle: Sequence[Node]) -> str:
         return f"Deadlock: {cycle[0].name} waits for itself"
     verb = "waits" if len(blocked) == 1 else "wait"
     for kind, what in (
-        ("collective", "a collective call that not all will come to"),
+        ("collective", "a collective call that not all will make"),
         ("send", "somebody who will not receive"),
         ("recv", "a message that nobody will send"),
     ):
@@ -52,7 +52,7 @@ def title(graph: Graph, cycle: Sequence[Node]) -> str:
 
 
 def _sort(node: Node) -> str:
-    """Its kind; a receive by which a collective call waits for one of the others is one, too."""
+    """The kind of its wait; "collective" also for a receive inside a collective call."""
     wait = node.process["wait"]
     if node.kind == "recv" and wait["purpose"] and wait["peers"] and not wait["template"]:
         return "collective"
@@ -60,7 +60,7 @@ def _sort(node: Node) -> str:
 
 
 def is_ring(cycle: Sequence[Node]) -> bool:
-    """Whether each waits for the next one, and for no other of them."""
+    """Whether each process waits for the next one, and for no other of them."""
     uids = [node.uid for node in cycle]
     following = [*uids[1:], *uids[:1]]
     return all(node.needs & set(uids) == {uid} for node, uid in zip(cycle, following, strict=True))
@@ -96,7 +96,7 @@ def _title_of_waits(graph: Graph) -> str:
 
 
 def _what_you_can_do(graph: Graph) -> str:
-    """How who asks could help, where nobody else can; "" where others can, or it is not known."""
+    """Advice to the user who asks; "" if another process can help, or if nobody knows."""
     helpless = graph.left_to_asker()
     needed = {uid for node in helpless for uid in node.needs if uid in graph.nodes}
     engines = [node for uid, node in graph.nodes.items() if uid in needed and node.kind == "idle"]
@@ -112,7 +112,7 @@ def _what_you_can_do(graph: Graph) -> str:
 
 
 def sentence(node: Node, graph: Graph) -> str:
-    """What one process does, and why it does not go on."""
+    """The sentences about a process: its activity, and why it does not go on."""
     process, name = node.process, node.name
     state = process["state"]
     if state == "idle":
@@ -139,7 +139,7 @@ def sentence(node: Node, graph: Graph) -> str:
 
 
 def _group(node: Node, graph: Graph) -> str:
-    """Of which group its collective call is, where that has to be said."""
+    """The words " of GROUP" for a collective call, if calls of several groups are blocked."""
     title = _title_of_group(node)
     groups = {tuple(one.process["wait"].get("group") or ()) for one in graph.blocked()} - {()}
     purpose = node.process["wait"]["purpose"]
@@ -158,10 +158,10 @@ def _what(wait: Mapping[str, Any], group: str) -> str:
         return f"is in {purpose or text} and waits for {names(wait['peers'] or ['others'])}"
     if wait["kind"] == "cell":
         return f"waits for {text}"
-    if purpose and wait["peers"] and not wait["template"]:  # messages of a library's own
+    if purpose and wait["peers"] and not wait["template"]:  # a library's internal messages
         return f"is in {purpose} and waits for {names(wait['peers'])}"
     text = text.removeprefix(f"{purpose}: ")
-    if purpose == text and wait["template"] and "=" in text:  # in C, with all that it asks for
+    if purpose == text and wait["template"] and "=" in text:  # a call in C, with its template
         return f"is in {text}"
     if purpose == text and wait["template"]:  # a receive of MPI
         text = ", ".join(f"{one['name']}={one['value']}" for one in wait["template"])
@@ -181,20 +181,20 @@ def _because(node: Node, graph: Graph) -> str:
     if _sort(node) == "collective":
         return "".join(_at_rest(idle, "does not make that call", "do not make that call"))
     if graph.is_for_anybody(node):
-        return " Nobody is left who sends." if node.uid in graph.stuck else ""
+        return " No process is left that could send." if node.uid in graph.stuck else ""
     if node.kind == "recv":
         return "".join(_at_rest(idle, "sends nothing", "send nothing"))
     if node.kind == "send":
-        told = "".join(_at_rest(idle, "receives nothing", "receive nothing"))
-        return told + "".join(_no_room(node, graph))
+        at_rest = "".join(_at_rest(idle, "receives nothing", "receive nothing"))
+        return at_rest + "".join(_no_room(node, graph))
     return ""
 
 
 def _idle_that_are_needed(node: Node, graph: Graph) -> list[Node]:
-    """Of those for whom a process waits by name."""
+    """The idle processes that a process waits for by name."""
     if node.kind not in ("recv", "send", "collective") or node.process["wait"]["peers"] is None:
         return []
-    if node.absent:  # those are told of instead
+    if node.absent:  # the sentence names those instead
         return []
     needed = (one for uid, one in graph.nodes.items() if uid in node.needs)  # by rank
     return [one for one in needed if one.kind == "idle"]
@@ -205,7 +205,7 @@ def _no_room(node: Node, graph: Graph) -> Iterator[str]:
         for uid in node.needs & graph.nodes.keys():
             if graph.has_earlier(node, graph.nodes[uid]):
                 name = graph.nodes[uid].name
-                yield f" {name} has not received all that {node.name} has sent before."
+                yield f" {name} has not received all that {node.name} sent before."
 
 
 def _nobody(absent: Sequence[object], graph: Graph) -> str:
@@ -225,7 +225,7 @@ def _nobody(absent: Sequence[object], graph: Graph) -> str:
 
 
 def _at_rest(idle: Sequence[Node], one: str, several: str) -> Iterator[str]:
-    """Who of these has come to the end, who is idle, and what follows: for one, for several."""
+    """Sentences on the ended and the idle ones of these; ``one`` and ``several``: what follows."""
     ended = [node.name for node in idle if node.process["kind"] == "process"]
     free = [node.name for node in idle if node.process["kind"] != "process"]
     for found, state in ((ended, _ended(ended)), (free, _free(free))):
@@ -246,11 +246,11 @@ def _near(node: Node) -> Iterator[str]:
     if wait["kind"] != "recv" or _sort(node) == "collective":
         return
     holds = f" {node.name}'s inbox holds"
-    if apart := elsewhere(process):
+    if apart := in_other_contexts(process):
         yield f"{holds} {_apart(apart)}."
         return
     if len(process["messages"]) < process["depth"]:  # not all are shown
-        holds += f" {process['depth']} messages, of which"
+        holds += f" {process['depth']} messages, and"
         if near := nearest(process):
             yield f"{holds} at least {len(near)} nearly {_fit(near)}: {_differences(near)}."
         elif process["settled"]:
@@ -263,12 +263,12 @@ def _near(node: Node) -> Iterator[str]:
         if count == 1:
             yield f"{holds} 1 message, which does not fit."
         else:
-            yield f"{holds} {count} messages, of which none fits."
+            yield f"{holds} {count} messages, and none fits."
 
 
 def _apart(found: Sequence[Mapping[str, Any]]) -> str:
-    spaces = dict.fromkeys(one["context"] for one in found)
-    where = names(("no context" if one is None else f"context {one!r}" for one in spaces), "or")
+    contexts = dict.fromkeys(one["context"] for one in found)
+    where = names(("no context" if one is None else f"context {one!r}" for one in contexts), "or")
     what = "1 message that would fit, but lies" if len(found) == 1 else None
     return f"{what or f'{len(found)} messages that would fit, but lie'} in {where}"
 
@@ -285,21 +285,21 @@ def _differences(near: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _difference(near: Mapping[str, Any]) -> str:
-    told = []
+    found = []
     for miss in near["misses"]:
         if "like" in miss:
-            told.append(f"it has {miss['like']}, not {miss['name']}")
+            found.append(f"it has {miss['like']}, not {miss['name']}")
         elif miss["has"] is None:
-            told.append(f"it has no {miss['name']}")
+            found.append(f"it has no {miss['name']}")
         elif miss["wants"].startswith("<"):
-            told.append(f"{miss['name']} is {miss['has']}, which {miss['wants']} does not accept")
+            found.append(f"{miss['name']} is {miss['has']}, which {miss['wants']} does not accept")
         else:
-            told.append(f"{miss['name']} is {miss['has']}, not {miss['wants']}")
-    return ", and ".join(told)
+            found.append(f"{miss['name']} is {miss['has']}, not {miss['wants']}")
+    return ", and ".join(found)
 
 
 def misdirected(graph: Graph) -> Iterator[str]:
-    """Messages that fit somebody's receive, and lie in somebody else's inbox."""
+    """Sentences on messages that fit one process's receive, but lie in another one's inbox."""
     for node in graph.blocked():
         wait = node.process["wait"]
         if wait["kind"] != "recv" or not wait["template"]:
@@ -316,17 +316,17 @@ def misdirected(graph: Graph) -> Iterator[str]:
                 src = found[0]["src"]
                 yield (
                     f"A message that would fit {node.name}'s receive lies in {other['name']}'s "
-                    f"inbox: {src} has sent it there."
+                    f"inbox: {src} sent it there."
                 )
 
 
 def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
-    """What all this comes to."""
+    """The last sentences of a deadlock: what follows for the blocked processes."""
     blocked = graph.blocked()
     if not blocked:
         return
-    told = {one.uid for node in blocked for one in _idle_that_are_needed(node, graph)}
-    idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in told]
+    said = {one.uid for node in blocked for one in _idle_that_are_needed(node, graph)}
+    idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in said]
     ended = [node.name for node in idle if node.process["kind"] == "process"]
     free = [node.name for node in idle if node.process["kind"] == "engine"]
     if ended:
@@ -337,7 +337,7 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     if len(cycle) > 1:
         none = "neither" if len(cycle) == 2 else "none of them"
         ring = names(node.name for node in cycle)
-        yield f"{ring} wait for each other, so that {none} can ever go on."
+        yield f"{ring} wait for each other, so {none} can ever go on."
     yield from _opposite(blocked)
     rest = [node for node in blocked if cycle and node not in cycle]
     victims = [node.name for node in rest if graph.waits_for(node, cycle)]
@@ -350,7 +350,7 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
 
 
 def _opposite(blocked: Sequence[Node]) -> Iterator[str]:
-    """Members of two groups that are in calls of both: each waits for the other in one of them."""
+    """A sentence on two processes that wait for each other in calls of two groups."""
     for one, other in itertools.combinations(blocked, 2):
         groups = [node.process["wait"].get("group") for node in (one, other)]
         if None in groups or groups[0][0] == groups[1][0]:
@@ -358,6 +358,6 @@ def _opposite(blocked: Sequence[Node]) -> Iterator[str]:
         if other.uid in one.needs and one.uid in other.needs:
             yield (
                 f"{one.name} is in a call of {groups[0][1]}, and {other.name} in one of "
-                f"{groups[1][1]}: who is in both has to call them in the same order as the others."
+                f"{groups[1][1]}: a process in both must call them in the same order as the others."
             )
             return

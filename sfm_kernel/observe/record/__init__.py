@@ -1,8 +1,8 @@
-"""The picture of a run as one file, which a browser shows without Jupyter and without a network.
+"""A run as one HTML file, which a browser shows without Jupyter and without a network.
 
 listing the code that ran: listings of cells and files
 page    the file: HTML, with the script and the style sheet in it
-page.js, page.css: the panel's own timeline and graph; `make labextension` builds them, and
+page.js, page.css: the panel's timeline and graph; `make labextension` builds them, and
 states.json, which has the colours of states for the drawings of ``timeline``
 """
 
@@ -22,12 +22,12 @@ from sfm_kernel.observe.timeline import Timeline, timeline
 if TYPE_CHECKING:
     from sfm_kernel.observe.record.page import Facts
 
-__all__ = ["Told", "record"]
+__all__ = ["ProvenDeadlock", "record"]
 
 
 @dataclass(frozen=True)
-class Told:
-    """A deadlock that was proven while the run went on: when (s since 1970), in which words."""
+class ProvenDeadlock:
+    """A deadlock that was proven during the run: its time (s since 1970) and its explanation."""
 
     time: float
     text: str
@@ -39,7 +39,7 @@ def record(
     *,
     title: str = "",
     name: str = "",
-    told: Sequence[Told] = (),
+    deadlocks: Sequence[ProvenDeadlock] = (),
     sources: Sources = lines_of_files,
     cells: Sequence[Mapping[str, Any]] = (),
     facts: Facts | None = None,
@@ -47,31 +47,32 @@ def record(
     run: Timeline | None = None,
     patience: float = 0.0,
 ) -> list[str]:
-    """Write the picture of a world's last run into an HTML file, for who has no Jupyter.
+    """Write a world's last run into an HTML file, for readers without Jupyter.
 
-    It holds what ``timeline``, ``explain`` and ``snapshot`` tell of this world, and the code of the
-    lines that these name: nothing of other worlds, and no more of messages than the timeline shows.
-    Texts of programs and messages are escaped, and the file forbids browsers to load anything.
+    The file has the results of ``timeline``, ``explain`` and ``snapshot`` for this world, and the
+    code of the lines that they name. It has nothing of other worlds, and only the parts of messages
+    that the timeline shows. Texts of programs and messages are escaped, and the file forbids
+    browsers to load anything.
 
     Args:
         world: its folder on this machine, or an endpoint in it.
-        path: the file; one that is there is replaced, and is whole at any moment.
-        title, name: what it is, and whose; shown on top.
-        told: deadlocks that were proven during the run; those of earlier runs are left out.
-        sources: gives the code of a place, see ``listing``.
-        cells: places (line 0 will do) whose code is shown although no event names it.
+        path: the file; an existing one is replaced atomically.
+        title, name: the run's title, and its author; shown at the top.
+        deadlocks: deadlocks that were proven during the run; those of earlier runs are left out.
+        sources: gives the code at a location, see ``listing``.
+        cells: locations (line 0 suffices) whose code is shown even if no event names it.
         facts: about the machine, see ``page``.
         remote: gives the processes on other machines, see ``explain``.
-        run: the timeline to show, from a recorder that has followed the run; without it, what the
-            processes still know. With it the world may be gone.
+        run: the timeline to show, from a recorder that has followed the run; without it, the
+            timeline is read from the processes' traces. With it the world may have ended.
         patience: as for ``explain``.
     Returns:
-        Sentences on what is not in the file, code mostly, since there was too much; often none.
+        Sentences on what was left out of the file, mostly code that was too long; often none.
     Raises:
         FileNotFoundError: there is no such world, or no such folder for the file.
         OSError: the file cannot be written.
     """
-    from sfm_kernel.observe.record.page import page  # who only observes does without
+    from sfm_kernel.observe.record.page import page  # observers that record nothing skip it
 
     folder = folder_of(world)
     try:
@@ -82,19 +83,19 @@ def record(
             raise
         diagnosis, seen = _ended(run)
     shown = run or timeline(folder)
-    places = [*_places(shown.data, diagnosis, seen), *cells]
-    code, notes = listings(places, sources)
+    locations = [*_locations(shown.data, diagnosis, seen), *cells]
+    code, notes = listings(locations, sources)
     if away := [str(one["name"]) for one in seen["processes"] if not one["here"]]:
         notes.append(
-            f"The timeline has no events of {', '.join(away)}: processes on other machines tell "
-            "what they do now, not what they did."
+            f"The timeline has no events of {', '.join(away)}: from other machines it is known "
+            "what processes do now, not what they did."
         )
     since = shown.data["begin"]
     text = page(
         title=title,
         name=name,
-        told=[one for one in told if one.time >= since],
-        picture=shown,
+        deadlocks=[one for one in deadlocks if one.time >= since],
+        run=shown,
         diagnosis=diagnosis,
         snapshot=seen,
         code=code,
@@ -106,18 +107,18 @@ def record(
 
 
 def _ended(run: Timeline) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The diagnosis and the snapshot of a world that is gone, of which the run is known."""
+    """The diagnosis and the snapshot of a world that has ended, from its last run."""
     world, now = run.data["world"], time.time()
     seen = {"world": world, "time": now, "processes": [], "sites": [], "links": []}
     diagnosis = {**diagnose(Graph(seen, {}), world), "title": "All processes have ended"}
     return diagnosis, seen
 
 
-def _places(
+def _locations(
     run: Mapping[str, Any], diagnosis: Mapping[str, Any], seen: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """All of this run that are named, the most telling ones first."""
-    # The place of a process that is in no call is that of its last call, perhaps of an earlier run.
+    """The code locations of this run, the most important ones first."""
+    # A process that is in no call has the location of its last call, perhaps of an earlier run.
     calls = [*seen["processes"], *run["spans"]]
     found = [one["where"] for one in calls if one["state"].startswith("blocked")]
     found += [one["where"] for one in diagnosis["processes"] if one["verdict"] != "idle"]

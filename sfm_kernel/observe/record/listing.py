@@ -1,4 +1,4 @@
-"""The code that ran: a listing for each cell and file of which a place was seen."""
+"""The code that ran: a listing for each cell and file that a code location names."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sfm_kernel.observe.timeline import words
 
 CodeLocation = Mapping[str, Any]
 Sources = Callable[[CodeLocation], str | None]
-"""Gives the text of the cell or file that a place is in; None where it is not known to be part of
+"""Gives the text of the cell or file that a location is in; None if it is not known to belong to
 this world."""
 
 LARGEST = 100_000
-"""Characters of a listing."""
+"""The most characters of a listing."""
 MOST = 40
-"""Listings of a file."""
+"""The most listings in a recorded file."""
 
-_OWN = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+_PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 """This package."""
 
 _SUFFIXES = (".py", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
@@ -29,7 +29,7 @@ _SUFFIXES = (".py", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
 
 @dataclass(frozen=True)
 class Listing:
-    """One of them: ``key`` as ``lineId`` in labextension/src/record/data.ts makes it."""
+    """One cell or file; ``key`` as ``lineId`` in labextension/src/record/data.ts makes it."""
 
     key: str
     title: str
@@ -37,18 +37,20 @@ class Listing:
 
 
 def key_of(where: CodeLocation) -> str:
-    """Which cell or file a place is in."""
+    """The key of the cell or file that a location is in."""
     cell = where["cell"]
     return where["file"] if cell is None else f"cell {cell} {where['cell_id'] or ''}"
 
 
-def listings(places: Iterable[CodeLocation], sources: Sources) -> tuple[list[Listing], list[str]]:
-    """The code of places: cells by number, then files; and what was left out, in words.
+def listings(
+    locations: Iterable[CodeLocation], sources: Sources
+) -> tuple[list[Listing], list[str]]:
+    """The code at locations: cells by number, then files; and sentences on what was left out.
 
-    A place that is named first goes before others, should there be too many.
+    If there are too many, earlier locations take precedence.
     """
     first: dict[str, CodeLocation] = {}
-    for where in places:
+    for where in locations:
         first.setdefault(key_of(where), where)
     found: list[tuple[CodeLocation, Listing]] = []
     notes = []
@@ -68,7 +70,7 @@ def listings(places: Iterable[CodeLocation], sources: Sources) -> tuple[list[Lis
 
 
 def lines_of_files(where: CodeLocation) -> str | None:
-    """The text of a program's own file, or of a cell of this process; nothing of libraries."""
+    """The text of a program's file, or of a cell of this process; None for libraries."""
     file = where["file"]
     if not file.endswith(_SUFFIXES) or _is_library(file):
         return None
@@ -92,5 +94,5 @@ def _libraries() -> set[str]:
 
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders |= {site.getusersitepackages(), _OWN}
+    folders |= {site.getusersitepackages(), _PACKAGE}
     return {os.path.realpath(folder) for folder in folders}

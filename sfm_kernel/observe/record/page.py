@@ -1,7 +1,7 @@
-"""The file itself: HTML that any browser shows, and that loads nothing.
+"""The recorded file: HTML that any browser shows, and that loads nothing.
 
-What a program or a message says comes in as text, never as markup. The policy in the head lets only
-the script run whose hash it has, whatever else should get into the page.
+Texts of programs and messages are inserted as text, never as markup. The policy in the head allows
+only the script with the hash that it names, whatever might get into the page.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from sfm_kernel.observe.timeline import Timeline, words
 from sfm_kernel.observe.timeline.svg import Markup, clean, element
 
 if TYPE_CHECKING:
-    from sfm_kernel.observe.record import Told
+    from sfm_kernel.observe.record import ProvenDeadlock
 
 Facts = Mapping[str, object]
-"""Facts on which the times depend, by name: processor, cores, versions."""
+"""Facts that the times depend on, by name: processor, cores, versions."""
 
 
 def page(
     *,
     title: str,
     name: str,
-    told: Sequence[Told],
-    picture: Timeline,
+    deadlocks: Sequence[ProvenDeadlock],
+    run: Timeline,
     diagnosis: Mapping[str, Any],
     snapshot: Mapping[str, Any],
     code: Sequence[Listing],
@@ -47,19 +47,19 @@ def page(
     """The file's text."""
     links = _Links(code)
     date = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(snapshot["time"]))
-    heading = title or f"A run of {_names(picture.data['processes'], snapshot['processes'])}"
+    heading = title or f"A run of {_names(run.data['processes'], snapshot['processes'])}"
     body = [
-        element("header", element("h1", heading), element("p", *_subtitle(name, date, picture))),
+        element("header", element("h1", heading), element("p", *_subtitle(name, date, run))),
         *(element("p", note, class_="note") for note in notes),
         _why(diagnosis, links),
-        *_what_hung(told, picture.data["begin"], links),
-        _section("Timeline", element("div", Markup(picture._repr_svg_()), id="sfm-timeline")),
+        *_earlier_deadlocks(deadlocks, run.data["begin"], links),
+        _section("Timeline", element("div", Markup(run._repr_svg_()), id="sfm-timeline")),
         *_code(code),
         *_processes(snapshot, links),
         *_queues(snapshot["processes"]),
         _section("Where and when", _facts({**(facts or machine()), "time": date}, snapshot)),
     ]
-    data = {"timeline": picture.data, "diagnosis": diagnosis, "snapshot": snapshot}
+    data = {"timeline": run.data, "diagnosis": diagnosis, "snapshot": snapshot}
     data["listings"] = {one.key: nth for nth, one in enumerate(code)}
     script = _part("page.js")
     head = [
@@ -86,7 +86,7 @@ def page(
 
 
 def machine() -> dict[str, object]:
-    """Versions, and what of the machine is known without measuring."""
+    """Versions, and the facts about the machine that need no measuring."""
     from importlib import metadata  # 0.1 s, which most programs need not wait for
 
     facts: dict[str, object] = {
@@ -124,19 +124,19 @@ def _compressed(data: object) -> str:
 # ---- the parts
 
 
-_PLACE = re.compile(r"(cell \d{1,9}|[\w.-]{1,200}|<[\w -]{1,60}>), line (\d{1,9})", re.ASCII)
-"""As ``code_locations.words`` says it."""
+_LOCATION = re.compile(r"(cell \d{1,9}|[\w.-]{1,200}|<[\w -]{1,60}>), line (\d{1,9})", re.ASCII)
+"""A location in the form of ``code_locations.words``."""
 
 
 class _Links:
-    """Places as links to their lines, where their code is on the page."""
+    """Code locations as links to their lines, if their code is on the page."""
 
     def __init__(self, code: Sequence[Listing]) -> None:
         self._known = {one.key: (nth, len(one.lines)) for nth, one in enumerate(code)}
         self._titles = {one.title: self._known[one.key] for one in code}
 
     def to(self, where: CodeLocation | None) -> Markup:
-        """The place in words; empty where there is none."""
+        """The location in words; empty if there is none."""
         if where is None:
             return Markup("")
         text = code_locations.words(dict(where))
@@ -146,10 +146,10 @@ class _Links:
         return element("a", text, href=f"#code-{listing}-{where['line']}")
 
     def within(self, text: str) -> Markup:
-        """Sentences in which places are links."""
+        """Sentences with their locations as links."""
         parts: list[str] = []
         end = 0
-        for found in _PLACE.finditer(text):
+        for found in _LOCATION.finditer(text):
             listing, lines = self._titles.get(found[1], (0, 0))
             if 1 <= int(found[2]) <= lines:
                 link = element("a", found[0], href=f"#code-{listing}-{int(found[2])}")
@@ -158,14 +158,14 @@ class _Links:
         return Markup("".join([*parts, clean(text[end:])]))
 
 
-def _subtitle(name: str, date: str, picture: Timeline) -> Iterator[str]:
+def _subtitle(name: str, date: str, run: Timeline) -> Iterator[str]:
     if name:
         yield from (element("b", name), " · ")
-    yield f"{date} · {picture.heading()}"
+    yield f"{date} · {run.heading()}"
 
 
-def _names(*told: Sequence[Mapping[str, Any]]) -> str:
-    processes = list({one["uid"]: one for some in told for one in some}.values())
+def _names(*lists: Sequence[Mapping[str, Any]]) -> str:
+    processes = list({one["uid"]: one for some in lists for one in some}.values())
     ranked = [one for one in processes if one["rank"] is not None]
     ranked.sort(key=lambda one: one["rank"])
     names = [str(one["name"]) for one in ranked or processes]
@@ -182,11 +182,13 @@ def _why(diagnosis: Mapping[str, Any], links: _Links) -> Markup:
     return _section("When it was recorded", *parts)
 
 
-def _what_hung(told: Sequence[Told], begin: float, links: _Links) -> Iterator[Markup]:
-    if told:
+def _earlier_deadlocks(
+    deadlocks: Sequence[ProvenDeadlock], begin: float, links: _Links
+) -> Iterator[Markup]:
+    if deadlocks:
         items = [
             element("li", f"After {words.duration(one.time - begin)}:", element("pre", text))
-            for one, text in ((one, links.within(one.text)) for one in told)
+            for one, text in ((one, links.within(one.text)) for one in deadlocks)
         ]
         yield _section("What had hung before", element("ol", *items, class_="told"))
 
@@ -196,7 +198,7 @@ def _code(code: Sequence[Listing]) -> Iterator[Markup]:
         return
     shown = []
     for nth, one in enumerate(code):
-        # Numbers are drawn by the style sheet: who copies code does not copy them.
+        # The style sheet draws the numbers, so that copied code has none.
         lines = [
             element("span", line, "\n", id=f"code-{nth}-{number}", data_line=number)
             for number, line in enumerate(one.lines, 1)

@@ -1,8 +1,8 @@
-"""The timeline: what the processes of a world did in the last run, and which messages went.
+"""The timeline: the states of a world's processes in the last run, and their messages.
 
-``history`` makes spans and flights of events, ``runs`` finds the last run, ``late`` says who let
-whom wait; ``recorder`` keeps up with a world. ``view`` shows it: ``diagram`` (with ``style``,
-``svg`` and ``words``) draws it, ``chrome`` writes a trace.
+``history`` turns events into spans and flights, ``runs`` finds the last run, ``late`` finds late
+senders and receivers; ``recorder`` keeps up with a world. ``view`` shows the timeline: ``diagram``
+(with ``style``, ``svg`` and ``words``) draws it, ``chrome`` writes a trace.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def timeline(world: Any) -> Timeline:
 
     ``world``: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
 
-    A process keeps its last 4096 events, and takes them along when it leaves. Who wants more has a
-    ``Recorder`` from the beginning on, and asks for its ``timeline()``.
+    A process keeps its last 4096 events, and they vanish when it leaves. To keep more, create a
+    ``Recorder`` before the run, and call its ``timeline()``.
     Raises:
         FileNotFoundError: there is no such folder.
     """

@@ -14,14 +14,14 @@ from sfm_kernel.observe.timeline import words
 
 Trace = dict[str, Any]
 
-WORLD = 1  # the pid under which its processes are shown, as threads
+WORLD = 1  # the trace's pid of the world, whose processes are shown as threads
 
 
 def trace(data: Mapping[str, Any], lost: frozenset[str]) -> Trace:
-    """The world is a process, each of its processes a thread; times in us since the run began.
+    """A trace with the world as a process and its processes as threads; us since the run began.
 
     Args:
-        data: a timeline in the shape of the schema.
+        data: a "timeline" of ``schema.json``.
         lost: the ids of messages that were not received; each is an instant event as well.
     """
     return {
@@ -74,7 +74,7 @@ def _messages(data: Mapping[str, Any], lost: frozenset[str]) -> Iterator[Trace]:
             yield {**common, **at_src, "ph": "s", "ts": _us(data, flight["sent"])}
         if flight["received"] is not None:
             at_dest = {"tid": threads[flight["dest"]], "args": about}
-            # "e": it ends in the span in which it came, not at the begin of the next.
+            # "e": the flow ends in the enclosing span, not at the begin of the next one.
             yield {**common, **at_dest, "ph": "f", "bp": "e", "ts": _us(data, flight["received"])}
         elif flight["id"] in lost:
             mark = {**common, "name": "not received", "ph": "i", "s": "t"}

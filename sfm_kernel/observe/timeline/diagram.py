@@ -1,12 +1,12 @@
 """The space-time diagram: a row for each process, time from left to right, messages as arrows.
 
-The panel draws its timeline by a script. This drawing is for notebooks that are read where no
-script runs (GitHub, a page of nbconvert, an untrusted notebook, paper), and for a recorded run
-without scripts; the panel's script would also add 200 kB to each output. matplotlib's SVG has
-neither tooltips nor the theme's colours.
+The panel draws its timeline by a script. This drawing is for notebooks that are read without
+scripts (on GitHub, in a page of nbconvert, untrusted, on paper), and for recorded runs without
+scripts; the panel's script would also add 200 kB to each output. matplotlib's SVG has neither
+tooltips nor the theme's colours.
 
-It is small whatever happened: at most some hundred bars and arrows stand for themselves, and a line
-below the diagram says how many do not. Texts of programs and messages are escaped
+Its size is bounded: only some hundred bars and arrows are drawn individually, and a note below the
+diagram gives the number of the others. Texts of programs and messages are escaped
 (``svg.element``).
 """
 
@@ -28,19 +28,20 @@ WIDTH = 960.0
 ROWS = 64
 """Processes that are drawn; more have no room on any screen."""
 HEAD, LEGEND, AXIS, LINE = 24.0, 20.0, 26.0, 16.0
-"""Heights in px: of the heading, of a line of the legend, of the axis, of a note."""
+"""Heights in px: the heading, a line of the legend, the axis, a note."""
 BARS = 600
-"""Spans that are drawn as bars of their own, with their words: the longest ones."""
+"""The longest spans, which are drawn as individual bars with tooltips."""
 CROWD = 8.0
-"""px: of the others in so much of a row each state gets the width that is its share."""
+"""The px of a row in which shorter spans are drawn together: each state has the width of its
+share."""
 ARROWS = 240
-"""Messages that are drawn as arrows of their own; of more, as many as a sample."""
+"""Messages that are drawn as individual arrows; of more, a sample of this size is drawn."""
 FOREMOST = 24
-"""The costliest late messages, and so many that were not received, are drawn in any case."""
+"""This number of the costliest late messages, and of those not received, is always drawn."""
 FEW = 100
-"""Arrows that may lie on the bars that they cross; more lie under them."""
+"""Up to this number, arrows lie on the bars that they cross; more lie under them."""
 STUB = 15.0
-"""px: the length of an arrow whose other end is not known."""
+"""The length in px of an arrow whose other end is not known."""
 
 Span = Mapping[str, Any]
 Flight = Mapping[str, Any]
@@ -58,12 +59,12 @@ class Frame:
     bar: float  # the height of a bar
 
     def x(self, time: float) -> float:
-        """Also outside of the area."""
+        """The px of a time, also outside of the area."""
         share = (time - self.begin) / (self.end - self.begin)
         return self.left + share * (self.right - self.left)
 
     def within(self, time: float | None) -> float:
-        """The same, at the border where it is outside; None is a time that has not come."""
+        """The px of a time, clipped to the area; None is a time in the future."""
         return self.right if time is None else min(max(self.x(time), self.left), self.right)
 
 
@@ -74,13 +75,13 @@ def diagram(
     heading: str,
     notes: Sequence[str],
 ) -> str:
-    """The SVG.
+    """The diagram as SVG.
 
     Args:
-        data: a timeline in the shape of the schema.
+        data: a "timeline" of ``schema.json``.
         lost: the ids of messages that were not received.
-        waited: how long each process waited for late others, by uid, s.
-        heading, notes: lines above and below.
+        waited: the seconds that each process waited for late others, by uid.
+        heading, notes: lines of text above and below.
     """
     notes = list(notes)
     processes = data["processes"][:ROWS]
@@ -140,17 +141,17 @@ def diagram(
 
 
 def _marks(data: Mapping[str, Any], lost: bool) -> list[str]:
-    """The states and kinds of arrows that the legend has to explain."""
+    """The states and kinds of arrows that the legend explains."""
     states = {span["state"] for span in data["spans"]}
     late = {flight["late"] for flight in data["flights"]}
     marks = [state for state in STATES if state in states]
     marks += ["message"] * bool(data["flights"])
-    marks += [f"late {who}" for who in ("sender", "receiver") if who in late]
+    marks += [f"late {end}" for end in ("sender", "receiver") if end in late]
     return marks + ["not received"] * lost
 
 
 def _legend(marks: Sequence[str]) -> tuple[Markup, int]:
-    """The legend, and how many lines it has."""
+    """The legend, and its number of lines."""
     items, x, line = [], 12.0, 0
     for mark in marks:
         text = STATES[mark]["text"] if mark in STATES else mark
@@ -182,7 +183,7 @@ def _axis(frame: Frame, top: float, bottom: float) -> Iterator[Markup]:
 def _labels(
     processes: Sequence[Mapping[str, Any]], waited: Mapping[str, float], frame: Frame, top: float
 ) -> Iterator[Markup]:
-    """Names to the left, and to the right how long each waited for late others."""
+    """Names to the left, and to the right the time that each process waited for late others."""
     right = frame.right + 10
     if any(waited.values()):
         heading = element("title", "for late senders and late receivers, in all")
@@ -213,7 +214,7 @@ def _notes(notes: Sequence[str], y: float) -> Iterator[Markup]:
 def _bars(
     spans: Iterable[Span], names: Mapping[str, str], frame: Frame
 ) -> tuple[list[Markup], int]:
-    """The drawn spans, and how many spans have no bar of their own."""
+    """The drawn spans, and the number of spans without an individual bar."""
     rows = defaultdict(list)
     for span in spans:
         left, right = frame.within(span["begin"]), frame.within(span["end"])
@@ -251,7 +252,7 @@ def _span_words(span: Span, name: str, frame: Frame) -> str:
 def _crowd(
     narrow: Sequence[tuple[str, float, float]], name: str, middle: float, bar: float
 ) -> Markup:
-    """One path for each state."""
+    """Short spans drawn together: one path for each state."""
     paths: dict[str, str] = defaultdict(str)
     for x, shares in _shares(narrow):
         for state in filter(shares.get, STATES):
@@ -269,7 +270,7 @@ def _crowd(
 
 
 def _shares(narrow: Iterable[tuple[str, float, float]]) -> Iterator[tuple[float, dict[str, float]]]:
-    """Narrow spans that follow each other, together over some px: from where, and each state's."""
+    """Groups of narrow spans that follow each other: the begin, and each state's width, in px."""
     shares: dict[str, float] = {}
     begin = end = -math.inf
     for state, left, right in narrow:
@@ -287,18 +288,18 @@ def _shares(narrow: Iterable[tuple[str, float, float]]) -> Iterator[tuple[float,
 
 
 def first(flight: Flight) -> float:
-    """When a message was first seen."""
+    """The time at which a message was first seen."""
     return float(flight["received"] if flight["sent"] is None else flight["sent"])
 
 
 def _thinned(flights: Sequence[Flight], lost: frozenset[str]) -> tuple[list[Flight], int]:
-    """The messages that are drawn; one of how many these are, beside the most telling ones."""
+    """The messages that are drawn; and n if, besides the foremost, they are one of n."""
     every = -(-len(flights) // ARROWS) or 1
     costliest = sorted(flights, key=lambda one: -one["cost"])[:FOREMOST]
-    telling = {one["id"] for one in costliest if one["late"]}
-    telling |= set([one["id"] for one in flights if one["id"] in lost][:FOREMOST])
+    foremost = {one["id"] for one in costliest if one["late"]}
+    foremost |= set([one["id"] for one in flights if one["id"] in lost][:FOREMOST])
     ordered = enumerate(sorted(flights, key=first))
-    return [one for nth, one in ordered if nth % every == 0 or one["id"] in telling], every
+    return [one for nth, one in ordered if nth % every == 0 or one["id"] in foremost], every
 
 
 def _arrow(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame, name: str) -> Markup:
@@ -323,11 +324,11 @@ def _cross(x: float, y: float) -> str:
 
 
 def _path(one: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
-    """From the sender's bar to the receiver's; and where it ends."""
+    """The path from the sender's bar to the receiver's, and its end."""
     sent, received = one["sent"], one["received"]
     y0, y1 = frame.rows[one["src"]], frame.rows[one["dest"]]
     half = math.copysign(frame.bar / 2, y1 - y0)
-    # Straight into the row beside: where the other end would be is not known.
+    # A stub towards the neighbouring row: the other end is not known.
     dx, dy = STUB * 0.6, math.copysign(STUB * 0.8, half)
     if received is None:
         x = frame.x(sent)
@@ -346,7 +347,7 @@ def _path(one: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
 
 
 def _flight_words(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame) -> str:
-    """The arrow's tooltip."""
+    """The text of the arrow's tooltip."""
     lines = [f"{names[one['src']]} → {names[one['dest']]}, {words.size(one['bytes'])}"]
     lines += [f"{name}={text}" for name, text in one["attributes"]]
     for end in ("sent", "received"):
@@ -364,8 +365,7 @@ def _flight_words(one: Flight, names: Mapping[str, str], lost: bool, frame: Fram
 
 
 def _costs(flights: Iterable[Flight], frame: Frame) -> Iterator[Markup]:
-    """From when somebody waited for a late one, a line as long as that cost, and the time where
-    there is room for it."""
+    """A line for each wait for a late end, as long as its cost, with the time if there is room."""
     lines, texts = "", []
     for one in flights:
         if one["since"] is None:

@@ -1,12 +1,12 @@
 """The history of a world, from its processes' events: spans of states, and messages in flight.
 
 Events come in readings. Within a process they are taken in the order of its history; between
-processes the order in which they are read does not matter: what is kept of a message's two ends
-depends on the history of one process each, and `late` puts the two together.
+processes the order in which they are read does not matter: each end of a message depends on the
+history of one process only, and ``late`` combines the two.
 
-A process writes down a sending just after the message has left, so that a fast receiver's receipt
-may be the earlier of the two. No message is received before it is sent: the receipt's time then
-stands for both.
+A process records a send event just after the message has left, so a fast receiver's receipt may
+have the earlier time. No message is received before it is sent: the receipt's time then stands for
+both.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ Event = Mapping[str, Any]
 """One event, as ``sfm_kernel.observe.events.events`` gives it."""
 
 SPANS = FLIGHTS = 20_000
-"""How many of each are kept: some 30 MB when there are as many. The oldest are dropped."""
+"""The most spans and flights that are kept: some 30 MB. The oldest are dropped."""
 
 FEW = 1000
-"""How many places where events are missing are told apart."""
+"""The most gaps of missing events that are counted separately."""
 
 PATIENCE = 5.0
-"""s for which what ended before the last run stays: another process's events, which are read a
-little later, may show that the run began earlier."""
-
+"""Seconds before the last run whose spans and flights are kept: another process's events, which are
+read a little later, may show that the run began earlier."""
 
 _MESSAGES = frozenset(MESSAGE_EVENTS)
-"""The events of messages. Acknowledgements are nobody's message, and are not shown: a process that
-waits for one is blocked in a send, which ``late`` judges."""
+"""The events of messages. Acknowledgements are not a program's messages, and are not shown: a
+process that waits for one is blocked in a send, which ``late`` judges."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The processes of a snapshot that was taken at ``time``, and then new events."""
+    """The processes of a snapshot taken at ``time``, and the new events that were read after it."""
 
     time: float
     processes: Iterable[Mapping[str, Any]]
@@ -53,7 +52,7 @@ class Reading:
 
 @dataclass(eq=False)
 class Row:
-    """One process: what is known of its history so far."""
+    """The history of one process, as far as it is known."""
 
     uid: str
     name: str | int = ""
@@ -62,19 +61,19 @@ class Row:
     first: float = math.inf  # its first event's time
     time: float = -math.inf  # its last event's time
     alive: float = -math.inf  # when it was last seen alive
-    gone: bool = False  # with its file, before it was read to its end
+    lost: bool = False  # its segment was removed before the last events were read
     gap: float = -math.inf  # the first event after those that were overwritten
     spans: deque[Span] = field(default_factory=deque)
-    span: Span | None = None  # the one that lasts
-    ended: Flight | None = None  # the message that came or went last while it lasts
+    span: Span | None = None  # the span that lasts
+    ended: Flight | None = None  # the last message that was sent or received in that span
     last_sent: Flight | None = None
-    counts: bool = False  # for where runs begin
+    counts: bool = False  # whether it decides the begin of a run
     works: float | None = None  # since when it has not been idle
     cell: float | None = None  # since when it waits for a cell that others run
 
 
 class History:
-    """Spans and flights of a world, from readings. Not for several threads at once."""
+    """Spans and flights of a world, from readings. Not thread-safe."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
@@ -82,25 +81,25 @@ class History:
         self.begin = self.end = -math.inf
         """The bounds of the last run. Its end is the last reading's time while it lasts."""
         self._runs = Runs()
-        self._restful = False  # somebody says when nothing runs
-        self._talked = -math.inf  # the last sending or receipt
-        self._over = -math.inf  # what ended before is dropped
-        self._uids: dict[str, str] = {}  # by their last 16 digits, which events have of a peer
+        self._restful = False  # whether a process says when it is idle
+        self._talked = -math.inf  # the time of the last send or receipt
+        self._over = -math.inf  # spans and flights that ended before are dropped
+        self._uids: dict[str, str] = {}  # by their last 16 digits, as events name a peer
         self._flights: dict[tuple[str, str, int], Flight] = {}
-        self._talkers: dict[str, float] = {}  # when a message of theirs was last seen
+        self._talkers: dict[str, float] = {}  # the time of each process's last message
         self._missing: list[tuple[float, int]] = []
         self._new_spans: dict[int, Span] = {}
         self._new_flights: dict[int, Flight] = {}
-        self._told = math.inf  # the begin of the run that was told last
+        self._reported = math.inf  # the begin of the run in the last ``news``
 
-    # ---- taking in ----
+    # ---- readings ----
 
     def since(self) -> dict[str, int]:
-        """How far each process was read."""
+        """The number of the last event that was read of each process, by uid."""
         return {row.uid: row.nth for row in self.rows.values() if row.nth >= 0}
 
     def take(self, reading: Reading) -> None:
-        """Take in a reading. Events that were read before are passed over."""
+        """Add a reading. Events that were read before are skipped."""
         self.time = max(self.time, reading.time)
         present = {one["uid"]: one for one in reading.processes}
         for uid, one in present.items():
@@ -117,9 +116,9 @@ class History:
             if row.uid in present and present[row.uid]["alive"]:
                 row.alive = max(row.alive, reading.time)
             elif row.span is not None and (row.uid in present or row.uid not in heard):
-                # It was killed, or has left: it lived as long as there is a sign of it. (Who is
-                # heard of, and was not there just before, has joined meanwhile.)
-                row.gone = row.uid not in present
+                # It was killed, or has left: it lived as long as there is a sign of it. (A process
+                # with new events that was not in the snapshot has joined meanwhile.)
+                row.lost = row.uid not in present
                 self._leave(row, max(row.time, row.alive))
         self.begin, self.end = self._bounds()
         self._forget(present)
@@ -152,10 +151,10 @@ class History:
             self._received(row, event, time)
 
     def _gap(self, row: Row, count: int, time: float) -> None:
-        """Events were overwritten: what the process did between is not known."""
+        """Note that events were overwritten: nobody knows what the process did meanwhile."""
         self._missing.append((time, count))
         if row.nth < 0:
-            row.counts = True  # it has been there for long: it does not start up
+            row.counts = True  # it has run for long, so it is not starting up
         self._close(row, row.time)
         row.last_sent = None
         row.gap = time
@@ -194,15 +193,15 @@ class History:
             return
         self._close(row, time)
         if state == "left":
-            row.gone = False
+            row.lost = False
             self._leave(row, time)
             return
-        told = False
+        is_reported = False
         if row.spans and row.spans[-1].begin == time:
-            # A span is known by its begin: this one takes the place of one without length.
-            told = row.spans[-1].told
+            # A span is identified by its begin: this one replaces one without length.
+            is_reported = row.spans[-1].is_reported
             self._new_spans.pop(id(row.spans.pop()), None)
-        row.span = span = Span(row.uid, time, None, state, where, told)
+        row.span = span = Span(row.uid, time, None, state, where, is_reported)
         row.spans.append(span)
         self._new_spans[id(span)] = span
         if state == "blocked in send" and row.last_sent is not None:
@@ -230,7 +229,7 @@ class History:
     # ---- runs ----
 
     def _work(self, row: Row, state: str, time: float) -> None:
-        """Note what decides where a run begins; see ``Runs``."""
+        """Note the times at work, which decide where a run begins; see ``Runs``."""
         if state != "blocked in cell" and row.cell is not None:
             self._runs.add(row.cell, time)
             row.cell = None
@@ -255,25 +254,25 @@ class History:
         row.works = row.cell = None
 
     def _open(self) -> Iterator[float]:
-        """Since when those are at work who are."""
+        """The times since which processes are at work."""
         for row in self.rows.values():
             yield from (since for since in (row.works, row.cell) if since is not None)
 
     def _bounds(self) -> tuple[float, float]:
-        """Begin and end of the last run: of the whole history where nobody says when it rests."""
+        """Begin and end of the last run, or of the history if no process says when it is idle."""
         begin, end = self._runs.last(self._open()) if self._restful else (math.nan, math.nan)
         if math.isnan(begin):
             rows = self.rows.values()
             begin = min((row.first for row in rows if row.nth >= 0), default=self.time)
             lasts = any(row.span and row.span.state != "idle" for row in rows)
             end = math.inf if lasts else max((row.time for row in rows), default=begin)
-        # A notebook may receive what the last process has sent, when that is idle again.
+        # A notebook may receive the last process's message when that process is idle again.
         return begin, self.time if end == math.inf else max(end, self._talked)
 
-    # ---- giving out ----
+    # ---- results ----
 
     def full(self, uid: str) -> str:
-        """The whole uid, of which an event may have the last 16 digits."""
+        """The whole uid for the last 16 digits, which events have."""
         return self._uids.get(uid[-16:], uid)
 
     @property
@@ -282,49 +281,49 @@ class History:
         return sum(count for time, count in self._missing if time >= self.begin)
 
     def spans(self) -> Iterator[Span]:
-        """Those of the last run, by process and time."""
+        """The spans of the last run, by process and time."""
         return (span for row in self.rows.values() for span in row.spans if self.in_run(span))
 
     def flights(self) -> Iterator[Flight]:
-        """Those of the last run: also what was sent before it, and received in it."""
+        """The flights of the last run; also messages sent before it and received in it."""
         return filter(self.in_run, self._flights.values())
 
     def parties(self) -> set[str]:
-        """The uids of those who have a part in the last run."""
+        """The uids of the processes that take part in the last run."""
         talkers = {self.full(uid) for uid, time in self._talkers.items() if time >= self.begin}
         rows = self.rows.values()
         return talkers | {row.uid for row in rows if row.spans and self.in_run(row.spans[-1])}
 
     def in_run(self, one: Span | Flight) -> bool:
-        """Whether it belongs to the last run."""
+        """Whether a span or flight belongs to the last run."""
         return one.last > self.begin if isinstance(one, Span) else one.last >= self.begin
 
     def news(self) -> tuple[list[Span], list[Flight]]:
-        """All that is new in the run, or has changed, since the last call of this.
+        """The spans and flights of the run that are new, or have changed, since the last call.
 
-        All of the run if it turns out to have begun earlier than was said then.
+        All of them if the run turns out to have begun earlier than the last call said.
         """
-        if self.begin < self._told:
+        if self.begin < self._reported:
             self._new_spans |= {id(span): span for span in self.spans()}
             self._new_flights |= {id(flight): flight for flight in self.flights()}
-        self._told = self.begin
-        spans = [one for one in self._new_spans.values() if one.told or self.in_run(one)]
+        self._reported = self.begin
+        spans = [one for one in self._new_spans.values() if one.is_reported or self.in_run(one)]
         flights = [one for one in self._new_flights.values() if self.in_run(one)]
         for span in spans:
-            span.told = True
+            span.is_reported = True
         self._new_spans, self._new_flights = {}, {}
         return spans, flights
 
     # ---- forgetting ----
 
     def _forget(self, present: Container[str]) -> None:
-        """Drop what was before the last run, and the oldest where there is too much."""
+        """Drop what ended before the last run, and the oldest if there is too much."""
         over = self.begin - PATIENCE
         if over != self._over:
             self._over = over
             self._drop_spans(over)
             for key, flight in list(self._flights.items()):
-                if flight.received is not None and flight.last < over:  # others may yet come
+                if flight.received is not None and flight.last < over:  # others may still arrive
                     del self._flights[key]
                     self._new_flights.pop(id(flight), None)
             self._talkers = {uid: time for uid, time in self._talkers.items() if time >= over}
@@ -334,7 +333,7 @@ class History:
                     del self.rows[row.uid], self._uids[row.uid[-16:]]
         surplus = sum(len(row.spans) for row in self.rows.values()) - SPANS
         if surplus > 0:
-            # A tenth at once, so that this is rare.
+            # A tenth more at once, so that this is rare.
             ends = sorted(span.last for row in self.rows.values() for span in row.spans)
             over = ends[surplus + SPANS // 10]
             self._missing.append((min(over, self.time), self._drop_spans(over)))
@@ -350,12 +349,12 @@ class History:
             self._missing = [(time, sum(count for _, count in self._missing))]
 
     def _drop_spans(self, over: float) -> int:
-        """Drop those that ended before ``over``; how many that were."""
+        """Drop the spans that ended before ``over``; return their number."""
         count = 0
         for row in self.rows.values():
             while row.spans and row.spans[0].last < over:
                 span = row.spans.popleft()
-                if not span.told:
+                if not span.is_reported:
                     self._new_spans.pop(id(span), None)
                 count += 1
         return count

@@ -1,34 +1,36 @@
-"""Late senders and late receivers: processes that let others wait, and for how long.
+"""Late senders and late receivers: processes that let others wait, and the cost.
 
 A *late sender*: a receiver was blocked in ``recv`` before the message was sent. It waited for the
-sender from the begin of that span until the sending::
+sender from the begin of that span until the message was sent::
 
     cost = sent - begin of the blocked span
 
-A message belongs to the blocked span in which it was received, as the last one in it: that one
-ended the wait (others may have gone to callbacks). So the cost is at most the span's length. A
-receive that gave up after its timeout, and began anew, counts from its last beginning on.
+A message belongs to the blocked span in which it was received last: the last one ended the wait
+(others may have gone to callbacks). So the cost is at most the span's length. A receive that timed
+out and was called again counts from its last call.
 
 A *late receiver*: a sender was blocked in ``send`` because the receiver had not received. Two kinds
-of wait count, one before the sending and one after it:
+of wait count, one before the message was sent and one after it:
 
 * for room: the inbox was full, and the message was sent at the end of the blocked span;
   ``cost = sent - begin of the blocked span``
 * for the receipt (``buffering=0``, ``MPI_Ssend``): the sender's next blocked ``send`` span after
-  the sending, in which nothing else was sent; ``cost = received - begin of the blocked span``, at
-  most the span, and nothing where the receiver was there first, which is a late sender's case.
+  the message was sent, in which no other message was sent; ``cost = received - begin of the
+  blocked span``, at most the span, and zero if the receiver was there first: then the sender was
+  late.
 
-Acknowledgements that are messages (of MPI's synchronous and large sends) are nobody's message and
-not among these: who waits for one is blocked in a send.
+Acknowledgements that are messages (of MPI's synchronous and large sends) are not a program's
+messages, and do not count: a process that waits for one is blocked in a send.
 
-Where both are found, one after the other, the message is marked with the greater. While an end of
-the message is not known, or a wait lasts, there is no verdict. Waits in collective calls are
-nobody's: they concern all processes, and no single message.
+If both ends were late, one after the other, the message is marked with the greater cost. While an
+end of the message is not known, or a wait lasts, there is no verdict. Waits in collective calls do
+not count: they concern all processes, and no single message.
 
 Source: F. Wolf and B. Mohr, Automatic performance analysis of hybrid MPI/OpenMP applications,
 Journal of Systems Architecture 49 (2003); M. Geimer, F. Wolf, B. Wylie, E. Abraham, D. Becker and
 B. Mohr, The Scalasca performance toolset architecture, Concurrency and Computation: Practice and
-Experience 22 (2010). They count from the begin of the call; we see a call only once it blocks.
+Experience 22 (2010). They count from the begin of the call; an observer sees a call only once it
+blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Place = dict[str, Any] | None
+Location = dict[str, Any] | None
 
 Late = Literal["sender", "receiver"]
 
@@ -50,8 +52,8 @@ class Span:
     begin: float
     end: float | None
     state: str
-    where: Place
-    told: bool = False  # somebody waits for its end
+    where: Location
+    is_reported: bool = False  # ``news`` has given it, so its end has to follow
 
     @property
     def last(self) -> float:
@@ -61,7 +63,7 @@ class Span:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A message from its sending to its receipt, as far as it is known."""
+    """A message from its send to its receipt, as far as it is known."""
 
     src: str  # the last 16 digits of the sender's uid
     dest: str  # and of the receiver's
@@ -70,33 +72,33 @@ class Flight:
     received: float | None = None
     nbytes: int = 0
     attributes: list[tuple[str, str]] = field(default_factory=list)
-    sent_at: Place = None
-    received_at: Place = None
-    wait: Span | None = None  # the receiver was blocked until it came
+    sent_at: Location = None
+    received_at: Location = None
+    wait: Span | None = None  # the receiver was blocked until it arrived
     room: Span | None = None  # the sender was blocked until it could be sent
     drain: Span | None = None  # the sender was blocked after it was sent
 
     @property
-    def left(self) -> float | None:
-        """When it was sent: a sending that was written down after the receipt is put right."""
+    def departed(self) -> float | None:
+        """The time it was sent, corrected if the send was recorded after the receipt."""
         if self.sent is None or self.received is None:
             return self.sent
         return min(self.sent, self.received)
 
     @property
     def last(self) -> float:
-        """Its receipt, or what else is known of it."""
+        """The time of its receipt, or of its send if no receipt is known."""
         times = (self.received, self.sent, -math.inf)
         return next(time for time in times if time is not None)
 
 
 def judge(flight: Flight) -> tuple[Late | None, float, float | None]:
-    """The end that was late, if one was; the seconds that the other waited; since when."""
-    left = flight.left
-    if left is None or flight.received is None:
+    """The end that was late, if any; the seconds that the other end waited; since when."""
+    departed = flight.departed
+    if departed is None or flight.received is None:
         return None, 0.0, None
-    early = max(0.0, left - flight.wait.begin) if flight.wait else 0.0
-    room = max(0.0, left - flight.room.begin) if flight.room else 0.0
+    early = max(0.0, departed - flight.wait.begin) if flight.wait else 0.0
+    room = max(0.0, departed - flight.room.begin) if flight.room else 0.0
     drain = 0.0
     if flight.drain and not early:
         drain = max(0.0, min(flight.received, flight.drain.last) - flight.drain.begin)

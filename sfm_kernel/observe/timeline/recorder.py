@@ -1,4 +1,4 @@
-"""The recorder: keeps up with a world, and tells what is new in the shape of the schema."""
+"""The recorder: keeps up with a world, and gives its news in the shape of ``schema.json``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sfm_kernel.observe.timeline.view import Timeline
 
 
 class Recorder:
-    """The spans and messages of a world, read again and again, with those who were late.
+    """The spans and messages of a world, read repeatedly, with the late senders and receivers.
 
-    A process keeps its last 4096 events; who wants all of them calls ``update`` often enough, and
-    sees in ``missing`` how many were overwritten meanwhile. Processes that have left or died stay,
-    with what was read of them, until the next run.
+    A process keeps its last 4096 events; call ``update`` often enough to read all of them.
+    ``missing`` counts those that were overwritten meanwhile. Processes that have left or died stay
+    in the history, as far as they were read, until the next run.
 
     The last run begins at the latest moment at which all ranked processes were idle (and no
     notebook waited for a cell) before something ran. In a world of plain processes, which never say
@@ -29,7 +29,7 @@ class Recorder:
 
     Memory: at most 20 000 spans and 20 000 messages, some 30 MB; the oldest are dropped, and
     counted in ``missing``. Cost of an update: a snapshot, unless it is given one, and some
-    10 us for each event. Not for several threads at once.
+    10 us for each event. Not thread-safe.
     """
 
     def __init__(self, world: Any) -> None:
@@ -42,58 +42,56 @@ class Recorder:
         self._history = History()
 
     def update(
-        self, picture: Mapping[str, Any] | None = None, observer: Observer | None = None
+        self, seen: Mapping[str, Any] | None = None, observer: Observer | None = None
     ) -> dict[str, Any]:
-        """Read on. The first call gives everything, later ones what is new or has changed.
+        """Read the new events. The first call returns everything, later ones new and changed parts.
 
         Args:
-            picture: a snapshot of the world that was taken just now, if there is one.
+            seen: a snapshot of the world that was taken just now, if there is one.
             observer: as for ``snapshot``.
         Returns:
-            The schema's ``timeline``. A span with the uid and begin of one that was told before
-            takes its place, as does a flight with the same id. What ended before ``begin`` (which
-            grows with every run) is of no more interest. Everything is told anew in the rare case
-            that the run turns out to have begun earlier.
+            A "timeline" of ``schema.json``. A span with the uid and begin of an earlier one
+            replaces it, as does a flight with the same id. Spans and flights that ended before
+            ``begin`` (which grows with every run) no longer matter. In the rare case that the run
+            turns out to have begun earlier, the result has everything.
         Raises:
             FileNotFoundError: there is no such folder.
         """
-        self.read(picture, observer)
+        self.read(seen, observer)
         return self.news()
 
     def news(self) -> dict[str, Any]:
-        """The result of ``update``, for all that was read already."""
+        """The result of ``update`` for events that were read before; reads nothing."""
         return self._shown(*self._history.news())
 
-    def read(
-        self, picture: Mapping[str, Any] | None = None, observer: Observer | None = None
-    ) -> None:
-        """Read on, and tell nothing: ``update`` will."""
-        # First the processes: then whoever is dead has written its last event.
-        if picture is None:
-            picture = snapshot(self._folder, observer=observer)
+    def read(self, seen: Mapping[str, Any] | None = None, observer: Observer | None = None) -> None:
+        """Read the new events; ``news`` or ``update`` returns them later."""
+        # First the processes: a process that is dead by then has written its last event.
+        if seen is None:
+            seen = snapshot(self._folder, observer=observer)
         new = events(self._folder, self._history.since(), observer)
-        self.take(Reading(time.time(), picture["processes"], new))
+        self.take(Reading(time.time(), seen["processes"], new))
 
     def take(self, reading: Reading) -> None:
-        """Take in what was read elsewhere."""
+        """Add a reading that another observer has made."""
         self._history.take(reading)
 
     def whole(self) -> dict[str, Any]:
-        """All that is known of the last run, in the shape of ``update``. Reads nothing."""
+        """The whole last run, in the shape of ``update``. Reads nothing."""
         return self._shown(self._history.spans(), self._history.flights())
 
     def timeline(self) -> Timeline:
-        """All that is known of the last run, to be shown. Reads nothing: call ``read`` before."""
+        """The whole last run as a ``Timeline``. Reads nothing: call ``read`` before."""
         return Timeline(self.whole(), self.blind())
 
     def blind(self) -> dict[str, float]:
-        """Before which time a receipt of a process may have gone unseen, by uid; only such ones.
+        """The times before which a receipt may have gone unseen, by uid, for incomplete processes.
 
-        Its events were overwritten, it left before it was read to its end, or it has no events that
-        can be read here.
+        A process is incomplete if its events were overwritten, if it left before its last events
+        were read, or if its events cannot be read on this machine.
         """
         history = self._history
-        seen = {row.uid: math.inf if row.gone else row.gap for row in history.rows.values()}
+        seen = {row.uid: math.inf if row.lost else row.gap for row in history.rows.values()}
         for flight in history.flights():
             seen.setdefault(history.full(flight.dest), math.inf)
         for row in history.rows.values():
@@ -118,7 +116,7 @@ class Recorder:
         }
 
     def _processes(self) -> list[dict[str, Any]]:
-        """All that have a part in the run, by rank, those without a rank last."""
+        """The processes that take part in the run, by rank, those without a rank last."""
         history = self._history
         rows = []
         for uid in history.parties():
@@ -136,7 +134,7 @@ class Recorder:
             "src": self._history.full(flight.src),
             "dest": self._history.full(flight.dest),
             "number": flight.number,
-            "sent": flight.left,
+            "sent": flight.departed,
             "received": flight.received,
             "bytes": flight.nbytes,
             "attributes": [list(pair) for pair in flight.attributes],

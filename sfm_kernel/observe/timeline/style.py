@@ -1,8 +1,7 @@
-"""How a diagram looks. A state's colour, hatching and height are the panel's: the build of the
-panel copies them from ``labextension/src/timeline/states.json``.
+"""The style of a diagram. A state has the same colour, hatching and height as in the panel, whose
+build copies them from ``labextension/src/timeline/states.json``.
 
-In JupyterLab and VS Code the colours are the theme's; elsewhere the diagram lies on a white ground
-of its own.
+In JupyterLab and VS Code the colours are the theme's; elsewhere the diagram has a white background.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ stroke-linejoin:round}
 
 
 def definitions(name: str) -> Markup:
-    """The style sheet, hatchings and arrowheads of the SVG whose id is ``name``; so theirs begin.
+    """The style sheet, hatchings and arrowheads of the SVG with the id ``name``, their ids' prefix.
 
-    A style sheet holds for the whole page: where it names ids, it is for this SVG only.
+    A style sheet applies to the whole page; rules with ids apply to this SVG only.
     """
     rules, shapes = [_STYLE.strip()], []
-    for state, look in STATES.items():
-        fill, stroke = (_coloured(kind, look) for kind in ("fill", "stroke"))
-        if look["hatch"]:
+    for state, style in STATES.items():
+        fill, stroke = (_coloured(kind, style) for kind in ("fill", "stroke"))
+        if style["hatch"]:
             hatch = f"{name}-{css(state)}"
             rules.append(f"#{name} .ink-{css(state)}{{{fill};{stroke}}}")
             rules.append(f"#{name} .{css(state)}{{fill:url(#{hatch});{stroke}}}")
-            shapes.append(_hatch(hatch, f"ink-{css(state)}", look["hatch"]))
+            shapes.append(_hatch(hatch, f"ink-{css(state)}", style["hatch"]))
         else:
             rules.append(f"#{name} .{css(state)}{{{fill}}}")
     shapes += [_tip(f"{name}-tip", "tip"), _tip(f"{name}-late", "late-tip")]
@@ -64,13 +63,13 @@ def definitions(name: str) -> Markup:
 
 
 def css(state: str) -> str:
-    """A state's class."""
+    """The CSS class of a state."""
     return state.replace(" ", "-")
 
 
-def _coloured(kind: str, look: dict[str, Any]) -> str:
-    plain = look["fallback"]
-    return f"{kind}:{plain};{kind}:var({look['colour']},{plain})"
+def _coloured(kind: str, style: dict[str, Any]) -> str:
+    plain = style["fallback"]
+    return f"{kind}:{plain};{kind}:var({style['colour']},{plain})"
 
 
 def _hatch(name: str, ink: str, path: str) -> Markup:

@@ -1,4 +1,4 @@
-"""SVG and HTML as text: elements whose texts and attributes are escaped, whatever is in them."""
+"""SVG and HTML as text: elements whose texts and attributes are always escaped."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class Markup(str):
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
     """``<name attributes>children</name>``.
 
-    Children that are no Markup are texts. Of an attribute's name a trailing ``_`` is dropped, other
-    ``_`` become ``-``; an attribute that is None is left out. Numbers get two decimals at most.
+    Children that are not Markup are texts. In an attribute's name a trailing ``_`` is dropped, and
+    other ``_`` become ``-``; an attribute that is None is left out. Numbers get at most two
+    decimals.
     """
     shown = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{clean(number(value))}"'
@@ -32,25 +33,25 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
 
 
 def clean(text: str) -> str:
-    """Escaped, and without the characters that XML cannot have."""
+    """The text, escaped, and without the characters that XML cannot have."""
     return escape(_UNWRITABLE.sub("\ufffd", text))
 
 
 def number(value: str | float) -> str:
-    """A number as short as it may be; a text as it is."""
+    """A number in as few characters as possible; a text unchanged."""
     if isinstance(value, str):
         return value
     return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # + 0.0: no "-0"
 
 
 def length(text: str, size: float = 11) -> float:
-    """How wide a text is in a font of ``size``, rather too much than too little."""
+    """The estimated width of a text in a font of ``size`` px, rather too large than too small."""
     wide = sum(east_asian_width(letter) in "WF" for letter in text)
     return (len(text) + wide * 0.8) * size * 0.53
 
 
 def cut(text: str, width: float, size: float = 11) -> str:
-    """The text, shortened to ``width`` with an ellipsis where it is longer."""
+    """The text, shortened to ``width`` px with an ellipsis if it is longer."""
     if length(text, size) <= width:
         return text
     while text and length(text + "…", size) > width:

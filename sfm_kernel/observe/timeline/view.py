@@ -1,4 +1,4 @@
-"""The timeline as an object: a picture in a notebook, tables, and a trace for Perfetto."""
+"""The timeline as an object: a diagram in a notebook, tables, and a trace for Perfetto."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ENDS = ("sent", "received")
 class Timeline:
     """A world's last run, as it was when it was read.
 
-    In a notebook it is a space-time diagram: a row for each process, its bar coloured and hatched
-    by state, and an arrow for each message. Messages that let somebody wait are red, and the bar of
-    who waited says how long; see ``sfm_kernel.observe.timeline.late``. Tooltips say attributes, and
-    the lines of code at both ends.
+    A notebook shows it as a space-time diagram: a row for each process, its bar coloured and
+    hatched by state, and an arrow for each message. Messages that let a process wait are red, and
+    the bar of the process that waited shows how long; see ``sfm_kernel.observe.timeline.late``.
+    Tooltips show attributes, and the lines of code at both ends.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Timeline:
         """``data`` in the shape of the schema's ``timeline``.
 
         Args:
-            blind: before which time a receipt of a process may have gone unseen, by uid; messages
-                to it that were sent before are not taken for lost.
-            known: events of the run that were read, where ``data`` is a part of it.
+            blind: the time before which a receipt of a process may have gone unseen, by uid;
+                messages to it that were sent before that are not taken for lost.
+            known: the number of events of the run that were read, if ``data`` is a part of it.
         """
         self.data = data
         """In the shape of the schema; times are seconds since 1970."""
@@ -57,7 +57,7 @@ class Timeline:
     def lost(self) -> list[dict[str, Any]]:
         """Messages that were sent and not received, in the shape of the schema's ``flight``.
 
-        They may still wait in an inbox. Without those of which it is not known.
+        They may still wait in an inbox. A message whose receipt may have gone unseen is left out.
         """
         return [
             dict(one)
@@ -66,12 +66,12 @@ class Timeline:
         ]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The messages: a row for each, by the time of its sending.
+        """The messages as a table: a row for each, by the time it was sent.
 
-        Columns: ``src``, ``dest`` (names), ``number`` (which message of this pair, from 1 on),
-        ``sent``, ``received`` (s since the run began; NaN where it is not known, or was not),
+        Columns: ``src``, ``dest`` (names), ``number`` (of the message within this pair, from 1),
+        ``sent``, ``received`` (s since the run began; NaN if that is unknown, or did not happen),
         ``bytes``, ``late`` ("sender", "receiver" or None), ``cost`` (s that the other waited),
-        ``attributes`` (a dict of texts), ``sent_at``, ``received_at`` (places, as texts).
+        ``attributes`` (a dict of texts), ``sent_at``, ``received_at`` (lines of code, as texts).
         ``attrs["begin"]`` is when the run began, s since 1970.
         """
         begin = self.data["begin"]
@@ -90,10 +90,10 @@ class Timeline:
         return _table(rows, columns.split(), ENDS, begin)
 
     def spans_to_dataframe(self) -> pandas.DataFrame:
-        """The states of the processes: a row for each time in one state.
+        """The states of the processes as a table: a row for each span.
 
         Columns: ``process`` (its name), ``state``, ``begin``, ``end`` (s since the run began; NaN
-        while it lasts), ``seconds``, ``where`` (a place, as text).
+        while it lasts), ``seconds``, ``where`` (a line of code, as text).
         """
         begin, end = self.data["begin"], self.data["end"]
         rows = []
@@ -114,7 +114,9 @@ class Timeline:
         return _table(rows, columns, ["begin", "end"], begin)
 
     def to_chrome(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-        """The trace event format, for ui.perfetto.dev and chrome://tracing; written to ``path``.
+        """The run in the trace event format, for ui.perfetto.dev and chrome://tracing.
+
+        Written to ``path``, if one is given.
 
         A thread for each process, a slice for each span, a flow for each message; us.
         Raises:
@@ -127,7 +129,7 @@ class Timeline:
         return trace
 
     def between(self, begin: float, end: float) -> Timeline:
-        """The part from ``begin`` to ``end``, in seconds since this one's begin: a closer look.
+        """The part from ``begin`` to ``end``, in seconds since this timeline's begin.
 
         Raises:
             ValueError: ``end`` does not come after ``begin``.
@@ -148,16 +150,16 @@ class Timeline:
         changes = {"begin": low, "end": high, "spans": spans, "flights": flights}
         return Timeline({**self.data, **changes}, self._blind, self._known)
 
-    # ---- how it is shown ----
+    # ---- display ----
 
     def __repr__(self) -> str:
         lines = [self.heading(), *self._notes()]
         waits: dict[tuple[str, str], float] = defaultdict(float)
-        for uid, who, cost in self._waits():
-            waits[uid, who] += cost
+        for uid, end, cost in self._waits():
+            waits[uid, end] += cost
         longest = sorted(waits.items(), key=lambda one: -one[1])
-        for (uid, who), cost in longest[:SHOWN]:
-            lines.append(f"{self._names[uid]} waited {words.duration(cost)} for late {who}s.")
+        for (uid, end), cost in longest[:SHOWN]:
+            lines.append(f"{self._names[uid]} waited {words.duration(cost)} for late {end}s.")
         if len(longest) > SHOWN:
             rest = sum(cost for _, cost in longest[SHOWN:])
             lines.append(f"The others waited {words.duration(rest)} in all.")
@@ -170,19 +172,19 @@ class Timeline:
         return diagram(self.data, self._lost_ids(), waited, self.heading(), self._notes())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """The drawing twice: as HTML it has the theme's colours and tooltips, which JupyterLab
-        does not show in an SVG of its own; that is for all who show no HTML. Where there is too
-        little room, the HTML keeps its size and scrolls: its letters are small enough."""
-        picture = self._repr_svg_()
+        """The drawing twice: as HTML with the theme's colours and tooltips, which JupyterLab does
+        not show in an image/svg+xml output; and as SVG for viewers without HTML. In a narrow window
+        the HTML keeps its size and scrolls: its letters are small enough."""
+        drawing = self._repr_svg_()
         scrolls = '<div tabindex="0" style="overflow-x:auto">'
         return {
-            "text/html": f'{scrolls}<div style="width:{WIDTH:.0f}px">{picture}</div></div>',
-            "image/svg+xml": picture,
+            "text/html": f'{scrolls}<div style="width:{WIDTH:.0f}px">{drawing}</div></div>',
+            "image/svg+xml": drawing,
             "text/plain": repr(self),
         }
 
     def heading(self) -> str:
-        """The world, how many took part and how long it took, in one line."""
+        """The world, its numbers of processes and messages and its duration, in one line."""
         data = self.data
         sizes = sum(one["bytes"] for one in data["flights"])
         messages = words.count(len(data["flights"]), "message")
@@ -207,7 +209,7 @@ class Timeline:
         return notes
 
     def _waits(self) -> list[tuple[str, str, float]]:
-        """For each late message who waited (a uid), for which end, and how long."""
+        """For each late message the uid of the process that waited, the late end and the cost."""
         late = [one for one in self.data["flights"] if one["late"]]
         waiting = {"sender": "dest", "receiver": "src"}
         return [(one[waiting[one["late"]]], one["late"], one["cost"]) for one in late]
@@ -217,7 +219,7 @@ class Timeline:
 
 
 def _events(data: Mapping[str, Any]) -> int:
-    """How many events are told: each span is one, and each end of a message that is known."""
+    """The number of events in the data: each span is one, and each known end of a message."""
     ends = [one[end] for one in data["flights"] for end in ENDS]
     return len(data["spans"]) + len(ends) - ends.count(None)
 

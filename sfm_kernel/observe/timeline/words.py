@@ -10,7 +10,7 @@ UNITS = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 
 def duration(seconds: float) -> str:
-    """Three digits and a unit: ``1.25 ms``; above two minutes ``3 min 20 s``."""
+    """A time with three digits and a unit: ``1.25 ms``; from two minutes on ``3 min 20 s``."""
     if seconds >= 119.5:
         minutes, rest = divmod(round(seconds), 60)
         hours, minutes = divmod(minutes, 60)
@@ -25,7 +25,7 @@ def duration(seconds: float) -> str:
 
 
 def size(nbytes: int) -> str:
-    """Three digits and a unit of powers of ten."""
+    """A size with three digits and a unit of powers of ten: ``1.25 MB``."""
     value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
     while value >= 999.5 and len(units) > 1:
         value /= 1000
@@ -34,23 +34,23 @@ def size(nbytes: int) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """``1 message``, ``2 messages``; of processes as well."""
+    """A number with its noun: ``1 message``, ``2 messages``, ``2 processes``."""
     if number == 1:
         return f"1 {thing}"
     return f"{number:,} {thing}{'es' if thing.endswith('s') else 's'}".replace(",", " ")
 
 
 def share(part: int, rest: int) -> str:
-    """``1 200, which are 30 %`` of all; never 100 % while there is a rest."""
+    """A part with its share: ``1 200, which are 30 %``; never 100 % while there is a rest."""
     percent = min(99.9, max(0.1, 100 * part / (part + rest))) if part else 0.0
     digits = 1 if 0 < percent < 0.95 or percent > 99 else 0
     return f"{part:,}, which are {percent:.{digits}f} %".replace(",", " ", f"{part:,}".count(","))
 
 
 def ticks(seconds: float, most: int = 8) -> list[tuple[float, str]]:
-    """Round times from 0 to ``seconds``, as many as possible but not more, and how they are said.
+    """Round times from 0 to ``seconds`` with their texts, as many as possible up to ``most``.
 
-    The unit is the same for all of them.
+    All texts have the same unit.
     """
     step = next(step for step in _steps() if seconds / step < most)
     times = [nth * step for nth in range(math.floor(seconds / step + 1e-9) + 1)]

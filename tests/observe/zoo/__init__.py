@@ -1,18 +1,18 @@
-"""Wrong programs, each with what has to be said about it.
+"""Wrong programs, each with the explanation that it must get.
 
 A module is one program:
 
     NAMES     the processes, by rank
-    program   what each of them runs
-    CYCLE     who wait for each other; empty where they wait for somebody who will never come
-    STUCK     all who cannot go on, by rank; the same as CYCLE where it is not given
+    program   the function that each process runs
+    CYCLE     the processes that wait for each other; empty if they wait for none of them
+    STUCK     all processes that cannot go on, by rank; CYCLE if it is not given
     SAID      the title, then the sentences
 
-or, where the calls themselves refuse it,
+or, if the calls themselves refuse it,
 
-    RAISES    what the error says
+    RAISES    the text of the error
 
-In ``SAID``, ``{word}`` is the place of the line that ends with the comment ``# word``.
+In ``SAID``, ``{word}`` is the location of the line that ends with the comment ``# word``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 from sfm_kernel import DeadlockDetected, Endpoint
 
 Ended = tuple[str, Any, str]
-"""How a program was ended: the class of the error, the cycle that it names, its text."""
+"""The end of a program: the class of the error, the cycle that it names, its text."""
 
 
 def outcome(sfm: Endpoint, program: Callable[[Endpoint], object]) -> Ended | None:
-    """Run the program; how an observer has ended it, or None."""
+    """Run the program; return how an observer has ended it, or None."""
     try:
         program(sfm)
     except DeadlockDetected as error:

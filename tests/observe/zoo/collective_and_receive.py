@@ -1,4 +1,4 @@
-"""One is in a barrier, the other waits for what comes after it."""
+"""One process is in a barrier, the other waits for a message that is sent after it."""
 
 from sfm_kernel import Endpoint, Group
 
@@ -23,6 +23,6 @@ A is in barrier() and waits for C in {barrier}.
 C waits for recv(src='A', tag='start') in {receive}.
 B is in barrier() and waits for C in {barrier}.
 No message is on its way.
-A and C wait for each other, so that neither can ever go on.
+A and C wait for each other, so neither can ever go on.
 B waits for them.
 """

@@ -14,7 +14,7 @@ def program(sfm: Endpoint) -> None:
 CYCLE: list[str] = []
 STUCK = ["A", "C"]
 SAID = """
-Deadlock: A and C wait for a collective call that not all will come to
+Deadlock: A and C wait for a collective call that not all will make
 A is in barrier() and waits for B in {here}. B has come to its end and does not make that call.
 C is in barrier() and waits for B in {here}. B has come to its end and does not make that call.
 No message is on its way.

@@ -1,4 +1,4 @@
-"""The message has come, in another context than the one in which it is waited for."""
+"""The message has arrived, but in another context than the receive's."""
 
 from sfm_kernel import Endpoint
 
@@ -22,5 +22,5 @@ A waits for recv(src='B', tag=2) of context 'lib' in {answer}.
 B waits for recv(src='A', tag=1) in {question}. B's inbox holds 1 message that would fit, but lies \
 in context 'lib'.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

@@ -17,5 +17,5 @@ Deadlock: A → B → A
 A waits for recv(src='B', tag='input') in {here}.
 B waits for recv(src='A', tag='input') in {here}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

@@ -1,4 +1,4 @@
-"""The only one who would have sent has died."""
+"""The only process that would have sent has died."""
 
 import subprocess
 import sys
@@ -33,8 +33,8 @@ CYCLE: list[str] = []
 STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
-A waits for recv(tag='result') in {here}. Nobody is left who sends. The only message that would \
-have fitted was received in {first}.
+A waits for recv(tag='result') in {here}. No process is left that could send. \
+The only message that would have fitted was received in {first}.
 worker has died.
 B has come to its end.
 No message is on its way.

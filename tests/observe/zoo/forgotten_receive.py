@@ -1,4 +1,4 @@
-"""One sends more than fits into the inbox of another, who waits for its last word."""
+"""A process sends more than fits into another one's inbox, which waits for the last message."""
 
 from sfm_kernel import Endpoint, encode
 
@@ -20,9 +20,9 @@ CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
 A is in send: it waits for room at 'B' for {NBYTES} bytes in {send}. \
-B has not received all that A has sent before.
+B has not received all that A sent before.
 B waits for recv(tag='done') in {receive}. B's inbox holds 2 messages that nearly fit: \
 tag is 'work', not 'done'.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

@@ -19,6 +19,6 @@ A is in Group(['A', 'B', 'C']) and waits for B in {group}.
 B waits for recv(src='A') in {receive}.
 C is in Group(['A', 'B', 'C']) and waits for A in {group}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 C waits for them.
 """

@@ -1,4 +1,4 @@
-"""Two groups of the same members, whose calls are made in another order by each."""
+"""Two groups have the same members, which make their calls in opposite orders."""
 
 from sfm_kernel import Endpoint, Group
 
@@ -21,7 +21,7 @@ Deadlock: A → B → A
 A is in barrier() of 'rows' and waits for B in {first}.
 B is in barrier() of 'columns' and waits for A in {other}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
-A is in a call of 'rows', and B in one of 'columns': who is in both has to call them in the same \
+A and B wait for each other, so neither can ever go on.
+A is in a call of 'rows', and B in one of 'columns': a process in both must call them in the same \
 order as the others.
 """

@@ -18,8 +18,8 @@ CYCLE: list[str] = []
 STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
-B waits for recv(tag='end', n=-1) in {here}. Nobody is left who sends. B's inbox holds 201 \
-messages, of which at least 1 nearly fits: tag is 'last', not 'end'.
+B waits for recv(tag='end', n=-1) in {here}. No process is left that could send. \
+B's inbox holds 201 messages, and at least 1 nearly fits: tag is 'last', not 'end'.
 A has come to its end.
 No message is on its way.
 """

@@ -1,4 +1,4 @@
-"""The message went to somebody else."""
+"""The message went to another process."""
 
 from sfm_kernel import Endpoint
 
@@ -19,5 +19,5 @@ Deadlock: B waits for a message that nobody will send
 B waits for recv(src='A', tag='input') in {here}. A has come to its end and sends nothing.
 C has come to its end.
 No message is on its way.
-A message that would fit B's receive lies in C's inbox: A has sent it there.
+A message that would fit B's receive lies in C's inbox: A sent it there.
 """

@@ -1,4 +1,4 @@
-"""One receives more results than there are others to send them."""
+"""A process receives more results than there are others to send them."""
 
 from sfm_kernel import Endpoint
 
@@ -17,7 +17,7 @@ CYCLE: list[str] = []
 STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
-A waits for recv(tag='result') in {here}. Nobody is left who sends. A has received all 2 \
+A waits for recv(tag='result') in {here}. No process is left that could send. A has received all 2 \
 messages that would have fitted, the last one in {here}.
 B and C have come to their end.
 No message is on its way.

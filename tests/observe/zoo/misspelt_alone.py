@@ -1,4 +1,4 @@
-"""The only attribute that is asked for has another name in the message."""
+"""The template's only attribute has another name in the message."""
 
 from sfm_kernel import Endpoint
 
@@ -16,8 +16,8 @@ CYCLE: list[str] = []
 STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
-B waits for recv(color='red') in {here}. Nobody is left who sends. B's inbox holds 1 message that \
-nearly fits: it has colour, not color.
+B waits for recv(color='red') in {here}. No process is left that could send. \
+B's inbox holds 1 message that nearly fits: it has colour, not color.
 A has come to its end.
 No message is on its way.
 """

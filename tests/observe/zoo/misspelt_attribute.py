@@ -1,4 +1,4 @@
-"""The sender has written the attribute's name wrong."""
+"""The sender has misspelt the attribute's name."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""MPI: a receive is under way while the others wait in a barrier, which one does not come to."""
+"""MPI: a receive is under way while the others wait in a barrier that one member does not make."""
 
 import numpy as np
 
@@ -27,6 +27,6 @@ A is in comm.Barrier() and waits for C in {barrier}.
 C is in request.Wait(source=0, tag=7) in {wait}.
 B is in comm.Barrier() and waits for C in {barrier}.
 No message is on its way.
-A and C wait for each other, so that neither can ever go on.
+A and C wait for each other, so neither can ever go on.
 B waits for them.
 """

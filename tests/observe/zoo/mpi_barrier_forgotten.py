@@ -1,4 +1,4 @@
-"""MPI: only the others come to the barrier."""
+"""MPI: one process does not make the barrier."""
 
 from sfm_kernel import Endpoint, mpi
 
@@ -16,7 +16,7 @@ def program(sfm: Endpoint) -> None:
 CYCLE: list[str] = []
 STUCK = ["B", "C"]
 SAID = """
-Deadlock: B and C wait for a collective call that not all will come to
+Deadlock: B and C wait for a collective call that not all will make
 B is in MPI.COMM_WORLD.Barrier() and waits for A in {here}. \
 A has come to its end and does not make that call.
 C is in MPI.COMM_WORLD.Barrier() and waits for A in {here}. \

@@ -22,5 +22,5 @@ Deadlock: A → B → A
 A is in comm.Recv(source=1, tag=7) in {here}.
 B is in comm.Recv(source=0, tag=7) in {here}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

@@ -1,4 +1,4 @@
-"""MPI: a barrier that was begun first does not help where one waits for it before it sends."""
+"""MPI: a barrier that was begun first does not help if a process waits for it before it sends."""
 
 from sfm_kernel import Endpoint, mpi
 
@@ -27,6 +27,6 @@ A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}.
 B is in comm.Ibarrier().Wait() and waits for A in {wait}.
 C is in comm.Ibarrier().Wait() and waits for A in {wait}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 C waits for them.
 """

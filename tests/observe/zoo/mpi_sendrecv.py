@@ -21,5 +21,5 @@ A's inbox holds 1 message that nearly fits: tag is 1, not 2.
 B is in comm.sendrecv(source=0, tag=2) in {here}. \
 B's inbox holds 1 message that nearly fits: tag is 1, not 2.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

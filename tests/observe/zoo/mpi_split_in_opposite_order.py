@@ -1,4 +1,4 @@
-"""MPI: communicators without names, in another order on each; one of them has a name on one."""
+"""MPI: communicators in opposite orders; only one of them has a name, and on one rank only."""
 
 from sfm_kernel import Endpoint, mpi
 
@@ -26,5 +26,5 @@ Deadlock: A → B → A
 A is in one.allreduce(source=1, tag=0, comm=a communicator without a name) in {first}.
 B is in two.bcast() and waits for A in {other}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

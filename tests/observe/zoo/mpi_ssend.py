@@ -22,5 +22,5 @@ Deadlock: A → B → A
 A is in comm.Ssend(dest=1, tag=0, count=3) and waits for B in {here}.
 B is in comm.Ssend(dest=0, tag=0, count=3) and waits for A in {here}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

@@ -1,4 +1,4 @@
-"""MPI: one sends synchronously what the other would receive after a barrier."""
+"""MPI: one process sends synchronously a message that the other would receive after a barrier."""
 
 from sfm_kernel import Endpoint, mpi
 
@@ -27,5 +27,5 @@ Deadlock: A → B → A
 A is in comm.ssend(dest=1, tag=0, count=19) and waits for B in {send}.
 B is in comm.barrier() and waits for A in {barrier}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

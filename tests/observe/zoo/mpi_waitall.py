@@ -1,4 +1,4 @@
-"""MPI: receives that were begun first do not help where the sends stand behind the wait."""
+"""MPI: receives that were begun first do not help if the sends come after the wait."""
 
 import numpy as np
 
@@ -24,5 +24,5 @@ Deadlock: A → B → A
 A is in MPI.Request.Waitall(count=2) and waits for B in {here}.
 B is in MPI.Request.Waitall(count=2) and waits for A in {here}.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """

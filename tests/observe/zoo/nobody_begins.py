@@ -1,4 +1,4 @@
-"""All wait for work from anybody."""
+"""All processes wait for work from any sender."""
 
 from sfm_kernel import Endpoint
 
@@ -14,8 +14,8 @@ CYCLE: list[str] = []
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A, B and C wait for a message that nobody will send
-A waits for recv(tag='work') in {here}. Nobody is left who sends.
-B waits for recv(tag='work') in {here}. Nobody is left who sends.
-C waits for recv(tag='work') in {here}. Nobody is left who sends.
+A waits for recv(tag='work') in {here}. No process is left that could send.
+B waits for recv(tag='work') in {here}. No process is left that could send.
+C waits for recv(tag='work') in {here}. No process is left that could send.
 No message is on its way.
 """

@@ -21,9 +21,9 @@ CYCLE: list[str] = []
 STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
-B waits for recv(n=<is_large>) in {here}. Nobody is left who sends. B's inbox holds 3 messages \
-that nearly fit: n is 0, which <is_large> does not accept; n is 1, which <is_large> does not \
-accept; n is 2, which <is_large> does not accept.
+B waits for recv(n=<is_large>) in {here}. No process is left that could send. \
+B's inbox holds 3 messages that nearly fit: n is 0, which <is_large> does not accept; n is 1, \
+which <is_large> does not accept; n is 2, which <is_large> does not accept.
 A has come to its end.
 No message is on its way.
 """

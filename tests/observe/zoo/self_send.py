@@ -1,4 +1,4 @@
-"""A message to oneself cannot be received while one waits until it is."""
+"""A process sends to itself and waits for the receipt, so it cannot receive the message."""
 
 from sfm_kernel import Endpoint
 

@@ -19,5 +19,5 @@ A waits for recv(src='C', tag='token') in {here}.
 C waits for recv(src='B', tag='token') in {here}.
 B waits for recv(src='A', tag='token') in {here}.
 No message is on its way.
-A, C and B wait for each other, so that none of them can ever go on.
+A, C and B wait for each other, so none of them can ever go on.
 """

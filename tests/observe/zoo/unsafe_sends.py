@@ -19,5 +19,5 @@ A is in send: it waits for 'B' to receive it (buffering=0) in {here}.
 B is in send: it waits for 'C' to receive it (buffering=0) in {here}.
 C is in send: it waits for 'A' to receive it (buffering=0) in {here}.
 No message is on its way.
-A, B and C wait for each other, so that none of them can ever go on.
+A, B and C wait for each other, so none of them can ever go on.
 """

@@ -1,4 +1,4 @@
-"""Two more wait for three who wait for each other."""
+"""Two processes wait for three others, which wait for each other."""
 
 from sfm_kernel import Endpoint
 
@@ -21,6 +21,6 @@ C waits for recv(src='A') in {here}.
 D waits for recv(src='A') in {here}.
 E waits for recv(src='D') in {here}.
 No message is on its way.
-A, B and C wait for each other, so that none of them can ever go on.
+A, B and C wait for each other, so none of them can ever go on.
 D and E wait for them.
 """

@@ -1,4 +1,4 @@
-"""A receive from anybody takes the message that the next receive needs."""
+"""A receive from any sender takes the message that the next receive needs."""
 
 from sfm_kernel import Endpoint
 

@@ -1,4 +1,4 @@
-"""The message has come, with another tag than the one that is waited for."""
+"""The message has arrived, but with another tag than the receive's."""
 
 from sfm_kernel import Endpoint
 
@@ -21,5 +21,5 @@ A waits for recv(src='B', tag=1) in {answer}.
 B waits for recv(src='A', tag=2) in {question}. B's inbox holds 1 message that nearly fits: \
 tag is 3, not 2.
 No message is on its way.
-A and B wait for each other, so that neither can ever go on.
+A and B wait for each other, so neither can ever go on.
 """
