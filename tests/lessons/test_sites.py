@@ -58,13 +58,13 @@ def connection(restarts: int, **tcp: Any) -> dict[str, Any]:
 def test_counts_of_processes_and_of_gateways_are_added_up_alike() -> None:
     one, other = connection(1, total_rto=3), connection(0)
     added = {"connections": 2, "restarts": 1, "rto": 3, "retransmitted": 4, "dup_acks": 2}
-    assert counts.of_lines([one, other, {**one, "gateway": "its uid"}]) == added
+    assert counts.of_links([one, other, {**one, "gateway": "its uid"}]) == added
     peer = {"connections": [one, other]}
     reports: list[dict[str, Any]] = [{"gateways": [peer]}, {"gateways": []}]
     assert counts.of_reports(reports) == added
-    assert counts.of_lines([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
+    assert counts.of_links([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
     assert counts.total([added, added])["rto"] == 6
-    assert set(counts.of_reports([])) == set(counts.of_lines([])) == set(added)
+    assert set(counts.of_reports([])) == set(counts.of_links([])) == set(added)
 
 
 def test_numbers_that_are_missing_late_or_doubled_are_told() -> None:
