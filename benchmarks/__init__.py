@@ -1,19 +1,19 @@
-"""SFM beside what users would pick instead, and beside what it wants to reach.
+"""SFM beside its alternatives, and beside its targets.
 
-Comparisons with MPICH, mpi4py, ipyparallel, ``concurrent.futures``, Dask and C programs, which a
-checkout has and an installation has not: ``python -m benchmarks`` lists them. Each is a module, a
-generator of rows as the programs of ``sfm_kernel.lessons`` are, on which they stand.
+Comparisons with MPICH, mpi4py, ipyparallel, ``concurrent.futures``, Dask and C programs. They are
+in a checkout but not in an installation: ``python -m benchmarks`` lists them. Each is a module that
+generates rows, like the programs of ``sfm_kernel.lessons``, on which they are built.
 
 inbox, peers, collectives, farm, mpi, c, sites, targets   the benchmarks
-verdict       how far a measured ratio is from its target
-patterns      of communication, the same for SFM and MPI
+verdict       compares a measured ratio with its target
+patterns      patterns of communication, the same for SFM and MPI
 communicator  the calls of MPI that ``mpi`` measures
 ranks         mpi4py's side of a benchmark, in ranks of an MPI
-pools         pools of workers, each in its own process
+pools         pools of workers, each in a separate process
 """
 
 BENCHMARKS = ("inbox", "peers", "collectives", "farm", "mpi", "c", "sites", "targets")
-"""What ``python -m benchmarks NAME`` runs: modules of this package."""
+"""The modules of this package that ``python -m benchmarks NAME`` runs."""
 
 RANKS = "benchmarks.ranks"
-"""What ranks of an MPI run; whoever imports it begins MPI."""
+"""The module that ranks of an MPI run; to import it is to begin MPI."""

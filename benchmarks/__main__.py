@@ -15,8 +15,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
-        description="Run a benchmark: print its tables and the machine's facts, keep its rows. "
-        "What notebooks measure as well is run by `python -m sfm_kernel.lessons`.",
+        description="Run a benchmark: print its tables and the machine's facts, save its rows. "
+        "`python -m sfm_kernel.lessons` runs the measurements of the notebooks.",
     )
     commands = parser.add_subparsers(dest="command", metavar="NAME", title="benchmarks")
     for name in BENCHMARKS:

@@ -1,8 +1,7 @@
 """Collectives beside mpi4py's: barrier, allreduce, broadcast, on 2 to 16 processes.
 
 SFM's processes and MPI's take turns; those that are not measured are parked. With more processes
-than cores the time is that of switching between them. The last table compares with what SFM wants
-to reach.
+than cores the time is that of switching between them. The last table compares with SFM's targets.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from benchmarks import RANKS
 from benchmarks.verdict import Pair, verdict
 from sfm_kernel.collectives import Group
 from sfm_kernel.lessons.measure.arguments import numbers
-from sfm_kernel.lessons.measure.crew import absent, left_out, ranks
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ BARRIER, SMALL, OBJECT, ARRAY, BCAST = (
     "bcast 1 MB",
 )
 CALLS = (BARRIER, SMALL, OBJECT, ARRAY, BCAST)
-"""``allreduce 8 B`` and ``1 MB`` reduce arrays into arrays that were made before (mpi4py's
+"""``allreduce 8 B`` and ``1 MB`` reduce arrays into arrays allocated before (mpi4py's
 ``Allreduce``), ``allreduce of a float`` an object (its ``allreduce``)."""
 
 MOST, FEWEST = 20_000, 2
@@ -49,7 +48,7 @@ MOST, FEWEST = 20_000, 2
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Measure as home tells, until it says stop. Runs on every engine."""
+    """Do home's measurements, until it says stop. Runs on every engine."""
     rank_of(sfm)
     groups: dict[int, Group] = {}
 
@@ -63,7 +62,7 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 
 
 def calls_of(group: Group) -> dict[str, Callable[[], object]]:
-    """What is measured, as calls without arguments."""
+    """The measured operations, as calls without arguments."""
     import numpy as np
 
     one, one_out = np.ones(1), np.empty(1)
@@ -129,14 +128,14 @@ def rows(
                 )
             }
             if mpi:
-                crew = stack.enter_context(ranks("mpi4py", n, RANKS))
-                asking[MPI] = lambda call, count, crew=crew: float(  # type: ignore[misc]
-                    crew.ask("collective", call=call, count=count)["seconds"]
+                launched = stack.enter_context(ranks("mpi4py", n, RANKS))
+                asking[MPI] = lambda call, count, launched=launched: float(  # type: ignore[misc]
+                    launched.ask("collective", call=call, count=count)["seconds"]
                 )
             counts: dict[tuple[str, str], int] = {}
             for number, call, mechanism in product(range(repeat), calls, asking):
                 ask, cell = asking[mechanism], (call, mechanism)
-                if cell not in counts:  # the first opens the ways; the second says how many fit
+                if cell not in counts:  # the first call opens channels; the second gives the count
                     ask(call, 1)
                     counts[cell] = max(FEWEST, min(MOST, int(seconds / ask(call, 10))))
                 us = ask(call, counts[cell]) * 1e6
@@ -145,7 +144,7 @@ def rows(
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each call and number of processes: medians, fastest, and how they compare."""
+    """A row for each call and number of processes: medians, fastest times, and their ratio."""
     listed = []
     for (call, n), group in grouped(measured, ("call", "processes")).items():
         row: Row = {"call": call, "processes": n}
@@ -195,7 +194,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each library that is left out on this machine, with what to install."""
     return left_out(["mpi4py"])
 
 

@@ -1,4 +1,4 @@
-"""The calls of MPI that are measured; every library has them through mpi4py."""
+"""The measured calls of MPI; every library has them through mpi4py."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ OF_TWO = {
 OF_ANY = {BARRIER: ("",), ALLREDUCE: ("8 B",)}
 OF_FEW = dict.fromkeys((*COLLECTIVES, *ONE_SIDED), ("8 B", "64 kB", "1 MB"))
 CALLS = OF_TWO | OF_ANY | OF_FEW
-"""Call -> what is sent with it: between two processes alone; with any number; with 4 at most."""
+"""Call -> its messages: between two processes only; with any number; with 4 at most."""
 
 
 def cells(processes: int) -> list[tuple[str, str]]:
-    """The calls, with their messages, that so many processes are measured with."""
+    """The calls, with their messages, for a number of processes."""
     known = OF_ANY | (OF_FEW if processes <= 4 else {}) | (OF_TWO if processes == 2 else {})
     return [(call, message) for call in CALLS if call in known for message in CALLS[call]]
 
 
 def made(comm: Any, call: str, message: str, stack: ExitStack) -> Callable[[], object]:
-    """A call as this rank makes it, without arguments; every rank makes it as often.
+    """This rank's call, without arguments; every rank calls it the same number of times.
 
-    ``Send/Recv`` and ``send/recv`` are there and back, and many messages one way are answered by
-    an empty one. Buffers are made here; windows live as long as the stack.
+    ``Send/Recv`` and ``send/recv`` are round trips; an empty message answers many messages in one
+    direction. This function allocates buffers; windows live as long as the stack.
     """
     import numpy as np
     from mpi4py import MPI

@@ -1,9 +1,8 @@
-"""Many tasks for few workers: SFM's farm beside other pools; the time that one task costs.
+"""Many tasks for few workers: SFM's farm beside other pools; the time of one task.
 
 Tasks sleep for 0, 1 or 100 ms: on a machine with fewer cores than workers, tasks that compute would
-measure the cores. Each pool is driven as its users do, ``map`` over a list, once with its own
-defaults, and, where it has an option for that, with chunks of 1/16 of the tasks. All pools are
-there at the same time, and take turns.
+measure the cores. Each pool is used as its users do, by ``map`` over a list, once with its
+defaults, and once with chunks of 1/16 of the tasks. All pools run at the same time, and take turns.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from statistics import median
 from benchmarks.pools import POOLS, SFM, absent, command
 from benchmarks.verdict import Pair, verdict
 from sfm_kernel.lessons.measure.arguments import at_least, names, numbers
-from sfm_kernel.lessons.measure.crew import Crew
+from sfm_kernel.lessons.measure.launched import LaunchedJob
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 TASKS = (0, 1, 100)
 """Milliseconds that a task sleeps."""
 
 WORKERS = 4
-OWN, CHUNKS = "its own", "1/16 of all"
-"""Who chooses how many tasks travel together: the pool, or whoever knows how many there will be."""
+DEFAULT, CHUNKS = "its own", "1/16 of all"
+"""The number of tasks that travel together: the pool's choice, or one that knows their number."""
 
-LIMITS = {(0, OWN): 1.0, (1, OWN): 1.0}
-"""What a task may cost, in another pool's; longer tasks, and chunks that a user has found out to be
-good ones, are stated."""
+LIMITS = {(0, DEFAULT): 1.0, (1, DEFAULT): 1.0}
+"""The largest ratio of a task's time to that in another pool. Longer tasks, and chunks that a user
+has chosen well, have no target."""
 
 MOST = 20_000
 
@@ -42,13 +41,13 @@ def rows(
     repeat: int = 5,
     seconds: float = 0.5,
 ) -> Iterator[Row]:
-    """Measure pools of so many workers; yield a row after each measurement.
+    """Measure pools of ``workers`` workers; yield a row after each measurement.
 
     Each of ``repeat`` rounds takes every kind of tasks through every pool that is installed, as
     many as take about ``seconds``.
 
-    Columns: task_ms, pool, chunk (who has chosen how many tasks travel together), workers, tasks,
-    round, us (for each task; ``task_ms`` / ``workers`` of it is the task's own).
+    Columns: task_ms, pool, chunk (the number of tasks that travel together), workers, tasks, round,
+    us (for each task, including the ``task_ms`` / ``workers`` that it sleeps).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -57,44 +56,47 @@ def rows(
     if repeat < 1 or workers < 1 or not seconds > 0 or not tasks or min(tasks) < 0:
         raise ValueError("repeat and workers are at least 1, seconds above 0, tasks 0 ms or more")
     with ExitStack() as stack:
-        there = [pool for pool in pools if absent(pool) is None]
-        crews = {pool: stack.enter_context(Crew(pool, 1, command(pool, workers))) for pool in there}
+        installed = [pool for pool in pools if absent(pool) is None]
+        started = {
+            pool: stack.enter_context(LaunchedJob(pool, 1, command(pool, workers)))
+            for pool in installed
+        }
         counts: dict[tuple[int, str, str], int] = {}
-        for number, ms, pool, chunk in product(range(repeat), tasks, there, (OWN, CHUNKS)):
+        for number, ms, pool, chunk in product(range(repeat), tasks, installed, (DEFAULT, CHUNKS)):
             if pool == SFM and chunk == CHUNKS:
-                continue  # it chooses well
-            crew, cell = crews[pool], (ms, pool, chunk)
+                continue  # its own choice is good
+            launched, cell = started[pool], (ms, pool, chunk)
             if cell not in counts:
-                counts[cell] = _count(crew, ms, workers, seconds, chunk)
+                counts[cell] = _count(launched, ms, workers, seconds, chunk)
             count = counts[cell]
-            took = _seconds(crew, count, ms, chunk)
+            took = _seconds(launched, count, ms, chunk)
             about: Row = {"task_ms": ms, "pool": pool, "chunk": chunk, "workers": workers}
             yield about | {"tasks": count, "round": number, "us": 1e6 * took / count}
 
 
-def _seconds(crew: Crew, count: int, ms: int, chunk: str) -> float:
-    size = 0 if chunk == OWN else max(1, count // 16)
-    return float(crew.ask("tasks", count=count, ms=ms, chunk=size)["seconds"])
+def _seconds(launched: LaunchedJob, count: int, ms: int, chunk: str) -> float:
+    size = 0 if chunk == DEFAULT else max(1, count // 16)
+    return float(launched.ask("tasks", count=count, ms=ms, chunk=size)["seconds"])
 
 
-def _count(crew: Crew, ms: int, workers: int, seconds: float, chunk: str) -> int:
-    """How many tasks take about so long; what the first ones have to open is open then."""
+def _count(launched: LaunchedJob, ms: int, workers: int, seconds: float, chunk: str) -> int:
+    """The number of tasks that take about ``seconds``; the first ones open all connections."""
     count = few = 4 * workers
-    _seconds(crew, count, 0, chunk)
+    _seconds(launched, count, 0, chunk)
     while True:
-        took = _seconds(crew, count, ms, chunk)
-        # More than ten times as many are not foretold: pools learn, and machines have bursts.
+        took = _seconds(launched, count, ms, chunk)
+        # Not more than ten times as many at once: pools learn, and machines have bursts.
         more = max(few, min(MOST, 10 * count, int(seconds / took * count)) // few * few)
         if more < 2 * count or count >= MOST // few * few:
             return max(count, more)
         count = more
 
 
-# What is shown of it
+# Tables
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each kind of task and pool: the median, the fastest, and SFM's farm in them."""
+    """A row for each kind of task and pool: the median, the fastest, and the farm's ratio to it."""
     listed: list[Row] = []
     for (ms, pool, chunk), group in grouped(measured, ("task_ms", "pool", "chunk")).items():
         times = [one["us"] for one in group]
@@ -117,8 +119,10 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
             continue
         pair = Pair("", ours[0]["us"], row["us"], ours[0]["fastest"], row["fastest"])
         limit = LIMITS.get((row["task_ms"], row["chunk"]))
-        beside = row["pool"] if row["chunk"] == OWN else f"{row['pool']}, chunks of {row['chunk']}"
-        targets.append(verdict(f"tasks of {row['task_ms']} ms", limit, beside, [pair]))
+        other = row["pool"]
+        if row["chunk"] != DEFAULT:
+            other += f", chunks of {row['chunk']}"
+        targets.append(verdict(f"tasks of {row['task_ms']} ms", limit, other, [pair]))
     return {"Time a task (µs)": listed, "Targets (times in µs)": targets}
 
 
@@ -133,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each pool that is left out on this machine, with what to install."""
     return [why for pool in options.only or POOLS if (why := absent(pool))]
 
 

@@ -1,7 +1,7 @@
-"""The inbox: what a receive costs when many messages wait that it does not want.
+"""The inbox: the cost of a receive while many messages wait that do not match.
 
-Engine 1 sends ``depth`` messages that nobody asks for, then some that are asked for; engine 0 waits
-until all have arrived and then measures its calls alone. mpi4py does the same beside it.
+Engine 1 sends ``depth`` messages that do not match, then some that do; engine 0 waits until all
+have arrived and then measures only its calls. mpi4py does the same beside it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from benchmarks import RANKS
 from benchmarks.patterns import WORK
 from sfm_kernel.errors import WouldBlock
 from sfm_kernel.lessons.measure.arguments import chosen, numbers
-from sfm_kernel.lessons.measure.crew import absent, left_out, ranks
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.observe.snapshot import snapshot
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 DEPTHS = (0, 100, 10_000, 100_000)
 
 
-# The calls. Each is made ``count`` times; those that take messages find as many.
+# The calls. Each is made ``count`` times; ``count`` messages wait for those that take one.
 
 
 def _recv(sfm: Endpoint, count: int) -> None:
     opened = attrgetter(*WORK)
     for _ in range(count):
-        opened(sfm.recv(tag="wanted"))
+        opened(sfm.recv(tag="match"))
 
 
 def _recv_nb(sfm: Endpoint, count: int) -> None:
     opened = attrgetter(*WORK)
     for _ in range(count):
-        opened(sfm.recv_nb(tag="wanted"))
+        opened(sfm.recv_nb(tag="match"))
 
 
 def _recv_nb_of_nothing(sfm: Endpoint, count: int) -> None:
@@ -58,13 +58,13 @@ def _recv_nb_of_nothing(sfm: Endpoint, count: int) -> None:
 
 def _peek(sfm: Endpoint, count: int) -> None:
     for _ in range(count):
-        sfm.peek(tag="wanted")
+        sfm.peek(tag="match")
 
 
 def _predicate(sfm: Endpoint, count: int) -> None:
     opened = attrgetter(*WORK)
     for _ in range(count):
-        opened(sfm.recv(tag=lambda tag: tag == "wanted"))
+        opened(sfm.recv(tag=lambda tag: tag == "match"))
 
 
 CALLS: dict[str, Callable[[Endpoint, int], None]] = {
@@ -79,11 +79,11 @@ MPI = "mpi4py recv(tag=x)"
 MEMORY = "memory"
 
 TESTED, WALKED = 50_000, 20_000_000
-"""Messages that a measurement with a predicate tests, and that one of mpi4py walks over."""
+"""Messages that a measurement with a predicate tests, and that one of mpi4py passes."""
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Measure as home tells, until it says stop. Runs on engine 0, which engine 1 feeds."""
+    """Do home's measurements, until it says stop. Runs on engines 0 and 1; 1 sends, 0 receives."""
     work = _feed if rank_of(sfm) == 1 else _take
     serve_jobs(sfm, "inbox", lambda job: work(sfm, job), home)
 
@@ -91,11 +91,11 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 def _feed(sfm: Endpoint, job: Message) -> None:
     sfm.recv(src=0, tag="begin")
     for _ in range(job.depth):
-        sfm.send(dest=0, tag="unwanted", **WORK)
+        sfm.send(dest=0, tag="other", **WORK)
     sfm.send(dest=0, tag="depth reached")
     while (count := sfm.recv(src=0, tag="inbox feed").count) > 0:
         for _ in range(count):
-            sfm.send(dest=0, tag="wanted", **WORK)
+            sfm.send(dest=0, tag="match", **WORK)
         sfm.send(dest=0, tag="all here")
 
 
@@ -106,7 +106,7 @@ def _take(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
     grown, accounted = resident() - before, accounted_by(sfm)
     seconds: dict[str, list[float]] = {name: [] for name in job.calls}
     for _, name in product(range(job.repeat), job.calls):
-        # A predicate is asked about every message that waits.
+        # A predicate is called with every message that waits.
         few = max(1, TESTED // max(job.depth, 1))
         count = min(job.count, few) if name == PREDICATE else job.count
         sfm.send(dest=1, tag="inbox feed", count=count)
@@ -114,24 +114,24 @@ def _take(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
         started = time.perf_counter()
         CALLS[name](sfm, count)
         seconds[name].append((time.perf_counter() - started) / count)
-        while sfm.peek(tag="wanted"):  # what a peek has left
-            sfm.recv(tag="wanted")
+        while sfm.peek(tag="match"):  # messages that a peek has not taken
+            sfm.recv(tag="match")
     sfm.send(dest=1, tag="inbox feed", count=0)
     for _ in range(job.depth):
-        sfm.recv(tag="unwanted")
+        sfm.recv(tag="other")
     return {"seconds": seconds, "grown": grown, "accounted": accounted}
 
 
 def resident() -> int:
-    """Bytes of memory that this process occupies now."""
+    """The bytes of memory that this process occupies now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def accounted_by(sfm: Endpoint) -> int:
-    """Bytes that the endpoint counts for what waits in its inbox."""
-    own = [one for one in snapshot(sfm.folder)["processes"] if one["name"] == sfm.name]
-    return int(own[0]["bytes"])
+    """The bytes that the endpoint counts for the messages in its inbox."""
+    (process,) = (one for one in snapshot(sfm.folder)["processes"] if one["name"] == sfm.name)
+    return int(process["bytes"])
 
 
 # The measurement, driven from home
@@ -149,7 +149,7 @@ def rows(
     """Measure the calls at every depth; yield a row after each measurement.
 
     Each of ``repeat`` rounds makes ``count`` calls of every kind, one kind after the other (fewer
-    with a predicate, which is asked about every message that waits). Without ``home``, two local
+    with a predicate, which is called with every message that waits). Without ``home``, two local
     processes are started; with it, engines 0 and 1 of its world must run ``serve(sfm)``. mpi4py
     is measured beside them, if it is installed and ``mpi`` is true.
 
@@ -168,10 +168,10 @@ def rows(
     with ExitStack() as stack:
         stop = {"stop": True, "engines": 2}
         ask = stack.enter_context(driving("inbox", serve, 2, home, stop=stop))
-        # With a limit: engines that do not serve never answer.
+        # With a time limit: engines that do not serve never answer.
         ask(timeout=START_SECONDS, engines=2, depth=0, calls=[], repeat=0, count=0)
         mpi = mpi and absent("mpi4py") is None
-        crew = stack.enter_context(ranks("mpi4py", 2, RANKS) if mpi else nullcontext(None))
+        launched = stack.enter_context(ranks("mpi4py", 2, RANKS) if mpi else nullcontext(None))
         for depth in depths:
             done = ask(engines=2, depth=depth, calls=list(calls), repeat=repeat, count=count)
             if depth:
@@ -183,9 +183,9 @@ def rows(
                     "accounted_each": done.accounted / depth,
                 }
             seconds = dict(done.seconds)
-            if crew is not None:
+            if launched is not None:
                 few = min(count, max(1, WALKED // max(depth, 1)))
-                other = crew.ask("inbox", depth=depth, count=few, repeat=repeat)
+                other = launched.ask("inbox", depth=depth, count=few, repeat=repeat)
                 seconds[MPI] = other["seconds"]
             for number, call in product(range(repeat), seconds):
                 us = seconds[call][number] * 1e6
@@ -193,7 +193,7 @@ def rows(
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each call and depth, over all rounds; its ratio to the same call on nothing."""
+    """A row for each call and depth, over all rounds; its ratio to the smallest depth."""
     groups = grouped([row for row in measured if row["call"] != MEMORY], ("call", "depth"))
     medians = {key: median(row["us"] for row in group) for key, group in groups.items()}
     lowest = min((depth for _, depth in groups), default=0)
@@ -243,7 +243,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each library that is left out on this machine, with what to install."""
     return left_out(["mpi4py"])
 
 

@@ -1,4 +1,4 @@
-"""The shared memory of a world in which everybody has talked to everybody."""
+"""The shared memory of a world in which every process has exchanged messages with every other."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 Files = dict[tuple[int, int], int]
-"""Device and number of a file -> the bytes that it occupies."""
+"""Device and inode of a file -> the bytes that it occupies."""
 
 
 def talk_to_all(sfm: Endpoint) -> int:
-    """Exchange a small message with everybody. Rank 0 returns the bytes that the world occupies."""
+    """Exchange a small message with every other process. Rank 0 returns the bytes of the world."""
     others = [rank for rank in range(sfm.size) if rank != sfm.rank]
     for rank in others:
         sfm.send(dest=rank, tag="hello", **WORK)
     for rank in others:
         sfm.recv(src=rank, tag="hello")
-    # Counted when all have talked, and before anybody leaves.
+    # Counted after all exchanges, and before any process leaves.
     if sfm.rank != 0:
         sfm.send(dest=0, tag="have talked")
         sfm.recv(src=0, tag="count")
@@ -42,11 +42,11 @@ def talk_to_all(sfm: Endpoint) -> int:
 
 
 def occupied(folder: str) -> Files:
-    """What this process sees of a world's shared memory: files in its folder, and its mappings.
+    """A world's shared memory as this process sees it: files in the folder, and its mappings.
 
-    Rings have no name any more once both ends have them, so that the folder alone shows too
-    little. Their blocks can be asked for where the kernel allows it; otherwise their length,
-    which is at least as much, is taken.
+    A ring has no name any more when both ends have mapped it, so that the folder alone shows too
+    little. The blocks of a ring are counted if the kernel shows them; otherwise its length, which
+    is at least as much.
     """
     files: Files = {}
     for entry in os.scandir(folder):

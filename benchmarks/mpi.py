@@ -1,8 +1,8 @@
 """mpi4py on SFM's MPI beside mpi4py on MPICH: messages, collectives, windows, and the start.
 
-One program of measurement, in ranks of ``python -m sfm_kernel.mpi`` and in ranks of MPICH's
-``mpiexec``; the ones are parked while the others measure. The last table compares with what SFM
-wants to reach. What SFM's own calls cost beside mpi4py's: ``pingpong`` and ``collectives``.
+The same program measures in ranks of ``python -m sfm_kernel.mpi`` and in ranks of MPICH's
+``mpiexec``; one job is parked while the other measures. The last table compares with SFM's targets.
+``pingpong`` and ``collectives`` compare SFM's calls with mpi4py's.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from benchmarks.verdict import Pair, verdict
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import usable_cores
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
-from sfm_kernel.lessons.measure.crew import OURS, absent, launcher, left_out, ranks
+from sfm_kernel.lessons.measure.launched import OURS, absent, launcher, left_out, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import THREE
 
 SFM, MPICH = "SFM", "MPICH"
 KINDS = {SFM: OURS, MPICH: "mpi4py"}
-"""Whose library -> which crew."""
+"""Library -> kind of the launched job."""
 
 START, PROGRAM = "start", "from mpi4py import MPI"
 PROCESSES = (2, 4, 8)
 QUICK = (THREE, "8 B", "1 MB", "", PROGRAM)
-"""What a quick run sends."""
+"""The messages of a quick run."""
 
 CROWD = {True: (0.1, ", crowded"), False: (0.6, "")}
-"""What a barrier and a small allreduce may cost, in MPICH's: in a crowd, which is more than two
-processes a core, MPICH's ranks take the cores from those that they wait for."""
+"""The largest ratio of a barrier's and a small allreduce's time to MPICH's. In a crowd, which is
+more than two processes a core, MPICH's ranks take the cores from those for which they wait."""
 
 MOST, FEWEST = 20_000, 2
 
@@ -54,10 +54,10 @@ def rows(
 
     Each of ``repeat`` rounds takes every call through both libraries, one after the other, for
     about ``seconds`` each; ``start`` starts 4 processes that import MPI. MPICH is measured if it
-    is installed and ``mpich`` is true; ``messages``: these alone.
+    is installed and ``mpich`` is true; ``messages``: only these.
 
     Columns: call, message, processes, crowded (more than two processes a core), mechanism, library
-    (what it calls itself), round, us (a call, both ways of a ping-pong, or a whole window).
+    (its version), round, us (of a call, a round trip, or a complete window).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -71,13 +71,13 @@ def rows(
     calls = chosen(calls, (*CALLS, START), "call")
     kinds = [SFM, *([MPICH] if mpich and absent("mpi4py") is None else [])]
     for n in processes:
-        wanted = [
+        selected = [
             (call, message)
             for call, message in cells(n)
             if call in calls and (messages is None or message in messages)
         ]
-        if wanted:
-            yield from _calls(n, wanted, kinds, repeat, seconds)
+        if selected:
+            yield from _calls(n, selected, kinds, repeat, seconds)
     if START in calls:
         for number, kind in product(range(repeat), kinds):
             about: Row = {"call": START, "message": PROGRAM, "processes": 4, "crowded": False}
@@ -86,18 +86,18 @@ def rows(
 
 
 def _calls(
-    n: int, wanted: Sequence[tuple[str, str]], kinds: Sequence[str], repeat: int, seconds: float
+    n: int, selected: Sequence[tuple[str, str]], kinds: Sequence[str], repeat: int, seconds: float
 ) -> Iterator[Row]:
     with ExitStack() as stack:
-        crews = {kind: stack.enter_context(ranks(KINDS[kind], n, RANKS)) for kind in kinds}
+        started = {kind: stack.enter_context(ranks(KINDS[kind], n, RANKS)) for kind in kinds}
         counts: dict[tuple[str, str, str], int] = {}
-        for number, (call, message), kind in product(range(repeat), wanted, kinds):
-            crew, cell = crews[kind], (call, message, kind)
-            if cell not in counts:  # the first opens the ways; the second says how many fit
-                crew.ask("measure", call=call, message=message, count=1)
-                one = crew.ask("measure", call=call, message=message, count=5)["seconds"]
+        for number, (call, message), kind in product(range(repeat), selected, kinds):
+            launched, cell = started[kind], (call, message, kind)
+            if cell not in counts:  # the first call opens channels; the second gives the count
+                launched.ask("measure", call=call, message=message, count=1)
+                one = launched.ask("measure", call=call, message=message, count=5)["seconds"]
                 counts[cell] = max(FEWEST, min(MOST, int(seconds / one)))
-            found = crew.ask("measure", call=call, message=message, count=counts[cell])
+            found = launched.ask("measure", call=call, message=message, count=counts[cell])
             about: Row = {"call": call, "message": message, "processes": n}
             about |= {"crowded": n > 2 * usable_cores(), "mechanism": kind}
             about |= {"library": found["route"], "round": number}
@@ -114,7 +114,7 @@ def _start(kind: str) -> float:
     return seconds
 
 
-# What is shown of it
+# Tables
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
@@ -162,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each library that is left out on this machine, with what to install."""
     return left_out(["mpi4py"])
 
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 WORK = {"step": 7, "data": bytes(128)}
-"""What every message carries, beside its tag."""
+"""The attributes of every message, besides its tag."""
 
 
 class Talk(NamedTuple):
-    """What one process needs for a pattern: calls without arguments, as a program makes them."""
+    """One process's calls for a pattern, without arguments, as a program makes them."""
 
     rank: int
     size: int
     to_root: Callable[[], object]
     from_any: Callable[[], Any]
-    """On rank 0: the next of what the others sent, whoever it was."""
+    """On rank 0: receive the next message from any other rank."""
     answers: Sequence[Callable[[], object]]
     """On rank 0: send to rank 1, 2, …"""
     from_root: Callable[[], Any]
@@ -26,10 +26,10 @@ class Talk(NamedTuple):
 
 
 def round_trips(talk: Talk, count: int) -> float:
-    """``count`` times: everybody sends to rank 0, and goes on when rank 0 has answered.
+    """``count`` times: every rank sends to rank 0, and goes on when rank 0 has answered.
 
-    As in a barrier, rank 0 answers when it has heard from all. Returns seconds per message, of
-    which each round has 2·(size - 1); 0 on other ranks.
+    As in a barrier, rank 0 answers when it has heard from all. A round has 2·(size - 1) messages.
+    Returns seconds per message; 0 on other ranks.
     """
     if talk.rank != 0:
         for _ in range(count):
@@ -46,9 +46,9 @@ def round_trips(talk: Talk, count: int) -> float:
 
 
 def many_to_one(talk: Talk, count: int) -> float:
-    """Everybody sends ``count`` messages to rank 0, which takes them as they come.
+    """Every rank sends ``count`` messages to rank 0, which receives them as they come.
 
-    Returns seconds per message, from rank 0's word to begin until it has them all; 0 elsewhere.
+    Returns seconds per message, from rank 0's signal to begin until it has all; 0 on other ranks.
     """
     if talk.rank != 0:
         talk.from_root()

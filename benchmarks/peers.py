@@ -1,8 +1,8 @@
-"""Many processes on few cores: rounds with one, many to one, and what waiting costs.
+"""Many processes on few cores: round trips with one, many to one, and the cost of waiting.
 
-SFM's processes and MPI's take turns; those that are not measured are parked. Beside the times of
-messages stand the processor time of a blocked process, the latency of a callback in an idle one,
-and the shared memory of worlds in which everybody has talked to everybody.
+SFM's processes and MPI's take turns; those that are not measured are parked. Besides the times of
+messages it measures the processor time of a blocked process, the latency of a callback in an idle
+process, and the shared memory of worlds in which all processes have exchanged messages.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from benchmarks import RANKS
 from benchmarks.memory import talk_to_all
 from benchmarks.patterns import PATTERNS, WORK, Talk
 from sfm_kernel.lessons.measure.arguments import numbers
-from sfm_kernel.lessons.measure.crew import absent, left_out, ranks
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 PROCESSES = (2, 4, 8, 16)
 SFM, MPI = "SFM", "mpi4py"
 BLOCKED = {"recv()": {}, "recv(src=…)": {"src": 1}}
-"""How a process is blocked -> the template."""
+"""The call that blocks a process -> its template."""
 
 CALLBACK, BLOCKED_IN, MEMORY = "callback", "blocked in ", "shared memory"
 WORLDS = {"4 engines": 4, "8 engines and a notebook": 9}
-"""Whose shared memory is measured -> how many processes that is."""
+"""A world whose shared memory is measured -> its number of processes."""
 
 MOST, FEWEST = 2000, 1
-"""Rounds, or messages of each sender, in one measurement."""
+"""The largest and smallest number of rounds, or of messages of each sender, in one measurement."""
 
 PAUSE = 0.003
-"""Seconds between two messages for a callback: its process is asleep again by then."""
+"""Seconds between two messages for a callback, in which its process falls asleep again."""
 
 
 # The work of one process
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Measure as home tells, until it says stop. Runs on every engine."""
+    """Do home's measurements, until it says stop. Runs on every engine."""
     rank_of(sfm)
     works = {"pattern": _pattern, "blocked": _blocked, "callback": _callback}
     serve_jobs(sfm, "peers", lambda job: works[job.work](sfm, job), home)
@@ -124,10 +124,10 @@ def rows(
 
     Each of ``repeat`` rounds takes every pattern through SFM and mpi4py (if it is installed and
     ``mpi`` is true), for about ``seconds`` each. With two processes, also a blocked process
-    (watched for ``blocked_seconds``) and ``calls`` callbacks a round. At the end, memory.
+    (for ``blocked_seconds``) and ``calls`` callbacks a round. At the end, memory.
 
-    Columns: what, processes, mechanism, round, and what was measured: us (one message; the
-    median of callbacks), fastest_us (callbacks), percent (of a core), or bytes.
+    Columns: what, processes, mechanism, round, and one or more of us (one message; the median of
+    callbacks), fastest_us (callbacks), percent (of a core), bytes.
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -137,7 +137,7 @@ def rows(
         raise ValueError(f"repeat {repeat}: at least 1; processes {list(processes)}: at least 2")
     if calls < 1 or not seconds > 0 or not blocked_seconds > 0:
         raise ValueError(
-            f"calls {calls}, seconds {seconds}, {blocked_seconds}: all above 0, please"
+            f"calls {calls}, seconds {seconds}, {blocked_seconds}: all must be above 0"
         )
     mpi = mpi and absent("mpi4py") is None
     for n in processes:
@@ -159,14 +159,14 @@ def _patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
             )
         }
         if mpi:
-            crew = stack.enter_context(ranks("mpi4py", n, RANKS))
+            launched = stack.enter_context(ranks("mpi4py", n, RANKS))
             asking[MPI] = lambda pattern, count: float(
-                crew.ask("pattern", name=pattern, count=count)["seconds"]
+                launched.ask("pattern", name=pattern, count=count)["seconds"]
             )
         counts: dict[tuple[str, str], int] = {}
         for number, pattern, mechanism in product(range(repeat), PATTERNS, asking):
             ask, cell = asking[mechanism], (pattern, mechanism)
-            if cell not in counts:  # the first opens the ways; the second says how many fit
+            if cell not in counts:  # the first call opens channels; the second gives the count
                 ask(pattern, 1)
                 counts[cell] = int(seconds / (ask(pattern, 5) * 2 * (n - 1)))
             us = ask(pattern, max(FEWEST, min(MOST, counts[cell]))) * 1e6
@@ -178,7 +178,7 @@ def _waiting(mpi: bool, repeat: int, blocked_seconds: float, calls: int) -> Iter
     stop = {"stop": True, "engines": 2}
     with (
         driving("peers", serve, 2, None, stop=stop) as ask,
-        ranks("mpi4py", 2, RANKS) if mpi else nullcontext() as crew,
+        ranks("mpi4py", 2, RANKS) if mpi else nullcontext() as launched,
     ):
         for number in range(repeat):
             done = ask(work="callback", engines=2, count=calls)
@@ -196,14 +196,14 @@ def _waiting(mpi: bool, repeat: int, blocked_seconds: float, calls: int) -> Iter
             for how in BLOCKED:
                 share = ask(work="blocked", engines=2, how=how, seconds=blocked_seconds).share
                 yield {"what": BLOCKED_IN + how} | about | {"percent": 100 * share}
-            if crew is not None:
-                share = crew.ask("blocked", seconds=blocked_seconds / 5)["share"]
+            if launched is not None:
+                share = launched.ask("blocked", seconds=blocked_seconds / 5)["share"]
                 about["mechanism"] = MPI
                 yield {"what": f"{BLOCKED_IN}recv()"} | about | {"percent": 100 * share}
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each thing that was measured, over all rounds: medians, and the smallest."""
+    """A row for each measured quantity, over all rounds: medians, and the smallest."""
     columns = ("us", "fastest_us", "percent", "bytes")
     listed = []
     for key, group in grouped(measured, ("what", "processes", "mechanism")).items():
@@ -250,7 +250,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each library that is left out on this machine, with what to install."""
     return left_out(["mpi4py"])
 
 

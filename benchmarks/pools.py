@@ -1,6 +1,6 @@
-"""Pools of workers that are given many tasks: ours, and those of others, each in its own process.
+"""Pools of workers for many tasks: SFM's, and those of other libraries, each in another process.
 
-Run as ``python -m benchmarks.pools POOL WORKERS SOCKET``; see ``crew``.
+Run as ``python -m benchmarks.pools POOL WORKERS SOCKET``; see ``lessons.measure.launched``.
 """
 
 from __future__ import annotations
@@ -15,37 +15,36 @@ from importlib.util import find_spec
 from typing import Any
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.measure.crew import OURS, Answer, launcher, serve
+from sfm_kernel.lessons.measure.launched import OURS, Answer, launcher, serve
 
 Run = Callable[[int, int, int], list[Any]]
-"""Runs so many tasks of so many milliseconds, in chunks of a size (0: its own choice, or alone)."""
+"""``run(count, ms, chunk)`` runs tasks of ``ms`` milliseconds in chunks (0: the pool's default)."""
 
 SFM, EXECUTOR = "SFM farm", "SFM Executor"
 FUTURES, MPI, IPYPARALLEL, DASK = "concurrent.futures", "mpi4py.futures", "ipyparallel", "Dask"
 MODULES = {IPYPARALLEL: "ipyparallel", DASK: "distributed"}
-"""What has to be installed."""
+"""Pool -> the module that it needs."""
 
 
 NAME = "benchmarks.pools"
 
 
 def task(ms: int) -> int:
-    """A task: it sleeps, since workers that compute would measure the cores, of which there are
-    fewer than workers."""
+    """Sleep for ``ms`` milliseconds: tasks that compute would measure the cores."""
     if ms:
         time.sleep(ms / 1e3)
     return ms
 
 
 def absent(pool: str) -> str | None:
-    """Why this pool cannot be had here, and how to get it; None if it can."""
+    """Why this pool cannot run here, and what to install; None if it can."""
     if pool in MODULES and find_spec(MODULES[pool]) is None:
         return f"{pool} is left out, it is not installed: pip install 'sfm-kernel[bench]'"
     return None
 
 
 def command(pool: str, workers: int) -> list[str]:
-    """The words that start the process which drives a pool."""
+    """The command that starts the process of a pool."""
     words = ["-m", NAME, pool, str(workers)]
     if pool == MPI:
         return [*launcher(OURS, workers + 1), "-m", "mpi4py.futures", *words]
@@ -57,12 +56,12 @@ def _farm(workers: int) -> Iterator[Run]:
     from sfm_kernel import farm
     from sfm_kernel.serving import LocalProcesses
 
-    own = LocalProcesses(workers)
+    processes = LocalProcesses(workers)
     try:
-        with farm.connect(own.sfm) as pool:
+        with farm.connect(processes.sfm) as pool:
             yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunk=chunk))
     finally:
-        own.close()
+        processes.close()
 
 
 @contextlib.contextmanager
@@ -71,7 +70,7 @@ def _executor(kind: Callable[[int], Any], workers: int) -> Iterator[Run]:
         yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunksize=chunk or 1))
 
 
-def _own(workers: int) -> Any:
+def _sfm(workers: int) -> Any:
     from sfm_kernel import farm
 
     return farm.Executor(workers)
@@ -127,7 +126,7 @@ def _dask(workers: int) -> Iterator[Run]:
 
 POOLS: dict[str, Callable[[int], contextlib.AbstractContextManager[Run]]] = {
     SFM: _farm,
-    EXECUTOR: partial(_executor, _own),
+    EXECUTOR: partial(_executor, _sfm),
     FUTURES: partial(_executor, _standard),
     MPI: partial(_executor, _mpi),
     IPYPARALLEL: _ipyparallel,
@@ -136,19 +135,19 @@ POOLS: dict[str, Callable[[int], contextlib.AbstractContextManager[Run]]] = {
 
 
 def measure(run: Run, count: int, ms: int, chunk: int) -> Answer:
-    """How long so many tasks take together."""
+    """The time of ``count`` tasks together."""
     started = time.perf_counter()
     found = run(count, ms, chunk)
     seconds = time.perf_counter() - started
     if found != [ms] * count:
-        raise SFMError("tasks have returned something else than they should")
+        raise SFMError("tasks have returned wrong results")
     return {"seconds": seconds}
 
 
 if __name__ == "__main__":
     from importlib import import_module
 
-    own = import_module(NAME)  # whose `task` workers can import
+    module = import_module(NAME)  # not __main__: workers have to import `task`
     name, number, path = sys.argv[1:]
-    with own.POOLS[name](int(number)) as opened:
-        serve(path, 0, {"tasks": partial(own.measure, opened)})
+    with module.POOLS[name](int(number)) as opened:
+        serve(path, 0, {"tasks": partial(module.measure, opened)})

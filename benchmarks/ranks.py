@@ -1,7 +1,7 @@
-"""mpi4py, on the MPI whose launcher has started it: what benchmarks measure beside SFM.
+"""mpi4py, on the MPI whose launcher has started it, which benchmarks measure beside SFM.
 
 Run as ``mpiexec -n N python -m benchmarks.ranks SOCKET``, or with SFM's launcher; see
-``sfm_kernel.lessons.measure.crew``. mpi4py comes first, as in ``sfm_kernel.lessons.ranks``.
+``sfm_kernel.lessons.measure.launched``. mpi4py comes first, as in ``sfm_kernel.lessons.ranks``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 from benchmarks import collectives, communicator
 from benchmarks.patterns import PATTERNS, WORK, Talk
-from sfm_kernel.lessons.measure.crew import Answer, serve
+from sfm_kernel.lessons.measure.launched import Answer, serve
 from sfm_kernel.lessons.pingpong.mechanisms import from_dict
 from sfm_kernel.lessons.ranks import COMM, LIBRARY, RANK
 
@@ -27,12 +27,11 @@ WORK_TAG, ANSWER_TAG, REST_TAG = range(3)
 def pattern(name: str, count: int) -> Answer | None:
     """A pattern of ``patterns`` between all ranks."""
     size = COMM.Get_size()
-    anybody = MPI.ANY_SOURCE
     talk = Talk(
         rank=RANK,
         size=size,
         to_root=partial(COMM.send, WORK, dest=0, tag=WORK_TAG),
-        from_any=partial(COMM.recv, source=anybody, tag=WORK_TAG),
+        from_any=partial(COMM.recv, source=MPI.ANY_SOURCE, tag=WORK_TAG),
         answers=[partial(COMM.send, WORK, dest=n, tag=ANSWER_TAG) for n in range(1, size)],
         from_root=partial(COMM.recv, source=0, tag=ANSWER_TAG),
         opened=from_dict(WORK),
@@ -41,7 +40,7 @@ def pattern(name: str, count: int) -> Answer | None:
 
 
 def inbox(depth: int, count: int, repeat: int) -> Answer | None:
-    """``repeat`` times, rank 0 receives ``count`` messages behind ``depth`` that nobody wants."""
+    """``repeat`` times, rank 0 receives ``count`` messages behind ``depth`` that do not match."""
     if RANK == 1:
         for _ in range(depth):
             COMM.send(WORK, dest=0, tag=REST_TAG)
@@ -54,7 +53,7 @@ def inbox(depth: int, count: int, repeat: int) -> Answer | None:
     seconds = []
     opened = from_dict(WORK)
     for _ in range(repeat):
-        # Posted before what it waits for: `recv` would search the whole queue again and again.
+        # Posted before its message comes: `recv` would search the complete queue again and again.
         COMM.Irecv(bytearray(1), source=1, tag=ANSWER_TAG).Wait()
         started = time.perf_counter()
         for _ in range(count):
@@ -96,7 +95,7 @@ def collective(call: str, count: int) -> Answer | None:
 
 
 def measure(call: str, message: str, count: int) -> Answer | None:
-    """A call of ``communicator``; it is over when it is over on all ranks."""
+    """A call of ``communicator``; it ends when it has ended on all ranks."""
     with ExitStack() as stack:
         once = communicator.made(COMM, call, message, stack)
         for _ in range(min(count, 5)):

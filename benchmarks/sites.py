@@ -1,6 +1,6 @@
-"""Sites far from each other, in a lab on this machine, and what SFM wants to be there.
+"""Sites far from each other, in a lab on this machine, and SFM's targets for them.
 
-Makes the experiments of notebook 10 and shows their tables; the last one compares with targets.
+Makes the experiments of notebook 10 and shows their tables; the last table compares with targets.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.sites import add_arguments, measure, notes, summary
 
 FLOWING = 2.0
-"""Seconds after which messages flow again when a way is back."""
+"""The longest time, in seconds, until messages flow again after a path is back."""
 REPLACED = 1.0
-"""Seconds after which another gateway does what a killed one did."""
+"""The longest time, in seconds, until another gateway has replaced a killed one."""
 
 
 class Target(NamedTuple):
-    """``measured(rows, way)`` is a number of an experiment; it is met with at most ``limit``.
+    """``measured(rows, way)`` is a number of an experiment; the target is at most ``limit``.
 
-    With ``at_least``, at least that.
+    With ``at_least``, the target is at least ``limit``.
     """
 
     what: str
@@ -35,7 +35,7 @@ class Target(NamedTuple):
 
 
 def _of(rows: Sequence[Row], way: str, what: str, column: str = "seconds") -> float | None:
-    """The median of a column, over the rows of one way whose ``what`` has that text."""
+    """The median of a column, over the rows of one route whose ``what`` contains a text."""
     found = [
         row[column] for row in rows
         if row["way"] == way and what in row["what"] and row.get(column) is not None
@@ -44,21 +44,21 @@ def _of(rows: Sequence[Row], way: str, what: str, column: str = "seconds") -> fl
 
 
 def beside(other: str, what: str, column: str = "seconds") -> Callable[..., float | None]:
-    """How many times as much as on another way."""
+    """The ratio to the same number on another route."""
 
     def ratio(rows: Sequence[Row], way: str) -> float | None:
-        one, its = _of(rows, way, what, column), _of(rows, other, what, column)
-        return None if one is None or not its else one / its
+        one, base = _of(rows, way, what, column), _of(rows, other, what, column)
+        return None if one is None or not base else one / base
 
     return ratio
 
 
 def within(what: str, than: str, column: str = "seconds") -> Callable[..., float | None]:
-    """How many times as much as something else on the same way."""
+    """The ratio to another number on the same route."""
 
     def ratio(rows: Sequence[Row], way: str) -> float | None:
-        one, its = _of(rows, way, what, column), _of(rows, way, than, column)
-        return None if one is None or not its else one / its
+        one, base = _of(rows, way, what, column), _of(rows, way, than, column)
+        return None if one is None or not base else one / base
 
     return ratio
 
@@ -69,15 +69,15 @@ def of(what: str, column: str = "seconds") -> Callable[..., float | None]:
 
 
 def _more(rows: Sequence[Row], way: str) -> float | None:
-    one, its = (_of(rows, name, "1 kB there") for name in (way, "direct bbr"))
-    return None if one is None or its is None else (one - its) * 1e6
+    one, base = (_of(rows, name, "1 kB there") for name in (way, "direct bbr"))
+    return None if one is None or base is None else (one - base) * 1e6
 
 
 def _wrong(rows: Sequence[Row], way: str) -> float | None:
-    """How many messages were lost, came twice or out of order; errors count as well.
+    """The number of messages that were lost, doubled or out of order, and of errors.
 
-    An answer that was never heard is lost, too: ``beat`` takes in those that come late, and asks
-    on for seconds after the way is back. A question that was lost has no answer: it counts once.
+    An answer that was never heard is lost, too: ``beat`` also receives late answers, and asks on
+    for seconds after the path is back. A lost question has no answer: it counts once.
     """
     some = [row for row in rows if row["way"] == way]
     if not some:
@@ -94,7 +94,7 @@ BROKEN = ("cut 5", "cut 15", "cut 60", "reset")
 
 
 def targets() -> Iterator[Target]:
-    """All of them."""
+    """All targets."""
     for way in GATEWAYS:
         yield Target("8 pairs, each silent for 1.4 s, 160 kB: times direct", "pairs 8", way, 0.3,
                      "×", beside("direct", "8 pairs"))  # fmt: skip
@@ -129,10 +129,10 @@ def targets() -> Iterator[Target]:
 
 
 def verdicts(measured: Sequence[Row]) -> list[Row]:
-    """A row for each target whose experiment was made: target, measured, met or by how much not.
+    """A row for each target whose experiment was made: the target, the measurement, a verdict.
 
-    Runs that were disturbed do not count: where there are no others, the verdict is "disturbed".
-    But a late lab is no excuse for what was lost.
+    Disturbed runs do not count: if there are no others, the verdict is "disturbed". But a late lab
+    does not excuse lost messages.
     """
     listed = []
     for one in targets():
@@ -166,7 +166,7 @@ def _verdict(target: Target, found: float | None) -> str:
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
-    """Title -> table: those of the experiments, then targets beside what was measured."""
+    """Title -> table: those of the experiments, then targets beside measurements."""
     listed = verdicts(measured)
     return sites.tables(measured) | ({"Targets": listed} if listed else {})
 

@@ -1,7 +1,7 @@
-"""The targets: what SFM wants to be, beside what it is on this machine now.
+"""SFM's targets, beside its measurements on this machine.
 
-Runs what it needs of ``pingpong``, ``inbox`` and ``peers``. Where a target holds for several
-messages, the table shows the one that is furthest from it; the tables before it show all.
+Runs parts of ``pingpong``, ``inbox`` and ``peers``. If a target holds for several messages, the
+table shows the message that is furthest from it; the tables before it show all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks import inbox, peers
 from benchmarks.patterns import PATTERNS
 from benchmarks.verdict import Pair, verdict
 from sfm_kernel.lessons import pingpong
-from sfm_kernel.lessons.measure.crew import left_out
+from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import SIZES, THREE
 
@@ -34,8 +34,8 @@ COMPARED = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP, PYZMQ_CURVE)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
 TRACING = "tracing"
-"""Ping-pong of traced and untraced messages alone: the difference is small, so the rounds are many
-and follow each other closely."""
+"""Ping-pong of only traced and untraced messages: their difference is small, so there are many
+rounds, close to each other."""
 
 
 # The measurement
@@ -44,14 +44,14 @@ and follow each other closely."""
 def rows(
     *, repeat: int = 5, seconds: float = 0.1, quick: bool = False, mpi: bool = True
 ) -> Iterator[Row]:
-    """Measure what the targets are about; each row says in ``benchmark`` where it comes from.
+    """Measure for all targets; the column ``benchmark`` names the source of each row.
 
     Args:
         repeat: rounds. seconds: for one measurement of ``pingpong``.
-        quick: few and small, to see that it works.
-        mpi: whether mpi4py is measured, where it is installed.
+        quick: few and small measurements, to see that it works.
+        mpi: whether mpi4py is measured, if it is installed.
     """
-    mechanisms = [one for one in COMPARED if mpi or one not in pingpong.CREWS]
+    mechanisms = [one for one in COMPARED if mpi or one not in pingpong.PACKAGES]
     everything = tuple(dict.fromkeys((THREE, *SMALL, *LARGE, *ENCRYPTED)))
     messages = (THREE, "array 128 B") if quick else everything
     yield from _tagged(
@@ -89,11 +89,11 @@ def part(measured: Sequence[Row], benchmark: str) -> list[Row]:
     ]
 
 
-# What is shown of it
+# Tables
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each target: what, target, where it is furthest from it, figures, verdict.
+    """A row for each target: its name, the worst measurement, figures, verdict.
 
     ``ratio`` compares medians, ``by_fastest`` the fastest times of the same two.
     """
@@ -181,8 +181,8 @@ def _of_waiting(listed: Sequence[Row], tracing: Sequence[Row]) -> list[Row]:
         for row in listed
         if row["what"] == peers.CALLBACK
     ]
-    # Of the best round: a few per cent cannot be seen in medians over rounds of which some have
-    # slept and others have not.
+    # The best round of each: in some rounds processes sleep, in others not, so that medians over
+    # rounds would hide a difference of a few per cent.
     best = {
         mechanism: min(group, key=lambda row: row["latency_us"])
         for (mechanism,), group in grouped(tracing, ("mechanism",)).items()
@@ -231,7 +231,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
         **inbox.tables(part(measured, "inbox")),
         **peers.tables(part(measured, "peers")),
     }
-    # The paper's figures have their place in pingpong's own run.
+    # Only pingpong's run shows the paper's figures.
     shown.pop("Table 2, then and now", None)
     return shown | {"Targets (times in µs)": summary(measured)}
 
@@ -240,11 +240,11 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
+    """Add no options."""
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
+    """A line for each library that is left out on this machine, with what to install."""
     return left_out(["mpi4py"])
 
 

@@ -1,4 +1,4 @@
-"""How far something measured is from its target: one line of a table."""
+"""Compares a measurement with its target: one line of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sfm_kernel.lessons.measure.rows import Row
 
 
 class Pair(NamedTuple):
-    """Two medians that are compared, and two fastest times; ``at`` says what of."""
+    """Two medians to compare, and two fastest times; ``at`` names the measured case."""
 
     at: str
     measured: float
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
 
 
 def verdict(what: str, limit: float | None, beside: str, pairs: Sequence[Pair]) -> Row:
-    """A line of the table, for the pair with the largest ratio; without a limit it only states."""
+    """A line of the table, for the pair with the largest ratio; without a limit no verdict."""
     row: Row = {
         "what": what,
         "target": f"≤ {limit:g} × {beside}" if limit is not None else f"stated, × {beside}",

@@ -1,12 +1,13 @@
 """Builds the distribution (PEP 517): maturin's backend, after the libraries of C programs.
 
 maturin compiles one crate, the Python module. libsfm.so, libmpi.so.12 and libmpi_abi.so.1 come from
-others of the same workspace. They are put into the package before maturin looks at it: into a wheel
-it packs them (``include`` in pyproject.toml), and an editable installation finds them in place.
+other crates of the same workspace. This backend puts them into the package before maturin reads it:
+maturin packs them into a wheel (``include`` in pyproject.toml), and an editable installation finds
+them in the package.
 
-``pip wheel . -C glibc=2.28`` (``make wheel``) makes a wheel that runs wherever glibc is not older.
-Zig links it: it knows which functions, in which versions, each glibc had, so that no old Linux is
-needed. auditwheel then has to find the same in what came out, or there is no wheel.
+``pip wheel . -C glibc=2.28`` (``make wheel``) makes a wheel for any glibc that is not older. Zig
+links it: Zig knows the functions of each glibc, with their versions, so that no old Linux is
+needed. Then auditwheel must find the same in the wheel, otherwise the build fails.
 """
 
 from __future__ import annotations
@@ -43,33 +44,34 @@ __all__ = [
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORKSPACE = os.path.join(ROOT, "sfm_kernel", "native")
-PLACE = os.path.join(ROOT, "sfm_kernel", "c", "lib")
+LIBRARY_FOLDER = os.path.join(ROOT, "sfm_kernel", "c", "lib")
 LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12", "sfm-mpi-abi": "libmpi_abi.so.1"}
-"""A crate of the workspace, and what its library is called in the package."""
+"""Crate of the workspace -> the name of its library in the package."""
 
 TWINS = "sfm_kernel/install/"
 FOR_ANY_LINUX = ["ziglang>=0.14", "cargo-zigbuild>=0.20", "auditwheel>=6.8"]
-"""What the setting ``glibc`` needs besides; auditwheel since 6.8 gives its findings as JSON."""
+"""Further requirements of the setting ``glibc``; auditwheel prints JSON since 6.8."""
 
 Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
-    """maturin's, and what links for an older glibc."""
+    """maturin's requirements, and the linker for an older glibc."""
     needed: list[str] = maturin.get_requires_for_build_wheel(settings)
     return needed + FOR_ANY_LINUX if _glibc(settings) else needed
 
 
 def prepare_metadata_for_build_wheel(folder: str, settings: Settings = None) -> str:
-    """What the wheel will say about itself, its tag among it."""
+    """The metadata of the wheel, including its tag."""
     return str(maturin.prepare_metadata_for_build_wheel(folder, _arguments(settings)))
 
 
 def build_wheel(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """A wheel; its file name. For this machine, or (``glibc=2.28``) for all since that glibc.
+    """Build a wheel; return its file name. It is for this machine, or for any since ``glibc=2.28``.
 
     With the setting ``libraries=keep`` it gets the libraries of C programs that an installation has
-    left in the package: cargo would compile their crate again for them, and again for the module.
+    put into the package: otherwise cargo would compile their crate again for them, and again for
+    the module.
     """
     glibc = _glibc(settings)
     if (settings or {}).get("libraries") == "keep":
@@ -84,13 +86,13 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
 
 
 def build_editable(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """A wheel that leads to this folder; its file name."""
+    """Build a wheel that refers to this folder; return its file name."""
     build_libraries()
     return str(maturin.build_editable(folder, settings, metadata))
 
 
 def _glibc(settings: Settings) -> str:
-    """Which one the user has asked for, if any."""
+    """The version of glibc that the user has asked for; empty if none."""
     glibc = str((settings or {}).get("glibc", ""))
     if glibc and not re.fullmatch(r"2\.\d+", glibc):
         sys.exit(f"glibc={glibc}: a version of glibc looks like 2.28")
@@ -98,17 +100,17 @@ def _glibc(settings: Settings) -> str:
 
 
 def _arguments(settings: Settings) -> dict[str, Any]:
-    """The settings, with what maturin has to be told for the glibc among them."""
-    told = dict(settings or {})
+    """The settings, with maturin's options for the glibc."""
+    arguments = dict(settings or {})
     if glibc := _glibc(settings):
         given = maturin.get_maturin_pep517_args(settings)
         tag = f"manylinux_{glibc.replace('.', '_')}"
-        told["build-args"] = [*given, "--zig", "--target", host(), "--compatibility", tag]
-    return told
+        arguments["build-args"] = [*given, "--zig", "--target", host(), "--compatibility", tag]
+    return arguments
 
 
 def remove_twins(wheel: str) -> None:
-    """Take out of the package what the wheel has for ``sys.prefix``; maturin packs it as both."""
+    """Remove the files for ``sys.prefix`` from the package; maturin packs them twice."""
     with zipfile.ZipFile(wheel) as former, zipfile.ZipFile(f"{wheel}.new", "w") as new:
         for member in former.infolist():
             data = former.read(member)
@@ -121,23 +123,23 @@ def remove_twins(wheel: str) -> None:
 
 
 def check_tag(wheel: str, glibc: str) -> None:
-    """Ends the build if some library in the wheel needs more than its name promises."""
+    """End the build if a library in the wheel needs a newer glibc than its name promises."""
     command = [sys.executable, "-m", "auditwheel", "show", "--json", wheel]
     found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     needed = re.match(r"manylinux_2_(\d+)_", found.get("overall_tag", ""))
     if needed is None or int(needed[1]) > int(glibc.removeprefix("2.")):
         os.unlink(wheel)
         sys.exit(
-            f"the wheel is not what its name promises, and was removed: it was to run with glibc "
-            f"{glibc}, and auditwheel says {json.dumps(found, indent=1)}"
+            f"the wheel needs more than its name promises, and was removed: it should run with "
+            f"glibc {glibc}, and auditwheel says {json.dumps(found, indent=1)}"
         )
     print(f"auditwheel: {found['overall_tag']}, at most glibc {glibc}", flush=True)
 
 
 def build_sdist(folder: str, settings: Settings = None) -> str:
-    """The sources; the file's name. ``include`` in pyproject.toml names the other crates'.
+    """Pack the sources; return the file name. ``include`` in pyproject.toml adds other crates.
 
-    maturin leaves only what its own crate needs in the workspace's manifest: it is put back.
+    maturin removes other crates from the workspace's manifest: this function puts the original in.
     """
     name = maturin.build_sdist(folder, settings)
     path = os.path.join(folder, name)
@@ -158,31 +160,31 @@ def _read(path: str) -> bytes:
 
 
 def build_libraries(glibc: str = "") -> None:
-    """Compile the libraries, as far as their sources have changed, and put them into the package.
+    """Compile the libraries whose sources have changed, and put them into the package.
 
-    Each is replaced by a rename: a program that has the old one mapped keeps it.
+    Each is replaced by a rename: a program that has mapped the old library keeps it.
     """
     _prepare()
-    os.makedirs(PLACE, exist_ok=True)
+    os.makedirs(LIBRARY_FOLDER, exist_ok=True)
     for crate, path in _compiled(glibc).items():
-        place = os.path.join(PLACE, LIBRARIES[crate])
-        shutil.copy2(path, f"{place}.new")
-        os.replace(f"{place}.new", place)
+        target = os.path.join(LIBRARY_FOLDER, LIBRARIES[crate])
+        shutil.copy2(path, f"{target}.new")
+        os.replace(f"{target}.new", target)
 
 
 def _prepare() -> None:
-    """Have cargo, which says the same to rustc whoever calls it."""
+    """Install cargo if it is missing, and set the same flags of rustc for all its calls."""
     if shutil.which("cargo") is None:
-        from puccinialin import setup_rust  # as maturin does; it is among the requirements then
+        from puccinialin import setup_rust  # as maturin does, whose requirements include it then
 
         os.environ.update(setup_rust())
     os.environ["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(_flags())
 
 
 def _flags() -> list[str]:
-    """The user's flags for rustc, and those that keep this machine's folders out of the libraries.
+    """The user's flags for rustc, and flags that keep this machine's folders out of the libraries.
 
-    A panic's message names the file that it comes from.
+    A panic's message names its source file.
     """
     cargo = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
     known = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
@@ -198,16 +200,16 @@ def _flags() -> list[str]:
 
 
 def host() -> str:
-    """The target that rustc compiles for: this machine."""
-    said = subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return next(line for line in said.splitlines() if line.startswith("host: "))[6:]
+    """rustc's target for this machine."""
+    shown = subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return next(line for line in shown.splitlines() if line.startswith("host: "))[6:]
 
 
 def _compiled(glibc: str) -> dict[str, str]:
-    """Where cargo has put the library of each crate."""
+    """Compile the libraries; return the file of each crate's library."""
     command = ["cargo", "build"]
     if glibc:
-        import ziglang  # where pip has put it may not be where the first python on PATH looks
+        import ziglang  # the first python on PATH may not find the one that pip has installed
 
         zig = os.path.join(os.path.dirname(ziglang.__file__), "zig")
         os.environ["CARGO_ZIGBUILD_ZIG_PATH"] = zig

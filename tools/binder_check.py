@@ -1,15 +1,15 @@
-"""Makes what Binder makes of this repository, without an image, and runs all notebooks in it.
+"""Builds this repository as Binder does, without an image, and runs all notebooks in it.
 
     python tools/binder_check.py --wheel dist/NAME.whl [--only 01-cpi] [--engines 8]
 
-An empty environment (its dependencies are those of the Python that runs this), a copy of the
-repository, and `binder/postBuild` in it, as a user who is not root, without cargo and node, and
-with the wheel where the index would be. Then `binder/start` starts JupyterLab with one core, 2 GB
+It makes an empty environment (with the dependencies of the Python that runs this) and a copy of the
+repository, and runs `binder/postBuild` in it, as a user who is not root, without cargo and node,
+with the wheel instead of a package index. Then `binder/start` starts JupyterLab with one core, 2 GB
 of memory and 64 MB of /dev/shm, and a client does over HTTP and websockets what a browser does: it
-opens each notebook, runs its cells, with more engines where the notebook asks for three or more,
-and shuts it down.
+opens each notebook, runs its cells, with more engines if the notebook starts four, and shuts it
+down.
 
-Needs root, for the small /dev/shm and to look at pages. The exit status is 1 if a notebook failed.
+Needs root, for the small /dev/shm and to count pages. The exit status is 1 if a notebook failed.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ COMMANDS = ("jupyter", "jupyter-execute", "jupyter-lab", "jupyter-labextension",
 
 
 class Failed(Exception):
-    """A cell raised that should not."""
+    """A cell raised an unexpected error."""
 
 
 # --- the image ---------------------------------------------------------------------------------
 
 
 def make_environment(folder: Path) -> None:
-    """What Binder's conda environment holds: dependencies, Jupyter's commands, not the package."""
+    """Make Binder's conda environment: dependencies, Jupyter's commands, without the package."""
     venv.create(folder, symlinks=True, with_pip=True)
     python = folder / "bin/python"
-    places = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
-    shared = folder / "dependencies/site-packages"  # whose threads are known to be harmless
+    packages = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    shared = folder / "dependencies/site-packages"  # threads of this path are known to be harmless
     shared.mkdir(parents=True)
     for one in Path(sysconfig.get_path("purelib")).iterdir():
         if "sfm_kernel" not in one.name and one.suffix != ".pth":
             (shared / one.name).symlink_to(one)
-    Path(places, "dependencies.pth").write_text(str(shared))
+    Path(packages, "dependencies.pth").write_text(str(shared))
     for name in COMMANDS:
         text = Path(sys.prefix, "bin", name).read_text()
         command = folder / "bin" / name
@@ -78,7 +78,7 @@ def make_environment(folder: Path) -> None:
 
 
 def copy_repository(folder: Path) -> None:
-    """All files of the repository, as they are here."""
+    """Copy all files of the repository, with local changes."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True,
@@ -90,7 +90,7 @@ def copy_repository(folder: Path) -> None:
 
 
 def copy_commands(folder: Path) -> None:
-    """This system's commands without those that the image lacks."""
+    """Link this system's commands, without those that the image lacks."""
     folder.mkdir()
     for command in Path("/usr/bin").iterdir():
         if command.name not in LACKING:
@@ -120,32 +120,32 @@ class Image:
         return {**known, "PATH": path, "HOME": home, "REPO_DIR": home, "LC_ALL": "C.UTF-8", **more}
 
     def build(self) -> None:
-        """Run what repo2docker runs at the end."""
+        """Run `binder/postBuild`, as repo2docker does at the end."""
         found = [name for name in LACKING if shutil.which(name, path=self.environ()["PATH"])]
         assert not found, found
         command = [*confined(), *as_user(), "./binder/postBuild"]
         environment = self.environ(**self._index)
         subprocess.run(command, cwd=self.repository, env=environment, check=True)
         if (self.repository / "sfm_kernel").exists():
-            raise SystemExit("the sources of the package are there, and hide the one with a core")
+            raise SystemExit("the package's sources hide the installed package, which has the core")
 
 
 def confined(group: str = "") -> list[str]:
-    """Before a command: it gets a /dev/shm of its own, of 64 MB, and joins a control group."""
+    """Words before a command: it gets a separate /dev/shm of 64 MB, and joins a control group."""
     join = f"echo $$ >{group}; " if group else ""
     shell = join + 'mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm; exec "$@"'
     return ["unshare", "--mount", "sh", "-ec", shell, "sh"]
 
 
 def as_user() -> list[str]:
-    """Who is not root, but may read what root may: this Python may lie in root's home."""
+    """Words before a command: not root, but may read as root: this Python may be in root's home."""
     read = [f"--{kind}=-all,+dac_read_search" for kind in SETS]
     return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *read]
 
 
 @contextmanager
 def memory_limit() -> Iterator[str]:
-    """A control group of 2 GB: the file that takes a process's number; empty if there is none."""
+    """A control group of 2 GB; yields the file for process ids, empty if there is no group."""
     for top, limit in (
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
         ("/sys/fs/cgroup", "memory.max"),
@@ -167,7 +167,7 @@ def memory_limit() -> Iterator[str]:
                     group.rmdir()
                 time.sleep(0.1)
         return
-    print("there is no control group for memory here: it is measured, and not limited")
+    print("there is no control group for memory here: memory is measured, but not limited")
     yield ""
 
 
@@ -175,7 +175,7 @@ def memory_limit() -> Iterator[str]:
 
 
 class Lab:
-    """A running server, and what a browser does with it."""
+    """A running server, and a client that does what a browser does."""
 
     def __init__(self, image: Image, group: str) -> None:
         self._port, self._token = reserve_ports(1)[0], secrets.token_hex(16)
@@ -195,7 +195,7 @@ class Lab:
         self.call("GET", "lab", text=True)
 
     def call(self, method: str, path: str, body: object = None, text: bool = False) -> Any:
-        """The answer to a request."""
+        """Send a request; return the answer."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self._port}/{path}", method=method,
             data=None if body is None else json.dumps(body).encode(),
@@ -207,17 +207,17 @@ class Lab:
 
     @contextmanager
     def kernel(self, path: str) -> Iterator[Kernel]:
-        """A notebook that is opened, and shut down again."""
-        wanted = {"path": path, "name": path, "type": "notebook", "kernel": {"name": "python3"}}
-        session = self.call("POST", "api/sessions", wanted)
-        where = f"127.0.0.1:{self._port}/api/kernels/{session['kernel']['id']}/channels"
-        line = websocket.create_connection(
-            f"ws://{where}?token={self._token}", timeout=CELL_SECONDS
+        """Open a notebook; shut it down at the end of the block."""
+        notebook = {"path": path, "name": path, "type": "notebook", "kernel": {"name": "python3"}}
+        session = self.call("POST", "api/sessions", notebook)
+        channels = f"127.0.0.1:{self._port}/api/kernels/{session['kernel']['id']}/channels"
+        connection = websocket.create_connection(
+            f"ws://{channels}?token={self._token}", timeout=CELL_SECONDS
         )
         try:
-            yield Kernel(line)
+            yield Kernel(connection)
         finally:
-            line.close()
+            connection.close()
             self.call("DELETE", f"api/sessions/{session['id']}")
             psutil.wait_procs(psutil.Process(self.process.pid).children(True), timeout=30)
 
@@ -230,11 +230,11 @@ class Lab:
 class Kernel:
     """The channels of a kernel, as the server offers them to browsers."""
 
-    def __init__(self, line: Any) -> None:
-        self._line = line
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
 
     def run(self, source: str) -> tuple[str, str]:
-        """Run a cell: the text that it showed, and the error that it ended with, if any."""
+        """Run a cell; return its output, and the error that ended it, if any."""
         identity = uuid.uuid4().hex
         header = {"msg_id": identity, "msg_type": "execute_request", "version": "5.3",
                   "username": "", "session": "check", "date": ""}  # fmt: skip
@@ -242,11 +242,11 @@ class Kernel:
                    "user_expressions": {}, "stop_on_error": False}  # fmt: skip
         message = {"header": header, "parent_header": {}, "metadata": {}, "content": content,
                    "channel": "shell", "buffers": []}  # fmt: skip
-        self._line.send(json.dumps(message))
-        shown, error, left = "", "", {"idle", "reply"}
-        while left:
-            got = self._line.recv()
-            if isinstance(got, bytes):  # with buffers: a widget's
+        self._connection.send(json.dumps(message))
+        shown, error, awaited = "", "", {"idle", "reply"}
+        while awaited:
+            got = self._connection.recv()
+            if isinstance(got, bytes):  # with buffers: a widget's message
                 continue
             answer = json.loads(got)
             if answer["parent_header"].get("msg_id") != identity:
@@ -255,18 +255,18 @@ class Kernel:
             if answer["msg_type"] == "stream":
                 shown += content["text"]
             elif answer["msg_type"] == "execute_reply":
-                left.discard("reply")
+                awaited.discard("reply")
                 if content["status"] == "error":
                     error = f"{content['ename']}: {content['evalue']}"
             elif answer["msg_type"] == "status" and content["execution_state"] == "idle":
-                left.discard("idle")
+                awaited.discard("idle")
         return shown, error
 
 
 def with_more(source: str, engines: int) -> str:
-    """A cell of a notebook for four engines, for more of them.
+    """A cell of a notebook for four engines, changed for more engines.
 
-    Notebooks for two, and for engines with names, stay as they are: about a pair, or a cast.
+    Notebooks for two engines, or for engines with names, stay unchanged.
     """
     source = re.sub(r"^%sfm start 4$", f"%sfm start {engines}", source, flags=re.M)
     for word, more in {
@@ -279,7 +279,7 @@ def with_more(source: str, engines: int) -> str:
 
 
 def run_notebook(kernel: Kernel, path: Path, engines: int) -> str:
-    """Run all cells; returns how many engines it started. Raises Failed."""
+    """Run all cells; return the arguments of `%sfm start`. Raises Failed."""
     started = "-"
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type != "code":
@@ -303,12 +303,12 @@ COLUMNS = ("all", "server", "kernel", "engines", "controller", "programs")
 
 
 def show(name: str, found: dict[str, float], more: str = "") -> None:
-    """A line of the table."""
+    """Print a line of the table."""
     print(f"{name:24}", *(f"{found.get(one, 0):10.0f}" for one in COLUMNS), "", more, flush=True)
 
 
 def check(lab: Lab, notebooks: list[Path], engines: int) -> list[str]:
-    """Run them, and print what they took; the names of those that failed."""
+    """Run the notebooks, and print their memory and time; return the names of those that failed."""
     print(f"{'MB, at the most':24}", *(f"{name:>10}" for name in COLUMNS), " engines, s")
     server, failed = lab.process.pid, []
     show("the server alone", memory(server))

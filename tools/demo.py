@@ -1,4 +1,4 @@
-"""Runs the notebooks without a browser (`make demo`), and makes one page of what they have shown.
+"""Runs the notebooks without a browser (`make demo`), and makes one page of their plots.
 
 python tools/demo.py [--only 01-cpi 10-sites] [--output FOLDER]
 """
@@ -28,14 +28,14 @@ PAGE = "index.html"
 
 @dataclass
 class Run:
-    """A notebook, and what has become of it.
+    """A notebook, and the state of its run.
 
     Attributes:
-        cells, done: how many cells with code it has, and how many have ended.
-        cell: the one that began last.
-        seconds: how long it ran.
-        plots: the files of its pictures.
-        failure: where and why it failed, in one line; None while it has not.
+        cells, done: the number of code cells, and of those that have ended.
+        cell: the source of the cell that began last.
+        seconds: the time of the run.
+        plots: the files of its plots.
+        failure: where and why it failed, in one line; None if it has not.
     """
 
     path: Path
@@ -55,11 +55,11 @@ def run_demo(
     """Execute the numbered notebooks of a folder, apart from the welcome (00); or ``only`` these.
 
     Writes each with its outputs to ``output``, also as HTML, its plots beside it as PNG files, and
-    ``index.html``, a page with all of them. A notebook that fails is written as far as it came, and
-    the others still run.
+    ``index.html``, a page with all of them. A notebook that fails is written with its outputs so
+    far, and the others still run.
 
     Args:
-        tables: whether to print their DataFrames; without it, where that is no terminal.
+        tables: whether to print their DataFrames; None: if the output is not a terminal.
 
     Returns the exit status: 0, 1 if a notebook failed, 2 if there is none, 130 after Ctrl-C.
     """
@@ -78,7 +78,7 @@ def run_demo(
     width = max(len(path.name) for path in found)
     status = 0
     for run in runs:
-        write_page(output / PAGE, runs)  # it can be opened meanwhile
+        write_page(output / PAGE, runs)  # users may open it during the run
         notebook = _run(run, output, width)
         if tables:
             _print_tables(notebook)
@@ -94,7 +94,7 @@ def run_demo(
 
 
 def _run(run: Run, output: Path, width: int) -> Any:
-    """Run a notebook, say how it goes in one line, and write what it showed; the notebook."""
+    """Run a notebook, print its progress in one line, write its outputs; return the notebook."""
     import nbformat
 
     notebook = nbformat.read(run.path, as_version=4)
@@ -109,8 +109,8 @@ def _run(run: Run, output: Path, width: int) -> Any:
             run.state = "passed"
         except KeyboardInterrupt:
             run.state, run.failure = "interrupted", "interrupted"
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the other notebooks run
-            run.state, run.failure = "failed", _told(problem, run.cell)
+        except Exception as problem:  # noqa: BLE001 - the other notebooks run after any error
+            run.state, run.failure = "failed", _described(problem, run.cell)
         nbformat.write(notebook, output / run.path.name)
         run.plots = _write_plots(notebook, output / run.path.stem)
         write_notebook(notebook, output / run.path.with_suffix(".html").name)
@@ -120,7 +120,7 @@ def _run(run: Run, output: Path, width: int) -> Any:
 
 
 def _execute(notebook: Any, run: Run) -> None:
-    """Execute the notebook in a kernel of its own; raises what nbclient does, or Ctrl-C."""
+    """Execute the notebook in a new kernel; raises nbclient's errors, or KeyboardInterrupt."""
     from nbclient import NotebookClient
 
     def note(cell: Any, **_: Any) -> None:
@@ -131,7 +131,7 @@ def _execute(notebook: Any, run: Run) -> None:
 
     with tempfile.TemporaryDirectory(prefix="sfm-demo-") as folder:
         settings = {"connection_file": os.path.join(folder, "kernel.json")}
-        if can_listen(os.path.join(folder, "kernel-ipc-9")):  # out of other users' reach
+        if can_listen(os.path.join(folder, "kernel-ipc-9")):  # other users cannot connect
             settings["transport"] = "ipc"
         client = NotebookClient(
             notebook,
@@ -149,8 +149,8 @@ def _execute(notebook: Any, run: Run) -> None:
             raise
 
 
-def _told(problem: Exception, cell: str) -> str:
-    """What happened and in which cell, in one line."""
+def _described(problem: Exception, cell: str) -> str:
+    """An error and its cell, in one line."""
     name, value = getattr(problem, "ename", None), getattr(problem, "evalue", None)
     text = f"{name}: {value}" if name else f"{type(problem).__name__}: {problem}"
     where, what = (one.strip().partition("\n")[0] for one in (cell, text))
@@ -159,7 +159,7 @@ def _told(problem: Exception, cell: str) -> str:
 
 @contextmanager
 def _progress(run: Run, width: int) -> Iterator[None]:
-    """Say in one line how the notebook goes: while it does in a terminal, else at its end."""
+    """Print the progress of the notebook in one line: live in a terminal, otherwise at its end."""
     began = time.monotonic()
     ended = threading.Event()
     shown: TextIO = sys.stdout
@@ -195,7 +195,7 @@ def _print_tables(notebook: Any) -> None:
 
 
 def _write_plots(notebook: Any, stem: Path) -> list[Path]:
-    """Write the notebook's pictures; their files."""
+    """Write the notebook's plots; return their files."""
     plots: list[Path] = []
     for cell in notebook.cells:
         for result in cell.get("outputs", ()):
@@ -223,7 +223,7 @@ td:first-child { opacity: .7; }
 
 
 def write_page(path: Path, runs: Sequence[Run]) -> None:
-    """Write the page as things stand; it replaces the one before as a whole."""
+    """Write the page of all runs so far; it replaces the earlier page atomically."""
     passed = sum(run.state == "passed" for run in runs)
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
@@ -249,7 +249,7 @@ def _section(run: Run) -> str:
     if run.state in ("waits", "runs"):
         since = time.strftime("%H:%M:%S")
         return f'<section id="{name}"><h2>{title}</h2><p>{run.state}, at {since}</p></section>'
-    told = f"{run.state}: {run.failure}" if run.failure else run.state
+    outcome = f"{run.state}: {run.failure}" if run.failure else run.state
     plots = "".join(
         f'<a href="{escape(plot.name)}"><img src="{escape(plot.name)}" loading="lazy" '
         f'alt="picture {number} of {name}"></a>'
@@ -257,7 +257,7 @@ def _section(run: Run) -> str:
     )
     return (
         f'<section id="{name}"><h2><a href="{name}.html">{title}</a></h2>'
-        f'<p><strong class="{run.state}">{escape(told)}</strong> · {facts} · '
+        f'<p><strong class="{run.state}">{escape(outcome)}</strong> · {facts} · '
         f'<a href="{name}.ipynb">notebook</a></p><div class="plots">{plots}</div></section>'
     )
 
@@ -272,7 +272,7 @@ def write_notebook(notebook: Any, path: Path) -> None:
 
 
 def main() -> int:
-    """Run what the command line asks for; the exit status."""
+    """Run the notebooks of the command line; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the notebooks without a browser.")
     parser.add_argument("--notebooks", type=Path, default=Path("notebooks"), metavar="FOLDER")
     parser.add_argument("--output", type=Path, default=Path("build/demo"), metavar="FOLDER")
@@ -280,7 +280,7 @@ def main() -> int:
     parser.add_argument(
         "--tables",
         action=argparse.BooleanOptionalAction,
-        help="print their tables (as where the output is no terminal)",
+        help="print their tables (default if the output is not a terminal)",
     )
     options = parser.parse_args()
     return run_demo(options.notebooks, options.output, options.only, options.tables)

@@ -1,12 +1,12 @@
 """Completes a build of labextension/, and compares the build that is kept with the sources.
 
     python tools/labextension_hash.py              after `jlpm build`
-    python tools/labextension_hash.py --compare    builds elsewhere: is it what is kept? Needs node
+    python tools/labextension_hash.py --compare    builds again, and compares with it; needs node
 
-The build is kept in the repository, so that users need no node. Beside its files it holds a hash
-of the sources that it was made of, and one of each file: tests/unit/test_labextension.py compares
-both where there is no node. CI builds it again, and every byte must be the same; for that, the
-build does not depend on the folder (rspack.config.js).
+The build is in the repository, so that users need no node. Beside its files it has a hash of its
+sources, and a hash of each file: tests/unit/test_labextension.py compares both without node. CI
+builds it again, and every byte must be the same; for that, the build does not depend on the folder
+(rspack.config.js).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "labextension"
 BUILT = ROOT / "sfm_kernel/install/data/share/jupyter/labextensions/@sfm/labextension"
 PAGE = ROOT / "sfm_kernel/observe/record"
-"""Of the page of `%sfm record`, whose built files lie beside what writes it."""
+"""The folder of the page of `%sfm record`: its built files are beside the module that writes it."""
 HASH = "sources.sha256"
 HASHES = "built.sha256"
 
 _FOLDERS = ("src", "style", "schema")
 _FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json", "rspack.config.js",
           "record.build.js")  # fmt: skip
-_AGAIN = "run `make labextension`, and add what it has changed"
+_AGAIN = "run `make labextension`, and add the changed files"
 
 
 def sources() -> Iterator[Path]:
-    """What a build depends on, in a fixed order."""
+    """The files on which a build depends, in a fixed order."""
     yield from sorted(SOURCES / name for name in _FILES)
     for folder in _FOLDERS:
         yield from sorted(path for path in (SOURCES / folder).rglob("*") if path.is_file())
 
 
 def digest() -> str:
-    """The hash of the sources: their paths and what they hold."""
+    """The hash of the sources: their paths and contents."""
     sha = hashlib.sha256()
     for path in sources():
         sha.update(f"{path.relative_to(SOURCES).as_posix()}\0{path.stat().st_size}\0".encode())
@@ -51,7 +51,7 @@ def digest() -> str:
 
 
 def hashes(built: Path, page: Path = PAGE) -> dict[str, str]:
-    """The hash of each file of a build, by its path; of the page's, by its name."""
+    """The hash of each file of a build, by its path; of the page's files, by their names."""
     files = sorted(path for path in built.rglob("*") if path.is_file() and path.name != HASHES)
     named = {path.relative_to(built).as_posix(): path for path in files}
     named |= {f"{page.name}/{name}": page / name for name in ("states.json", "page.css", "page.js")}
@@ -59,33 +59,33 @@ def hashes(built: Path, page: Path = PAGE) -> dict[str, str]:
 
 
 def known(built: Path) -> dict[str, str]:
-    """What ``hashes`` was when the build was completed."""
+    """The result of ``hashes`` when the build was completed."""
     pairs = (line.split("  ", 1) for line in (built / HASHES).read_text().splitlines())
     return {path: sha for sha, path in pairs}
 
 
 def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """The files that are not the same in both."""
+    """The files that differ."""
     return sorted({path for path, _ in one.items() ^ other.items()})
 
 
 def complete(built: Path, page: Path = PAGE) -> None:
-    """Put into a build what the builder does not."""
+    """Add the files to a build that the builder does not make."""
     if not (built / "package.json").is_file():
         raise SystemExit(f"there is no build in {built}: `make labextension` makes it")
     shutil.copy(SOURCES / "install.json", built)  # the builder empties the folder
     (built / HASH).write_text(digest() + "\n")
-    # As sha256sum has it.
+    # The format of sha256sum.
     lines = [f"{sha}  {path}\n" for path, sha in hashes(built, page).items()]
     (built / HASHES).write_text("".join(lines))
 
 
 def compare() -> None:
-    """End the process unless a build of these sources is what is kept."""
+    """End the process unless a build of these sources equals the one in the repository."""
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="labextension-") as folder:
         scratch = Path(folder)
-        # Links, since node_modules is large; a link to that folder would be another place.
+        # Hard links, since node_modules is large; a link to that folder would change its path.
         copy = scratch / SOURCES.name
         shutil.copytree(SOURCES, copy, symlinks=True, ignore=_results, copy_function=_link)
         subprocess.run(["jlpm", "build"], cwd=copy, check=True)
@@ -98,12 +98,12 @@ def compare() -> None:
 def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
-    except OSError:  # another file system, or somebody else's file
+    except OSError:  # another file system, or another user's file
         shutil.copy2(source, target)
 
 
 def _results(folder: str, names: list[str]) -> set[str]:
-    """What an earlier build has written beside the sources."""
+    """The files that an earlier build has written beside the sources."""
     return {"lib", "tsconfig.tsbuildinfo"} & {*names} if Path(folder) == SOURCES else set()
 
 

@@ -1,8 +1,8 @@
-"""How much memory a server and all that it starts take together, each page counted once.
+"""The memory of a server and of all processes that it starts, each page counted once.
 
-PSS, which the kernel reckons, shares a page out among all who have it: what strangers run makes a
-program look smaller. Here pages are looked up one by one (/proc/PID/pagemap, which needs root), and
-shared out only among those who are asked about.
+The kernel's PSS divides a page among all processes that map it: processes of other programs make a
+program look smaller. This module finds the physical pages one by one (/proc/PID/pagemap, which
+needs root), and divides them only among the processes in question.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def pages_of(pid: int) -> np.ndarray[Any, Any]:
 
 
 def memory(server: int) -> dict[str, float]:
-    """MB of the server and of all processes below it, by what they are; ``all`` together.
+    """MB of the server and of all its descendants, by kind; ``all``: together.
 
-    A page that several of them have mapped is shared out among them.
+    A page that several of them have mapped is divided among them.
     """
     processes = psutil.Process(server)
     mapped: list[tuple[str, np.ndarray[Any, Any]]] = []
@@ -46,8 +46,8 @@ def memory(server: int) -> dict[str, float]:
     every = np.concatenate([pages for _, pages in mapped])
     pages, counts = np.unique(every, return_counts=True)
     found = {"all": len(pages) * PAGE / 1e6}
-    for name, own in mapped:
-        share = float((1 / counts[np.searchsorted(pages, own)]).sum()) * PAGE / 1e6
+    for name, its_pages in mapped:
+        share = float((1 / counts[np.searchsorted(pages, its_pages)]).sum()) * PAGE / 1e6
         found[name] = found.get(name, 0.0) + share
     return found
 
@@ -67,14 +67,14 @@ def kind(process: psutil.Process, server: int) -> str:
 
 
 class Watch:
-    """Notes the largest memory while something runs."""
+    """Records the largest memory while the block runs."""
 
     def __init__(self, server: int) -> None:
         self._server, self._over = server, threading.Event()
         self.peak: dict[str, float] = {"all": 0.0}
 
     def __enter__(self) -> Watch:
-        self._thread = threading.Thread(target=self._look)
+        self._thread = threading.Thread(target=self._measure)
         self._thread.start()
         return self
 
@@ -82,7 +82,7 @@ class Watch:
         self._over.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _measure(self) -> None:
         while not self._over.wait(0.5):
             now = memory(self._server)
             if now["all"] > self.peak["all"]:

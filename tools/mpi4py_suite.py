@@ -1,14 +1,14 @@
-"""Runs the tests that mpi4py brings along on sfm_kernel's MPI, and prints a table.
+"""Runs mpi4py's tests on sfm_kernel's MPI, and prints a table.
 
     python tools/mpi4py_suite.py CHECKOUT [module ...] [-n 1,2,3,5] [--real PYTHON] [--timeout 300]
 
 CHECKOUT is a folder with the sources of mpi4py (its `test` folder has the tests); nothing is
-downloaded. Each module is run by itself, with each number of ranks. The exit status is 1 if a test
-fails, or a module does not come to its end.
+downloaded. Each module runs in a separate world, with each number of ranks. The exit status is 1 if
+a test fails, or a module does not end.
 
 A test that is skipped has not passed. With `--real`, the python of an environment that has mpi4py
-and its mpiexec, each module is run there, too: the column `lost` says how many tests run there and
-not here. `-v` tells their names, and how tests fail.
+and its mpiexec, each module also runs there: the column `lost` is the number of tests that run
+there and not here. `-v` prints their names, and how tests fail.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 
 RANKS = (1, 2, 3, 5)
 RESULTS = "MPI4PY_SUITE_RESULTS"
-"""In the environment of a rank: the folder in which it leaves its results."""
+"""Environment variable of a rank: the folder to which it writes its results."""
 
 
 class Outcome(NamedTuple):
-    """A module's tests in a world of so many ranks, over all of them."""
+    """A module's tests in a world of ``ranks`` ranks, over all ranks."""
 
     module: str
     ranks: int
@@ -39,18 +39,18 @@ class Outcome(NamedTuple):
     tests: int
     skipped: int
     lost: set[str] | None
-    """Those that run on the real mpi4py and not here; None if nobody knows."""
+    """The tests that run on the real mpi4py and not here; None if that is not known."""
     failed: dict[str, str]
     """Name of a test -> the ranks on which it failed, and how."""
     problem: str
-    """Why the module did not come to its end; empty if it did."""
+    """Why the module did not end; empty if it did."""
 
 
 # In a rank
 
 
 def run_module(folder: Path, module: str) -> int:
-    """Run one module with mpi4py's own runner; leave what came of it in a file."""
+    """Run one module with mpi4py's runner; write the results to a file."""
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder))
     sys.argv = [str(folder / "main.py"), "--no-builddir", module]
@@ -74,10 +74,10 @@ def run_module(folder: Path, module: str) -> int:
     try:
         Program(module=None)
     except SystemExit:
-        pass  # the file tells
+        pass  # the file has the results
     from mpi4py import MPI
 
-    MPI.COMM_WORLD.Barrier()  # a rank that is done must not take the world along
+    MPI.COMM_WORLD.Barrier()  # a rank that is done must not end the world for the others
     return 0
 
 
@@ -98,16 +98,16 @@ def leave(result: Any, begun: set[str]) -> None:
 
 
 Done = tuple[subprocess.CompletedProcess[str], dict[int, Any]]
-"""What became of a module's processes, and what each rank has left."""
+"""The result of a module's processes, and the results that each rank has written."""
 
 
 def run(launch: Sequence[str], inside: Sequence[str], timeout: float) -> Done:
-    """Run a module in a world of its own: ``launch``, and what ``run_module`` is given."""
+    """Run a module in a new world; ``inside``: the arguments of ``run_module``."""
     with tempfile.TemporaryDirectory(prefix="mpi4py-suite-") as results:
         command = ["timeout", str(timeout + 30), *launch, __file__, "--inside", *inside]
         done = subprocess.run(
             command,
-            env=os.environ | {RESULTS: results, "PYTHONPATH": inside[0]},  # for what is spawned
+            env=os.environ | {RESULTS: results, "PYTHONPATH": inside[0]},  # for spawned processes
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -118,7 +118,7 @@ def run(launch: Sequence[str], inside: Sequence[str], timeout: float) -> Done:
 
 
 def outcome(folder: Path, module: str, ranks: int, timeout: float, real: Path | None) -> Outcome:
-    """Run a module here, and on the real mpi4py, where there is one."""
+    """Run a module here, and on the real mpi4py, if there is one."""
     size, started = ["-n", str(ranks)], time.monotonic()
     here = [sys.executable, "-m", "sfm_kernel.mpi", *size, "--timeout", str(timeout)]
     done, found = run(here, [str(folder), module], timeout)
@@ -151,7 +151,7 @@ def line(one: Outcome) -> str:
 
 
 def show(one: Outcome, verbose: bool) -> None:
-    """Print its line, and what there is to say about it."""
+    """Print its line, failures and problem."""
     print(line(one), flush=True)
     for name, text in one.failed.items():
         print(f"    {name}")
@@ -172,7 +172,7 @@ def main() -> int:
     parser.add_argument("-n", dest="sizes", default=RANKS, metavar="n,n,…", help="ranks",
                         type=lambda text: tuple(map(int, text.split(","))))  # fmt: skip
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="for a module")
-    parser.add_argument("-v", dest="verbose", action="store_true", help="also tell how tests fail")
+    parser.add_argument("-v", dest="verbose", action="store_true", help="also print how tests fail")
     parser.add_argument("--real", type=Path, metavar="PYTHON", help="with mpi4py, beside mpiexec")
     options = parser.parse_intermixed_args()
     folder = options.checkout.resolve() / "test"

@@ -1,11 +1,11 @@
-"""Writes mpi.h from the tables that the MPI library is made from.
+"""Writes mpi.h from the same tables as the MPI library.
 
     python tools/mpi_header.py              writes sfm_kernel/c/include/mpi.h
-    python tools/mpi_header.py --compare    says whether the file is what would be written
+    python tools/mpi_header.py --compare    fails if the file differs from that
 
-Constants come from `constants.txt`, prototypes from `standard.txt` (tools/mpi_standard.py). What
-neither has is written here: types, the status, callbacks, macros. Names, values and layout are
-those of MPICH's ABI; tests/c/test_abi.py compiles both headers and compares them.
+Constants come from `constants.txt`, prototypes from `standard.txt` (tools/mpi_standard.py). This
+file has the rest: types, the status, callbacks, macros. Names, values and layout are those of
+MPICH's ABI; tests/c/test_abi.py compiles both headers and compares them.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _value(name: str, kind: str, value: str) -> str:
 
 
 def _wrapped(prototype: str) -> str:
-    """As a declaration, in lines of at most WIDTH."""
+    """A prototype as a declaration, in lines of at most WIDTH."""
     head, rest = prototype.split("(", 1)
     lines = [head + "("]
     parameters = rest.removesuffix(")").split(", ")
@@ -204,7 +204,7 @@ def _wrapped(prototype: str) -> str:
 def _star(parameter: str) -> str:
     """`void* buf` as C programmers write it: `void *buf`.
 
-    Statuses are a pointer, since MPI_STATUSES_IGNORE is no array: compilers warn of one there.
+    An array of statuses becomes a pointer: MPI_STATUSES_IGNORE is not an array, and compilers warn.
     """
     kind, _, name = parameter.rpartition(" ")
     if kind == "MPI_Status" and name.endswith("[]"):
@@ -216,7 +216,7 @@ def _star(parameter: str) -> str:
 def main() -> None:
     if "--compare" in sys.argv:
         if not HEADER.exists() or HEADER.read_text() != header():
-            sys.exit(f"{HEADER} is not what its tables say: run python tools/mpi_header.py")
+            sys.exit(f"{HEADER} does not match its tables: run python tools/mpi_header.py")
         return
     HEADER.parent.mkdir(parents=True, exist_ok=True)
     HEADER.write_text(header())

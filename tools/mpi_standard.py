@@ -123,25 +123,24 @@ def constants(mpicc: str) -> list[str]:
     for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
         if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
             names += re.findall(r"\bMPI_[A-Z0-9][A-Z0-9_]*", body)
-    wanted = sorted({one for one in names if not NO_CONSTANT.search(one)})
-    return _values(mpicc, wanted)
+    return _values(mpicc, sorted({one for one in names if not NO_CONSTANT.search(one)}))
 
 
 def _values(mpicc: str, names: list[str]) -> list[str]:
-    """Print them by a program, as what they are: a handle in hex, a pointer as a number."""
+    """Print the constants by a program: a handle in hex, a pointer as a number."""
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
     enums = "extern|typedef"
     lines = []
     for one in names:
         body = re.search(rf"^#define {one} +(.*)$", header, re.MULTILINE)
-        told = body.group(1) if body else enums
-        kind = next((type_ for type_ in TYPES if f"({type_})" in told), "int")
-        if re.search(r"\w ?\*+\)|MPI_T_\w+\)(NULL|\d)", told):
+        value = body.group(1) if body else enums
+        kind = next((type_ for type_ in TYPES if f"({type_})" in value), "int")
+        if re.search(r"\w ?\*+\)|MPI_T_\w+\)(NULL|\d)", value):
             kind = "pointer"
-        elif "MPI_Offset" in told:
+        elif "MPI_Offset" in value:
             kind = "MPI_Offset"
-        elif told in names:  # MPI_LONG_LONG is MPI_LONG_LONG_INT
-            kind = next(line.split()[1] for line in _values(mpicc, [told]))
+        elif value in names:  # MPI_LONG_LONG is MPI_LONG_LONG_INT
+            kind = next(line.split()[1] for line in _values(mpicc, [value]))
         lines.append((one, kind))
     prints = "\n".join(
         f'printf("{one} {kind} "); '

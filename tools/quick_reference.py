@@ -1,7 +1,7 @@
-"""Makes the quick-reference card: one page, from what the code itself says.
+"""Makes the quick-reference card: one page, from the help texts and docstrings.
 
 python tools/quick_reference.py           writes notebooks/quick-reference.html
-python tools/quick_reference.py --check   fails if that is not what would be written
+python tools/quick_reference.py --check   fails if the file differs from that
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ EXAMPLES = {
     "regcb": "cb = regcb(f, tag='x')",
 }
 RECEIVES = {
-    "recv()": "the oldest message, whatever it is",
-    "recv(src=0)": "from somebody, by name or rank; 'home' is the notebook",
-    "recv(a=1, b='x')": "that has all of these values",
-    "recv(a=lambda a: a > 1)": "of which this condition is true",
+    "recv()": "the oldest message",
+    "recv(src=0)": "from a sender, by name or rank; 'home' is the notebook",
+    "recv(a=1, b='x')": "with all of these values",
+    "recv(a=lambda a: a > 1)": "whose value fulfils this condition",
     "recv(2.5, a=1)": "within 2.5 seconds, or RecvTimeout",
-    "m.a, m['a'], m.src": "what is in it, and who sent it",
+    "m.a, m['a'], m.src": "a message's values, and its sender",
 }
 ABOUT = ("rank", "size", "name", "buffering", "site", "c")
 COLLECTIVES = (
@@ -52,10 +52,10 @@ MPI_AND_C = {
 }
 HANGS = {
     "the cell ends with DeadlockDetected": "read its title, then each sentence to its end",
-    "it runs on and on": "<i>Stop</i>; or look at the panel: who computes?",
+    "it does not end": "<i>Stop</i>; or see the panel: which engine computes?",
     "a message <i>nearly fits</i>": "compare the lines of its send and its recv",
-    "who waits is clear, why is not": "%sfm timeline: the last arrow of each row",
-    "it hangs on some days": "a recv that fits anybody's message",
+    "it is not clear why one waits": "%sfm timeline: the last arrow of each row",
+    "it hangs on some days": "a recv that fits any sender's message",
     "it hangs with large data": "try sfm.buffering = 0; in MPI Ssend",
     "an engine goes on after Stop": "%sfm restart NAME",
 }
@@ -84,11 +84,11 @@ def page() -> str:
         _section("Commands", map(_command, commands)),
         _section("Cells", map(_command, cells)),
         _section("Calls, in cells of engines and of the notebook",
-                 ((EXAMPLES[name], _says(sfm_kernel.Endpoint, name)) for name in CALLS)),
+                 ((EXAMPLES[name], _summary(sfm_kernel.Endpoint, name)) for name in CALLS)),
         _section("Which message", RECEIVES.items()),
         _section("Who am I", (_about(name) for name in ABOUT)),
         _section("Together: group = sfm_kernel.Group(sfm)",
-                 ((f"group.{name}", _says(sfm_kernel.Group, name)) for name in COLLECTIVES)),
+                 ((f"group.{name}", _summary(sfm_kernel.Group, name)) for name in COLLECTIVES)),
         _section("MPI and C", MPI_AND_C.items()),
         _section("When it hangs", HANGS.items(), raw=True),
         _section("Errors", ((name, _plain(getattr(errors, name).__doc__)) for name in ERRORS)),
@@ -118,17 +118,17 @@ def _section(title: str, rows: Iterable[tuple[str, str]], *, raw: bool = False) 
 
 
 def _command(line: str) -> tuple[str, str]:
-    """What is typed, and what it does: two or more spaces are between them, the last time."""
+    """A command, and its description after the last two or more spaces of the line."""
     typed, _, does = line.rpartition("  ")
     return " ".join(typed.split()), does.strip()
 
 
 def _about(name: str) -> tuple[str, str]:
     shown = name if name in ("rank", "size") else f"sfm.{name}"
-    return shown, _says(sfm_kernel.Endpoint, name)
+    return shown, _summary(sfm_kernel.Endpoint, name)
 
 
-def _says(owner: type, name: str) -> str:
+def _summary(owner: type, name: str) -> str:
     return _plain(inspect.getdoc(getattr(owner, name)))
 
 
@@ -144,7 +144,7 @@ def main() -> int:
     if sys.argv[1:] == ["--check"]:
         if TARGET.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{TARGET} is not what the code says: python tools/quick_reference.py")
+        print(f"{TARGET} does not match the code: run python tools/quick_reference.py")
         return 1
     TARGET.write_text(text, encoding="utf-8")
     print(TARGET)

@@ -1,10 +1,10 @@
 """Writes labextension/src/model/types.ts from sfm_kernel/observe/schema.json.
 
     python tools/schema_types.py            writes it
-    python tools/schema_types.py --check    compares what is there; tests run this
+    python tools/schema_types.py --check    compares the file; tests run this
 
-The types are those of what the server sends to the panel, and of what is in it: a field that the
-schema does not have does not exist in TypeScript either.
+The types describe the server's messages to the panel: a field that the schema does not have does
+not exist in TypeScript either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = ROOT / "sfm_kernel/observe/schema.json"
 TARGET = ROOT / "labextension/src/model/types.ts"
 
 ROOTS = ("part", "server_text")
-"""Definitions that the panel needs, with all that they refer to."""
+"""Definitions that the panel needs; the definitions that these refer to are added."""
 
 HEAD = """\
 /**
@@ -88,13 +88,13 @@ def _declaration(name: str, schema: Schema) -> str:
 
 
 def _field(name: str, schema: Schema, owner: Schema) -> str:
-    """A field of an object; one that is not required may be missing."""
+    """A field of an object; if it is not required, it may be missing."""
     mark = "" if name in owner["required"] else "?"
     return f"readonly {name}{mark}: {' | '.join(_choices(schema))}"
 
 
 def _choices(schema: Schema) -> list[str]:
-    """The types of which a value has one."""
+    """The alternative types of a value."""
     if "$ref" in schema:
         return [_title(_referred(schema))]
     if "oneOf" in schema:
@@ -146,7 +146,7 @@ def main() -> int:
     if sys.argv[1:] == ["--check"]:
         if TARGET.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{shown} is not what schema.json says: python tools/schema_types.py")
+        print(f"{shown} does not match schema.json: run python tools/schema_types.py")
         return 1
     TARGET.write_text(text, encoding="utf-8")
     print(shown)

@@ -3,8 +3,8 @@
 #
 #   tools/setup.sh VENV base|test|docs|bench      (what `make` calls; PYTHON names another Python)
 #
-# An environment that exists is used as it is (a conda environment, too). Every way to fail ends
-# with a line that says what to do.
+# An existing environment is used unchanged (also a conda environment). Every failure ends with a
+# line that says what to do.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ version_of() {
     "$1" -c 'import platform; print(platform.python_version())' 2>/dev/null || echo "not a Python that runs"
 }
 
-# The first Python on the PATH that is new enough; only $PYTHON where the user named one.
+# The first Python on the PATH that is new enough; only $PYTHON if the user named one.
 find_python() {
     local candidate
     for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
@@ -49,7 +49,7 @@ make_venv() {
         "Debian and Ubuntu: apt install python3-venv. Or name another: make PYTHON=/path/to/python3.12"
     echo "Making $venv with Python $(version_of "$python")"
     "$python" -m venv "$venv" || {
-        rm -rf "$venv"  # nothing half-made stays to be taken for an environment
+        rm -rf "$venv"  # an incomplete folder would be taken for an environment
         stop "No virtual environment could be made in $venv; the reason is above."
     }
 }

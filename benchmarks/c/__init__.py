@@ -1,8 +1,7 @@
 """C on the queue: programs and cells in C, beside MPICH, Python and compiled loops.
 
-The programs of notebook 09, calls of more ranks than there are cores, and how long a cell takes in
-a notebook. Everything is measured in turn, in one run; the last table compares with what SFM wants
-to reach.
+The programs of notebook 09, calls of more ranks than cores, and the time of a cell in a notebook.
+All measurements take turns in one run; the last table compares with SFM's targets.
 
 Source: Chou, Nestinger and Cheng, "Ch MPI: Interpretive Parallel Computing in C" (2010).
 """
@@ -19,7 +18,7 @@ from sfm_kernel.lessons import c
 from sfm_kernel.lessons.c import programs
 from sfm_kernel.lessons.c.plots import drawn as plot
 from sfm_kernel.lessons.measure.arguments import chosen, names
-from sfm_kernel.lessons.measure.crew import left_out
+from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.rows import Row
 
 PARTS = ("messages", "crowds", "loops", "matrices", "farm", "cells")
@@ -34,20 +33,20 @@ def rows(
     seconds: float = 0.1,
     quick: bool = False,
 ) -> Iterator[Row]:
-    """Measure parts of this benchmark; each row says in ``part`` where it comes from.
+    """Measure parts of this benchmark; the column ``part`` names the source of each row.
 
     Args:
-        some: of ``PARTS``; their columns are described at the functions of these names.
-        mpich: whether MPICH and mpi4py are measured, where they are installed.
+        some: some of ``PARTS``; the functions of these names describe their columns.
+        mpich: whether MPICH and mpi4py are measured, if they are installed.
         repeat: rounds. seconds: for one measurement of a message or call.
-        quick: few and small, to see that it works.
+        quick: few and small measurements, to see that it works.
     Raises:
         ValueError: an argument is out of range; nothing was started.
         SFMError: there is no compiler, or a program failed.
     """
     if repeat < 1 or not seconds > 0:
         raise ValueError(f"repeat {repeat}: at least 1; seconds {seconds}: more than 0")
-    wanted = chosen(some, PARTS, "part")
+    selected = chosen(some, PARTS, "part")
     small: dict[str, dict[str, Any]] = {
         "messages": {"sizes": QUICK_SIZES},
         "crowds": {"ranks": 3, "pairs": 1},
@@ -68,7 +67,7 @@ def rows(
         "messages": c.messages, "crowds": parts.crowds, "loops": c.loops,
         "matrices": c.matrices, "farm": c.farm, "cells": parts.cells,
     }  # fmt: skip
-    for part in wanted:
+    for part in selected:
         options = given[part] | (small.get(part, {}) if quick else {})
         for row in measuring[part](**options):
             yield {"part": part} | row
@@ -89,12 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it; otherwise which compiler is used."""
+    """A line for each library that is left out on this machine, and one for the compiler."""
     lines = [programs.absent(one) for one in (programs.SFM, programs.MPICH)]
     found = [line for line in lines if line is not None]
     command = programs.compiler()
-    said = [f"compiler: {' '.join(command)} {' '.join(programs.FLAGS)}"] if command else []
-    return [*said, *dict.fromkeys(found), *left_out(["mpi4py"])]
+    used = [f"compiler: {' '.join(command)} {' '.join(programs.FLAGS)}"] if command else []
+    return [*used, *dict.fromkeys(found), *left_out(["mpi4py"])]
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

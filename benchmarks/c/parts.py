@@ -1,4 +1,4 @@
-"""What ``c`` measures beside the programs of notebook 09: crowds of ranks, and cells."""
+"""Further measurements of ``c``, beside the programs of notebook 09: crowds of ranks, and cells."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def crowds(
 ) -> Iterator[Row]:
     """More ranks than cores: calls of all, a token that goes round, and ping-pong of pairs.
 
-    Columns: what, mechanism, processes, bytes, round, count, mean_us (of all calls or messages:
-    rare long waits count). Pairs do what OSU's osu_multi_lat does.
+    Columns: what, mechanism, processes, bytes, round, count, mean_us (over all calls or messages,
+    so that rare long waits count). Pairs measure the same as OSU's osu_multi_lat.
     """
     with Programs(SOURCES) as compiled:
         for number in range(repeat):
@@ -55,10 +55,10 @@ int main(int argc, char *argv[])
 
 
 def cells(*, ranks: int = 4, repeat: int = 5) -> Iterator[Row]:
-    """How long a cell takes in a notebook's kernel, from Shift-Enter to the last rank's output.
+    """The time of a cell in a notebook's kernel, from Shift-Enter to the last rank's output.
 
-    Columns: what ("cell changed", "cell unchanged"), processes, round, seconds. The first cell of
-    all, which warms the compiler, is not counted.
+    Columns: what ("cell changed", "cell unchanged"), processes, round, seconds. The very first
+    cell, which prepares the compiler, is not counted.
     """
 
     def seconds(edition: int) -> float:
@@ -68,7 +68,7 @@ def cells(*, ranks: int = 4, repeat: int = 5) -> Iterator[Row]:
     with notebook() as one:
         seconds(time.time_ns() % 10**6)
         for number in range(repeat):
-            edition = time.time_ns() % 10**6  # no cache knows it from another day
+            edition = time.time_ns() % 10**6  # not in any cache from an earlier run
             for what in (CHANGED, UNCHANGED):
                 about: Row = {"what": what, "processes": ranks, "round": number}
                 yield about | {"seconds": seconds(edition)}

@@ -1,4 +1,4 @@
-"""What SFM wants to be in C, beside what it is on this machine now; and the tables before that."""
+"""SFM's targets for C, beside its measurements on this machine; and the tables before that."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.pingpong.messages import SIZES
 
 SECONDS = {parts.CHANGED: 0.4, parts.UNCHANGED: 0.2}
-"""What a cell of four ranks may take."""
+"""The longest time of a cell of four ranks, in seconds."""
 
 LIMITS = {"8 B": 1.2, "64 kB": 1.0, "1 MB": 1.0, "64 MB": 1.0}
-"""Size -> what a message in C may take one way, in what it takes on MPICH."""
+"""Size -> the largest ratio of a message's time in C to its time on MPICH."""
 
 CROWDED = 0.1
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each target: what, target, where it is furthest from it, figures, verdict.
+    """A row for each target: its name, the worst measurement, figures, verdict.
 
     ``ratio`` compares medians over all rounds, ``by_fastest`` the fastest times of the same two.
     """
@@ -35,7 +35,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 
 
 def part(measured: Sequence[Row], name: str) -> list[Row]:
-    """The rows of one part, as it made them."""
+    """The rows of one part, without the column ``part``."""
     return [
         {column: value for column, value in row.items() if column != "part"}
         for row in measured

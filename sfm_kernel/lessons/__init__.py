@@ -4,9 +4,9 @@ cpi, pingpong, dot, chunks, reductions, speedes, c, sites
           programs that notebooks run, each a generator of rows; their plots are beside them
 mpi       the plot of notebook 07
 ranks     mpi4py's side of pingpong, in ranks of an MPI
-measure   what these programs stand on: engines that serve them, rows, the machine's facts
+measure   the basis of these programs: engines that serve them, rows, the machine's facts
 examine   tries a student's attempt: %sfm check
-checks    what the exercises of the notebooks ask for, a file for each notebook
+checks    the requirements of the notebooks' exercises, a file for each notebook
 students  notebooks without solutions, and with them
 
 A row is a dict of plain values that describes one measurement. Because a program yields rows as it

@@ -26,7 +26,7 @@ COPIES = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit status."""
+    """Run the command of the command line; return the exit status."""
     words = sys.argv[1:] if words is None else words
     parser = argparse.ArgumentParser(
         "python -m sfm_kernel.lessons",
@@ -37,15 +37,15 @@ def main(words: Sequence[str] | None = None) -> int:
         add_program(commands, name, import_module(f"sfm_kernel.lessons.{name}"))
     for name, (write, title) in COPIES.items():
         one = commands.add_parser(name, help=title, description=title)
-        one.add_argument("folder", type=Path, help="where to; it may exist")
+        one.add_argument("folder", type=Path, help="the folder to write; it may exist")
         one.add_argument(
-            "--notebooks", type=Path, default=Path("notebooks"), help="where they are (./notebooks)"
+            "--notebooks", type=Path, default=Path("notebooks"), help="their folder (./notebooks)"
         )
         one.set_defaults(run=partial(_copy, write))
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         parser.error(
             f"there is no {words[0]!r}, but {', '.join(commands.choices)}. Comparisons with other "
-            f"libraries are run in a checkout of sfm-kernel: `python -m benchmarks` lists them"
+            f"libraries need a checkout of sfm-kernel: `python -m benchmarks` lists them"
         )
     return run(parser, words)
 

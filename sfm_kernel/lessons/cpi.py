@@ -1,7 +1,7 @@
 """pi by numerical integration, shared between the engines.
 
 The area under 4/(1+x²) between 0 and 1 is pi. The midpoint rule cuts it into n rectangles; each
-engine adds up the areas of its own, and engine 0 adds up what the engines found.
+engine adds up the areas of its rectangles, and engine 0 adds up the engines' sums.
 
 Source: Chou, Nestinger and Cheng, "Ch MPI: Interpretive Parallel Computing in C", Fig. 4 and 5.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sfm_kernel.message import Message
 
 PI25 = Decimal("3.141592653589793238462643")
-"""pi to 25 digits, the paper's PI25DT. A float holds 16 of them; a Decimal holds all."""
+"""pi to 25 digits, the paper's PI25DT. A float holds 16 digits; a Decimal holds all."""
 
 PAPER_INTERVALS = 4_800_000
 SPLITS = ("spaced", "blocks")
@@ -60,7 +60,7 @@ def area_python(n: int, intervals: range) -> float:
 
 
 def area_numpy(n: int, intervals: range, chunk: int = 65_536) -> float:
-    """The same with NumPy, ``chunk`` rectangles at a time: memory stays bounded for any n."""
+    """Area of these rectangles, with NumPy, ``chunk`` at a time, which bounds the memory."""
     import numpy as np
 
     h = 1.0 / n
@@ -91,8 +91,8 @@ def error_bound(n: int) -> float:
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """The loop of Fig. 4: compute pi for one n after another, until n is 0.
 
-    Run it in every engine. Where the paper's process 0 asks its user for n, engine 0 receives a
-    job from ``home``; where it prints pi, it sends pi to home.
+    Run it in every engine. The paper's process 0 asks its user for n and prints pi; engine 0
+    receives a job from ``home`` and sends pi to home.
     """
     rank = rank_of(sfm)
     while True:
@@ -108,7 +108,7 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 
 
 def broadcast(sfm: Endpoint, job: Message) -> None:
-    """Engine 0 sends the job on to the engines that take part; the others keep waiting."""
+    """Engine 0 sends the job on to the engines that take part; the others wait for the next."""
     if sfm.rank == 0:
         contents = {name: job[name] for name in job if name not in ("src", "dest")}
         for rank in range(1, job.engines):
@@ -116,7 +116,7 @@ def broadcast(sfm: Endpoint, job: Message) -> None:
 
 
 def reduce_sum(sfm: Endpoint, job: Message, part: float) -> float:
-    """On engine 0 the sum of all parts, added in the order of the ranks; elsewhere the part."""
+    """On engine 0 the sum of all parts, added in the order of the ranks; on others their part."""
     if sfm.rank != 0:
         sfm.send(dest=0, tag="cpi part", number=job.number, part=part)
         return part
@@ -139,12 +139,12 @@ def rows(
 ) -> Iterator[Row]:
     """Measure every n on 1, 2, … engines; yield a row as soon as each measurement is done.
 
-    Without ``home``, local processes are started (4 unless told). With ``home`` (the endpoint of
-    a notebook), the engines of its world are used (all unless told), which must run
+    Without ``home``, local processes are started (4 by default). With ``home`` (the endpoint of
+    a notebook), the engines of its world are used (all by default), which must run
     ``serve(sfm)``; they return from it when the rows end.
 
     Repeats are interleaved: each round measures every configuration once, so that a slow moment
-    of the machine touches all of them. ``speedup`` compares with one engine in the same round.
+    of the machine affects all of them. ``speedup`` compares with one engine in the same round.
     Nothing is measured while the caller handles a row.
 
     Columns: n, engines, kernel, split, round, pi, error (distance from pi), seconds (from the
@@ -156,14 +156,14 @@ def rows(
     """
     if engines is None:
         engines = home.size if home is not None else 4
-    there = home.size if home is not None else engines
-    if not 1 <= engines <= there:
-        raise ValueError(f"cpi cannot run on {engines} engines: choose 1 to {max(there, 1)}")
+    available = home.size if home is not None else engines
+    if not 1 <= engines <= available:
+        raise ValueError(f"cpi cannot run on {engines} engines: choose 1 to {max(available, 1)}")
     _check(intervals, kernels, split, repeat)
-    with driving("cpi", serve, engines, home, stop={"n": 0, "engines": there}) as ask:
+    with driving("cpi", serve, engines, home, stop={"n": 0, "engines": available}) as ask:
         # Not measured: the first messages open the routes, the first call imports NumPy.
         for kernel in kernels:
-            ask(timeout=START_SECONDS, n=1, engines=there, kernel=kernel, split=split)
+            ask(timeout=START_SECONDS, n=1, engines=available, kernel=kernel, split=split)
         for number in range(repeat):
             for kernel, n in product(kernels, intervals):
                 alone = 0.0
@@ -197,7 +197,7 @@ def _check(intervals: Sequence[int], kernels: Sequence[str], split: str, repeat:
 
 
 def engine_counts(engines: int) -> list[int]:
-    """1, 2, 3, 4, then powers of two, up to and with ``engines``."""
+    """1, 2, 3, 4, then powers of two, up to and including ``engines``."""
     small = [count for count in (1, 2, 3, 4) if count < engines]
     powers = [2**k for k in range(3, engines.bit_length()) if 2**k < engines]
     return [*small, *powers, engines]
@@ -206,7 +206,7 @@ def engine_counts(engines: int) -> list[int]:
 def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each configuration, over all rounds: medians of error and time, fastest time.
 
-    Speed-up and efficiency compare fastest times, which what else runs disturbs least.
+    Speed-up and efficiency compare fastest times, which other programs disturb least.
     """
     groups = grouped(measured, ("kernel", "n", "engines"))
     fastest = {key: min(row["seconds"] for row in group) for key, group in groups.items()}
@@ -236,7 +236,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engines", type=at_least(1), default=4, metavar="N", help="up to N")
     parser.add_argument("--intervals", type=numbers, metavar="n,n,…", help="numbers of rectangles")
     parser.add_argument("--kernel", choices=[*KERNELS, "all"], default="all")
-    parser.add_argument("--split", choices=SPLITS, default="spaced", help="who computes which")
+    parser.add_argument("--split", choices=SPLITS, default="spaced", help="of the intervals")
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""A picture of workers that share out the rows of a matrix: who did which, and when."""
+"""A plot of workers that share the rows of a matrix: which worker did which rows, and when."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Task(NamedTuple):
 
 
 def rows_over_time(runs: Mapping[str, Sequence[Task]]) -> Figure:
-    """A rectangle for each task: its rows upwards, its time to the right; a pair of axes a run.
+    """A rectangle for each task: its rows upwards, its time to the right; one panel for each run.
 
     Args:
         runs: title -> tasks. The earliest task of each run begins at time 0.
@@ -32,10 +32,10 @@ def rows_over_time(runs: Mapping[str, Sequence[Task]]) -> Figure:
     if not runs or not all(runs.values()):
         raise ValueError("rows_over_time needs runs, each with one task or more")
     figure = Figure(figsize=(5.2 * len(runs), 4.4), dpi=DOTS_PER_INCH, layout="constrained")
-    places = figure.subplots(1, len(runs), sharex=True, sharey=True, squeeze=False)[0]
+    panels = figure.subplots(1, len(runs), sharex=True, sharey=True, squeeze=False)[0]
     workers = sorted({task.worker for tasks in runs.values() for task in tasks})
     colours = {worker: COLOURS[worker % len(COLOURS)] for worker in workers}
-    for axes, (title, tasks) in zip(places, runs.items(), strict=True):
+    for axes, (title, tasks) in zip(panels, runs.items(), strict=True):
         begin = min(task.start for task in tasks)
         end = max(task.stop for task in tasks)
         for task in tasks:
@@ -48,7 +48,7 @@ def rows_over_time(runs: Mapping[str, Sequence[Task]]) -> Figure:
         axes.set_xlabel("time  (ms)", size=13)
         axes.spines[["top", "right"]].set_visible(False)
         axes.autoscale_view()
-    places[0].set_ylabel("rows", size=13)
+    panels[0].set_ylabel("rows", size=13)
     handles = [Patch(color=colours[worker], label=f"worker {worker}") for worker in workers]
     figure.legend(handles=handles, loc="outside lower center", ncols=8, frameon=False, fontsize=11)
     return figure

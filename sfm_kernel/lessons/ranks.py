@@ -1,7 +1,8 @@
 """mpi4py, on the MPI whose launcher has started it: ping-pong between ranks 0 and 1.
 
-Run as ``mpiexec -n 2 python -m sfm_kernel.lessons.ranks SOCKET``; see ``measure.crew``. mpi4py is
-imported before anything that loads the compiled core, where it would find the MPI of SFM.
+Run as ``mpiexec -n 2 python -m sfm_kernel.lessons.ranks SOCKET``; see ``measure.launched``. This
+module imports mpi4py before any module that loads the compiled core: after that, mpi4py would find
+SFM's MPI.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from mpi4py import MPI
 
-from sfm_kernel.lessons.measure.crew import Answer, serve
-from sfm_kernel.lessons.pingpong.mechanisms import Mechanism, Way, from_dict, ping, pong
+from sfm_kernel.lessons.measure.launched import Answer, serve
+from sfm_kernel.lessons.pingpong.mechanisms import Calls, Mechanism, from_dict, ping, pong
 from sfm_kernel.lessons.pingpong.messages import Attributes
 
 COMM: Any = MPI.COMM_WORLD
@@ -26,23 +27,23 @@ class Pickled:
 
     route = LIBRARY
 
-    def way(self, attributes: Attributes) -> Way:
+    def calls(self, attributes: Attributes) -> Calls:
         peer, send, recv = 1 - RANK, COMM.send, COMM.recv
-        return Way(
+        return Calls(
             lambda: send(attributes, dest=peer), lambda: recv(source=peer), from_dict(attributes)
         )
 
 
 class Buffers:
-    """``Send`` and ``Recv`` of memory that both ends have made before."""
+    """``Send`` and ``Recv`` of memory that both ends have allocated before."""
 
     route = LIBRARY
 
-    def way(self, attributes: Attributes) -> Way:
+    def calls(self, attributes: Attributes) -> Calls:
         peer, data = 1 - RANK, attributes["data"]
         memory = bytearray(len(data)) if isinstance(data, bytes) else data.copy()
         send, recv = COMM.Send, COMM.Recv
-        return Way(
+        return Calls(
             lambda: send(data, dest=peer), lambda: recv(memory, source=peer), lambda _: memory
         )
 

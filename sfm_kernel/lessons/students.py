@@ -1,8 +1,8 @@
 """Notebooks for students, without solutions, and for teachers, with them.
 
-A solution is the whole cell of an exercise, in ``solutions/NAME.py`` (or ``.c``) beside the
-notebooks. What students have to write stands between the lines of ``BEGIN`` and ``END``, as
-nbgrader has it; in their notebook ``...`` takes its place.
+A solution is the complete cell of an exercise, in ``solutions/NAME.py`` (or ``.c``) beside the
+notebooks. The lines that students have to write are between ``BEGIN`` and ``END``, as in
+nbgrader; in the students' notebooks ``...`` replaces them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sfm_kernel.lessons.examine.cell import STUB
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 FOLDER = "solutions"
-"""Where solutions are, beside the notebooks."""
+"""The folder of solutions, beside the notebooks."""
 
 
 class NotebookError(SFMError):
@@ -28,7 +28,7 @@ class NotebookError(SFMError):
 
 
 def cleared(text: str) -> str:
-    """A solution without what students have to write.
+    """A solution without the lines that students have to write.
 
     >>> print(cleared("def f(x):\\n    ### BEGIN SOLUTION\\n    return x\\n    ### END SOLUTION"))
     def f(x):
@@ -47,7 +47,7 @@ def cleared(text: str) -> str:
 
 
 def students(notebooks: Path, target: Path) -> list[Path]:
-    """Copy notebooks, and what lies beside them, but the solutions.
+    """Copy notebooks and all other files of their folder, without the solutions.
 
     Returns:
         The notebooks that were written.
@@ -105,7 +105,7 @@ def _notebooks(folder: Path, target: Path) -> list[Path]:
     if not found:
         raise NotebookError(f"there are no notebooks such as 01-cpi.ipynb in {folder.resolve()}")
     if target.resolve() == folder.resolve():
-        raise NotebookError(f"{target} has the notebooks themselves: name another folder")
+        raise NotebookError(f"{target} is the folder of the notebooks: name another folder")
     return found
 
 
@@ -113,7 +113,7 @@ def _read(path: Path) -> Any:
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(notebook["cells"], list):
-            raise ValueError("its cells are no list")
+            raise ValueError("its cells are not a list")
     except (ValueError, KeyError, TypeError) as problem:
         raise NotebookError(f"{path} is no notebook: {problem}. Save it again in Jupyter") from None
     return notebook

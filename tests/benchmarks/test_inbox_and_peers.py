@@ -21,7 +21,7 @@ from benchmarks.patterns import PATTERNS
 from benchmarks.verdict import Pair, verdict
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import pingpong
-from sfm_kernel.lessons.measure import crew
+from sfm_kernel.lessons.measure import launched
 from sfm_kernel.lessons.pingpong.messages import THREE
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
@@ -199,7 +199,7 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
 def test_quick_runs_without_mpi(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(crew, "find_spec", lambda name: None)
+    monkeypatch.setattr(launched, "find_spec", lambda name: None)
     file = tmp_path / "rows.json"
     assert main([name, "--quick", "--repeat", "1", "--json", str(file)]) == 0
     printed = capsys.readouterr().out

@@ -10,10 +10,10 @@ import pytest
 from benchmarks import communicator, mpi
 from benchmarks.__main__ import main
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.measure import crew
+from sfm_kernel.lessons.measure import launched
 from sfm_kernel.lessons.mpi import Task, rows_over_time
 
-needs_mpich = pytest.mark.skipif(crew.absent("mpi4py") is not None, reason="no MPICH here")
+needs_mpich = pytest.mark.skipif(launched.absent("mpi4py") is not None, reason="no MPICH here")
 FEW = (communicator.BUFFERS, communicator.BARRIER, mpi.START)
 
 
@@ -100,7 +100,7 @@ def test_a_start_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_without_mpich(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "_mpiexec", lambda: None)
+    monkeypatch.setattr(launched, "_mpiexec", lambda: None)
     file = tmp_path / "rows.json"
     line = f"mpi --quick --repeat 1 --only send*,put --json {file}"
     assert main(line.split()) == 0

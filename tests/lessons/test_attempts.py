@@ -79,8 +79,8 @@ def test_definitions_are_kept_and_what_tries_them_is_not() -> None:
         ("def ring(word)\n    return word", "a syntax error in line 2 (cell 7): expected ':'"),
         ("def ring(word):\n    ...", "not solved yet: ring still has `...` in cell 7, line 3"),
         ("def ring(w):\n    raise NotImplementedError()", "not solved yet: "),
-        ("if True:\n    def ring(w):\n        return w", "stands inside something else"),
-        ("async def ring(w):\n    return w", "leave `async` away"),
+        ("if True:\n    def ring(w):\n        return w", "is inside another block"),
+        ("async def ring(w):\n    return w", "remove `async`"),
         ("def ring(w):\n    return w\n\tx", "a syntax error in line 4"),
     ],
 )
@@ -105,7 +105,7 @@ def test_lines_of_ipython_do_no_harm() -> None:
         (f"print(recv())\n{GOOD}", "✓ ring: "),
         (GOOD.replace("send", "prin(2)\n    send"), "NameError in cell 7, line 3, `prin(2)`: name"),
         (GOOD.replace("send", "exit()\n    send"), "ended itself in cell 7, line 3, `exit()`"),
-        (GOOD.replace("send", "input()\n    send"), "input() asks nobody in a check"),
+        (GOOD.replace("send", "input()\n    send"), "input() does not work in a check"),
         (GOOD.replace("send", "print(word * 9999)\n    send").replace("+ 1", ""), "(more was pri"),
         (GOOD.replace("(word)", "(word, tag)"), "ring() missing 1 required positional argument"),
         (GOOD.replace("return", "return lambda:"), "<locals>.<lambda> at"),
@@ -126,7 +126,7 @@ def test_an_endless_loop_ends_and_its_line_is_told(examiner: Examiner, tmp_path:
     file.write_text(OWN)
     text = "def twice(number):\n    while rank == 1:\n        number += 1\n    return 2 * number"
     verdict = judged(examiner, text, "twice", str(file))
-    assert "✗ twice: with 2 processes, it had not come to its end after 1.5 s." in verdict.text
+    assert "✗ twice: with 2 processes, it had not ended after 1.5 s." in verdict.text
     assert "1 computes in cell 7, line " in verdict.text
     assert judged(examiner, "def twice(n):\n    return 2 * n", "twice", str(file)).passed
     polls = "def twice(n):\n    while not peek(tag=n):\n        pass"
@@ -141,7 +141,7 @@ def test_a_teachers_file(tmp_path: Path) -> None:
         "import nothing_like_it": "No module named 'nothing_like_it'",
         "def f(:": "SyntaxError",
         "x = 1": "has no check",
-        OWN.replace('"twice",', '"two times",', 1): "has the name of a function",
+        OWN.replace('"twice",', '"two times",', 1): "is named like its function",
         OWN.replace("(2,)", "(0,)"): "sizes are numbers of processes",
     }.items():
         file.write_text(text)
@@ -169,9 +169,9 @@ def test_the_check_of_the_documentation(examiner: Examiner, tmp_path: Path) -> N
 
 
 def test_an_unknown_name_is_told_with_those_that_are_like_it() -> None:
-    with pytest.raises(CheckFailed, match=r"'rign'. Did you mean `ring`.*There: ring, swap, "):
+    with pytest.raises(CheckFailed, match=r"'rign'. Did you mean `ring`.*There are: ring, swap, "):
         find_check("rign", checks())
-    with pytest.raises(CheckFailed, match=r"no check is called 'xyz'\. There: "):
+    with pytest.raises(CheckFailed, match=r"no check is called 'xyz'\. There are: "):
         find_check("xyz", checks())
 
 

@@ -257,5 +257,5 @@ def test_a_solver_that_does_not_converge_says_so() -> None:
         return stuck
 
     rows = cg.rows(ask, 10, "linear", 1, 0, 1e-8, 7)
-    with pytest.raises(SFMError, match=r"where 1\.0e-08 was due"):
+    with pytest.raises(SFMError, match=r"but 1\.0e-08 was due"):
         assert all(not row["done"] for row in rows)

@@ -139,7 +139,7 @@ def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
 
 def test_a_guest_cannot_serve(world: str) -> None:
     with sfm_kernel.join(world, name="home", guest=True) as home:
-        with pytest.raises(SFMError, match="'home' is no engine"):
+        with pytest.raises(SFMError, match="'home' is not an engine"):
             chunks.serve(home)
 
 

@@ -157,7 +157,7 @@ def test_engines_that_do_not_serve_are_noticed(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_guest_cannot_serve(world: str) -> None:
     with sfm_kernel.join(world, name="home", guest=True) as home:
-        with pytest.raises(SFMError, match="'home' is no engine"):
+        with pytest.raises(SFMError, match="'home' is not an engine"):
             cpi.serve(home)
 
 
@@ -248,7 +248,7 @@ def test_without_a_name_the_programs_are_listed(capsys: pytest.CaptureFixture[st
         ("cpi --intervals 10,,20", "'' is not a whole number"),
         ("cpi --kernel fortran", "invalid choice: 'fortran'"),
         ("nonsense", "there is no 'nonsense', but cpi, pingpong"),
-        ("targets", "in a checkout of sfm-kernel: `python -m benchmarks`"),
+        ("targets", "need a checkout of sfm-kernel: `python -m benchmarks`"),
     ],
 )
 def test_bad_values_are_refused(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:

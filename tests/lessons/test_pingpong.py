@@ -19,14 +19,14 @@ import pytest
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import pingpong
 from sfm_kernel.lessons.__main__ import main
-from sfm_kernel.lessons.measure import crew
+from sfm_kernel.lessons.measure import launched
 from sfm_kernel.lessons.measure.arguments import chosen
-from sfm_kernel.lessons.pingpong import CREWS, MECHANISMS
+from sfm_kernel.lessons.pingpong import MECHANISMS, PACKAGES
 from sfm_kernel.lessons.pingpong.messages import MESSAGES, SIZES, THREE, attributes_of, same
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
-BETWEEN_ENGINES = [one for one in MECHANISMS if one not in CREWS]
+BETWEEN_ENGINES = [one for one in MECHANISMS if one not in PACKAGES]
 SMALL = (THREE, "bytes 128 B", "array 8 B", "array 64 kB")
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
@@ -125,7 +125,7 @@ def test_names_are_chosen_by_patterns() -> None:
 def test_a_peer_that_is_not_installed_is_left_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(crew, "find_spec", lambda name: None)
+    monkeypatch.setattr(launched, "find_spec", lambda name: None)
     line = "pingpong --only mpi4py*,Pipe --messages bytes?8?B --repeat 1 --count 1"
     assert main(line.split()) == 0
     printed = capsys.readouterr().out
@@ -134,10 +134,10 @@ def test_a_peer_that_is_not_installed_is_left_out(
 
 
 def test_without_mpiexec_mpi_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "find_spec", lambda name: object())
-    monkeypatch.setattr(crew, "_mpiexec", lambda: None)
-    assert "there is no mpiexec" in str(crew.absent("mpi4py"))
-    assert crew.absent("ipyparallel") is None
+    monkeypatch.setattr(launched, "find_spec", lambda name: object())
+    monkeypatch.setattr(launched, "_mpiexec", lambda: None)
+    assert "there is no mpiexec" in str(launched.absent("mpi4py"))
+    assert launched.absent("ipyparallel") is None
     assert pingpong.available(["SFM", "mpi4py buffers"]) == ["SFM"]
 
 
@@ -148,15 +148,15 @@ def test_a_crew_that_does_not_start_says_why(
     mpiexec = tmp_path / "mpiexec"
     mpiexec.write_text(f"#!/usr/bin/env python3\n{command}\n")
     mpiexec.chmod(0o755)
-    monkeypatch.setattr(crew, "_mpiexec", lambda: str(mpiexec))
+    monkeypatch.setattr(launched, "_mpiexec", lambda: str(mpiexec))
     with pytest.raises(SFMError, match="mpi4py did not start") as failed:
-        crew.ranks("mpi4py", 2, RANKS)
+        launched.ranks("mpi4py", 2, RANKS)
     assert ("no MPI today" in str(failed.value)) == ("no MPI" in command)
 
 
 @needs_mpi
 def test_a_job_that_fails_in_a_crew_is_reported() -> None:
-    with crew.ranks("mpi4py", 2, RANKS) as ranks:
+    with launched.ranks("mpi4py", 2, RANKS) as ranks:
         with pytest.raises(SFMError, match=r"mpi4py failed: KeyError\('no such thing'\)"):
             ranks.ask("pingpong", mechanism="no such thing", message=THREE, count=1, warm_up=0)
         with pytest.raises(SFMError, match=r"mpi4py (failed|ended)"):  # and is not asked again
@@ -250,7 +250,7 @@ def test_the_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 DRIVER = """
-from sfm_kernel.lessons.measure.crew import ranks
+from sfm_kernel.lessons.measure.launched import ranks
 
 with ranks("mpi4py", 2, "sfm_kernel.lessons.ranks") as both:
     print(both._stderr.parent, flush=True)

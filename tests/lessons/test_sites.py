@@ -11,7 +11,7 @@ from sfm_kernel.lessons import sites
 from sfm_kernel.lessons.sites import counts, nas, patterns
 from sfm_kernel.lessons.sites.patterns import PATTERNS, RANKS, between_sites, played
 from sfm_kernel.lessons.sites.program import Numbers
-from sfm_kernel.lessons.sites.ways import WAYS
+from sfm_kernel.lessons.sites.routes import ROUTES
 
 GIGABYTES = {"BT": 2.8, "CG": 2.37, "IS": 0.74, "LU": 0.62, "MG": 0.19, "SP": 5.1}
 """Between the sites, in all of class B: the paper's Table 2."""
@@ -58,20 +58,20 @@ def connection(restarts: int, **tcp: Any) -> dict[str, Any]:
 def test_counts_of_processes_and_of_gateways_are_added_up_alike() -> None:
     one, other = connection(1, total_rto=3), connection(0)
     added = {"connections": 2, "restarts": 1, "rto": 3, "retransmitted": 4, "dup_acks": 2}
-    assert counts.of_lines([one, other, {**one, "gateway": "its uid"}]) == added
+    assert counts.of_links([one, other, {**one, "gateway": "its uid"}]) == added
     peer = {"connections": [one, other]}
     reports: list[dict[str, Any]] = [{"gateways": [peer]}, {"gateways": []}]
     assert counts.of_reports(reports) == added
-    assert counts.of_lines([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
+    assert counts.of_links([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
     assert counts.total([added, added])["rto"] == 6
-    assert set(counts.of_reports([])) == set(counts.of_lines([])) == set(added)
+    assert set(counts.of_reports([])) == set(counts.of_links([])) == set(added)
 
 
 def test_numbers_that_are_missing_late_or_doubled_are_told() -> None:
     numbers = Numbers()
     for src, number in (("a", 0), ("b", 0), ("a", 1), ("a", 4), ("a", 2), ("a", 4), ("b", 1)):
         numbers.add(src, number)
-    assert numbers.told() == {"lost": 1, "doubled": 1, "late": 1}
+    assert numbers.counts() == {"lost": 1, "doubled": 1, "late": 1}
 
 
 def row(measure: str, way: str, what: str, **more: Any) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def test_all_experiments_are_of_ways_that_there_are() -> None:
     assert list(known) == [*sites.MEASURES, *sites.NAS]
     assert set(sites.QUICK) <= set(known)
     for one in known.values():
-        assert set(one.ways) <= set(WAYS)
-    assert WAYS["gateway"].kind == "gateway" and WAYS["direct bbr"].kind == "tcp"
-    assert WAYS["direct"].with_gateways(2).gateways == 0
-    assert WAYS["gateway"].with_gateways(2).gateways == 2
+        assert set(one.ways) <= set(ROUTES)
+    assert ROUTES["gateway"].kind == "gateway" and ROUTES["direct bbr"].kind == "tcp"
+    assert ROUTES["direct"].with_gateways(2).gateways == 0
+    assert ROUTES["gateway"].with_gateways(2).gateways == 2
 
 
 def test_the_nas_tables_say_where_a_gateway_hurts() -> None:

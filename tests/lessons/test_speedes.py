@@ -12,7 +12,7 @@ from PIL import Image
 
 from sfm_kernel.lessons import speedes
 from sfm_kernel.lessons.__main__ import main
-from sfm_kernel.lessons.speedes.plots import DOING, gantt, space_time
+from sfm_kernel.lessons.speedes.plots import ACTIVITIES, gantt, space_time
 from sfm_kernel.lessons.speedes.steps import Flight, Span, predicted, slices
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
@@ -82,7 +82,7 @@ def test_bad_arguments_start_nothing(wrong: dict[str, Any], says: str) -> None:
 def test_what_engines_do_is_drawn_in_its_colours() -> None:
     spans = [Span(0, "work", 1.0, 1.2), Span(0, "waiting", 1.2, 1.3), Span(1, "work", 1.0, 1.3)]
     found = colours(gantt({"one": spans, "other": [*spans, Span(1, "other work", 1.3, 1.5)]}))
-    assert {rgb(colour) for colour in DOING.values()} <= found
+    assert {rgb(colour) for colour in ACTIVITIES.values()} <= found
 
 
 def test_messages_are_drawn_in_their_senders_colours() -> None:

@@ -35,7 +35,7 @@ def test_a_wrong_result_with_all_that_is_known_of_it() -> None:
     text = words.wrong(CHECK, found, [2, 3], words.verdict(CHECK, found))
     assert text.splitlines() == [
         "✗ f: with 6 processes (right with 2 and 3), rank 5 returned None, and 5 was expected. "
-        "Has every way through f a `return`?",
+        "Does every branch of f end with a `return`?",
         "  It was called as f(0) on rank 0, f(1) on rank 1, f(2) on rank 2, f(3) on rank 3, "
         "f(4) on rank 4, ….",
         "  Rank 4 began 30 ms after the others.",
@@ -43,7 +43,7 @@ def test_a_wrong_result_with_all_that_is_known_of_it() -> None:
         "  [1] a",
         "  [1] b",
         "  Look at the end.",
-        "  Only this trial again: %sfm check f -n 6 --seed 2",
+        "  To repeat only this trial: %sfm check f -n 6 --seed 2",
     ]
 
 

@@ -47,7 +47,12 @@ MISTAKES = [
         "with 3 processes (right with 2), it hangs",
         ("(rank - 1) % size", "(rank + 1) % size"),
     ),
-    change("ring", "no return", "Has every way through ring a `return`?", ("return recv", "recv")),
+    change(
+        "ring",
+        "no return",
+        "Does every branch of ring end with a `return`?",
+        ("return recv", "recv"),
+    ),
     change(
         "ring",
         "sends twice",
@@ -144,7 +149,7 @@ MISTAKES = [
     change(
         "halo",
         "all send first",
-        "There are no buffers in this check",
+        "This check has no buffers",
         ("rank % 2 == turn", "turn == 0"),
     ),
     change("halo", "a circle", "no process is named -1", ("rank > 0", "True")),
@@ -152,7 +157,7 @@ MISTAKES = [
     change(
         "pipeline",
         "in one message",
-        "sent only 1 message in all; asked for are 10",
+        "sent only 1 message in all; the exercise asks for 10",
         ("data[start:start + chunk]", "data"),
         ("start += chunk", "start = len(data)"),
     ),
@@ -164,7 +169,7 @@ MISTAKES = [
     Mistake(
         "tree_sum",
         "all to rank 0",
-        "rank 0 received 4 messages; nobody needs more than 3",
+        "rank 0 received 4 messages; no rank needs more than 3",
         text="def tree_sum(number):\n    if rank:\n        send(dest=0, n=number)\n"
         "        return None\n    return number + sum(recv().n for _ in range(1, size))\n",
     ),

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.lessons.measure.crew import absent
+from sfm_kernel.lessons.measure.launched import absent
 
 Document = dict[str, Any]
 

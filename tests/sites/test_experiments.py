@@ -16,7 +16,7 @@ from sfm_kernel.lessons.__main__ import main
 from sfm_kernel.lessons.sites import failing, lab, pairs
 from sfm_kernel.lessons.sites.emulated import CANNOT_SHOW, Emulated
 from sfm_kernel.lessons.sites.lab import Disturbed, Lab
-from sfm_kernel.lessons.sites.ways import WAYS
+from sfm_kernel.lessons.sites.routes import ROUTES
 from sfm_kernel.lessons.sites.world import LabWorld
 
 pytestmark = pytest.mark.tcp  # in CI, a machine without labs is a failure
@@ -90,7 +90,7 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
     asked = {measure, *(one for one, like in ALIKE.items() if like == measure)}
     found = [
         {**row, "measure": one, "way": each}
-        for row in rows for one in asked for each in WAYS  # what a row says is of no way
+        for row in rows for one in asked for each in ROUTES  # what a row says is of no way
     ]  # fmt: skip
     listed = benchmark.verdicts(found)
     targets = [one for one in benchmark.targets() if one.measure in asked]
@@ -105,17 +105,17 @@ def test_each_target_s_experiment_is_among_these() -> None:
 
 def test_where_there_is_no_lab_gateways_play_the_way() -> None:
     with Emulated({"A": 2, "B": 2}, rtt=0.04) as played:
-        row, *_ = pairs.small(played, WAYS["gateway"], count=5)
+        row, *_ = pairs.small(played, ROUTES["gateway"], count=5)
     assert row["rtts"] >= 1
     with Emulated() as played, pytest.raises(SFMError, match="only between gateways"):
-        LabWorld(played, WAYS["direct"])
+        LabWorld(played, ROUTES["direct"])
 
 
 def test_who_is_not_root_can_play_every_way() -> None:
     """Of TCP's congestion controls all others may be root's to choose."""
     usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     with Emulated() as played:
-        for way in filter(lambda way: way.gateways, WAYS.values()):
+        for way in filter(lambda way: way.gateways, ROUTES.values()):
             words = ["--site", "A", *way.options, *played.gateway_options]
             assert parser().parse_args(words).algorithm == usual
 
@@ -131,7 +131,7 @@ def test_where_a_lab_is_refused_what_can_be_played_is_measured(
     }
     assert all(row["late_ms"] > 0 for row in rows)  # the gateways have measured it
     assert sites.tables(rows)["Messages"][0]["played"] == "yes"
-    assert "have played the way" in sites.doubts(rows) and "Nothing" in sites.doubts([])
+    assert "have emulated the path" in sites.doubts(rows) and "Nothing" in sites.doubts([])
 
 
 def test_the_command_goes_on_where_a_lab_is_refused(

@@ -1,15 +1,15 @@
-/* Ping-pong of several pairs at once: what a message takes one way when cores are scarce.
+/* Ping-pong of several pairs at once: the time of a message one way when cores are scarce.
  *
  *     pairs SECONDS BYTES...
  *
  * Each rank of the first half plays with one of the second. Rank 0 prints a line of JSON for each
- * size: the mean over all messages of all pairs, since here the rare long waits are what counts.
+ * size: the mean over all messages of all pairs, since here the rare long waits matter.
  */
 #include "measure.h"
 
 static int rank, size;
 
-/* The seconds that `trips` round trips with `other` take, counted by who serves. */
+/* The seconds of `trips` round trips with `other`, measured by the rank that serves. */
 static double play(char *data, int bytes, int other, int trips)
 {
     MPI_Barrier(MPI_COMM_WORLD);

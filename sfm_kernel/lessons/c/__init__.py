@@ -1,6 +1,6 @@
-"""Programs in C beside MPICH, Python and compiled loops: each part a generator of rows.
+"""Programs in C beside MPICH, Python and compiled loops: each function a generator of rows.
 
-What a message takes between programs in C, in Python, and in C on MPICH; pi, a matrix product and
+They measure messages between programs in C, in Python, and in C on MPICH; pi, a matrix product and
 a task farm. Rounds are interleaved: each takes every library and mechanism in turn.
 
 Source: Chou, Nestinger and Cheng, "Ch MPI: Interpretive Parallel Computing in C" (2010).
@@ -43,9 +43,9 @@ TASKS, PARTICLES = 64, 1000
 
 
 def libraries(mpich: bool = True) -> dict[str, str]:
-    """The mechanisms in C that can be measured here, with their libraries."""
-    wanted = LIBRARIES if mpich else {C: SFM}
-    return {name: one for name, one in wanted.items() if programs.absent(one) is None}
+    """The mechanisms in C that can be measured on this machine, with their libraries."""
+    known = LIBRARIES if mpich else {C: SFM}
+    return {name: one for name, one in known.items() if programs.absent(one) is None}
 
 
 def messages(
@@ -155,7 +155,7 @@ def matrices(
     mpich: bool = True,
     repeat: int = 3,
 ) -> Iterator[Row]:
-    """A matrix product by a master, who does not compute, and its workers.
+    """A matrix product by a master, which does not compute, and its workers.
 
     Columns: what, mechanism, workers, round, seconds (the longest time that a worker has
     computed), all_seconds (with the master's sends and receives).

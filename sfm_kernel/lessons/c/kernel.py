@@ -1,4 +1,4 @@
-"""A notebook's kernel, and how long a cell takes in it: from Shift-Enter to its output."""
+"""A notebook's kernel; measures the time of a cell from Shift-Enter to its output."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from jupyter_client.blocking.client import BlockingKernelClient
 
 LONGEST = 300.0
-"""Seconds that a cell may take; the very first may have to make a compiler's own libraries."""
+"""Seconds that a cell may take; the very first may have to build the compiler's libraries."""
 
 
 class Notebook:
-    """A kernel that has loaded SFM's extension, and its one client."""
+    """A kernel that has loaded SFM's extension, and its only client."""
 
     def __init__(self, client: BlockingKernelClient) -> None:
         self._client = client
 
     def run(self, cell: str, until: Callable[[str], bool] | None = None) -> tuple[str, float]:
-        """Execute a cell; return what it printed, and the seconds until that was enough.
+        """Execute a cell; return its output, and the seconds until the output was sufficient.
 
-        ``until`` is asked about all that was printed so far, whenever something comes. Without it
-        the time ends when the kernel says that it is idle.
+        ``until(output)`` is called with the complete output so far, whenever more comes, and says
+        whether it is sufficient. Without it the time ends when the kernel says that it is idle.
 
         Raises:
-            SFMError: the cell failed, or never printed what was wanted.
+            SFMError: the cell failed, or its output was never sufficient.
         """
         started = time.perf_counter()
         request = self._client.execute(cell)
@@ -64,9 +64,9 @@ class Notebook:
 
 @contextmanager
 def notebook() -> Iterator[Notebook]:
-    """A kernel of this very Python, with SFM's extension; it ends with the block."""
+    """A kernel of this process's Python, with SFM's extension; it ends with the block."""
     manager = KernelManager(transport="ipc")  # over TCP it warns of eavesdroppers
-    # Not the one that is installed under this name, which may be another environment's.
+    # Not the installed kernel of this name, which may belong to another environment.
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager._kernel_spec = KernelSpec(argv=command, display_name="bench", language="python")
     manager.start_kernel()

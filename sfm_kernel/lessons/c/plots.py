@@ -1,4 +1,4 @@
-"""Plots of programs in C: speed-up against workers, and who did which task when."""
+"""Plots of programs in C: speed-up against workers, and the tasks of each worker over time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sfm_kernel.plots import Panel, Row, Speedup, still
 class Workers(Speedup):
     """Speed-up against workers, with the ideal line. Columns: workers, seconds and ``by``.
 
-    The master is not counted: it computes nothing, but where its processes outnumber the cores it
-    is in the others' way if waiting keeps a core busy.
+    The master is not counted, since it computes nothing. But if there are more processes than
+    cores, and waiting keeps a core busy, the master slows the workers down.
     """
 
     x = "workers"
@@ -29,9 +29,9 @@ class Workers(Speedup):
 
 
 class Farm(Panel):
-    """Tasks that are done against time, a line for each worker: what a farm does while it runs.
+    """The number of finished tasks against time, a line for each worker of a running farm.
 
-    Columns: worker, task, ended. It expects ``tasks`` of them, within some ``seconds``.
+    Columns: worker, task, ended. The axes have room for ``tasks`` tasks and about ``seconds``.
     """
 
     x, y = "ended", "done"
@@ -54,7 +54,7 @@ class Farm(Panel):
 
 
 def drawn(measured: Sequence[Row]) -> Figure:
-    """One figure of what was measured: messages, matrix products, and the task farm.
+    """One figure of all measurements: messages, matrix products, and the task farm.
 
     Raises:
         SFMError: none of these was measured.

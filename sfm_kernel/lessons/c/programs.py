@@ -1,7 +1,7 @@
 """Programs in C: compiled once, then started on SFM's library or on MPICH's.
 
-Each start is a job of its own that prints lines of JSON. So a library whose ranks keep a core busy
-while they wait does so only while it is measured.
+Each start is a separate job, which prints lines of JSON. So a library whose waiting ranks keep a
+core busy does so only while it is measured.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ SOURCES = Path(__file__).with_name("sources")
 FLAGS = ("-O2", "-std=gnu11", "-Wall")
 
 SFM, MPICH = "SFM", "MPICH"
-"""The libraries. Programs for each are compiled with its own header, by the same compiler."""
+"""The libraries. Programs are compiled with the header of their library, by the same compiler."""
 
 LONGEST = 300.0
-"""Seconds after which a program is ended: one that has taken so long hangs."""
+"""Seconds after which a program is assumed to hang, and ended."""
 
 _GRACE = 5.0
 """Seconds between asking a program to end and killing it."""
 
 
 def beside(tool: str) -> str | None:
-    """A command of this Python's environment, or else of the PATH."""
-    own = Path(sys.executable).with_name(tool)
-    return str(own) if own.exists() else shutil.which(tool)
+    """The path of a command in this Python's environment, otherwise on the PATH."""
+    path = Path(sys.executable).with_name(tool)
+    return str(path) if path.exists() else shutil.which(tool)
 
 
 def compiler() -> list[str] | None:
-    """The C compiler that all programs are compiled with; None where there is none."""
+    """The C compiler for all programs; None if there is none."""
     for name in (os.environ.get("CC"), "gcc", "cc", "clang"):
         if name and (found := shutil.which(name)):
             return [found]
@@ -51,7 +51,7 @@ def compiler() -> list[str] | None:
 
 
 def absent(library: str) -> str | None:
-    """Why programs cannot run on this library here, and how to get it; None if they can."""
+    """Why programs cannot run on this library here, and what to install; None if they can."""
     if compiler() is None:
         return "C is left out, there is no C compiler: pip install 'sfm-kernel[c]' brings one"
     if library == SFM and not _is_built():
@@ -63,25 +63,25 @@ def absent(library: str) -> str | None:
 
 def _is_built() -> bool:
     try:
-        return all(Path(word).exists() for word in _said_by_sfm("--libs") if word[0] != "-")
+        return all(Path(word).exists() for word in _sfm_c("--libs") if word[0] != "-")
     except SFMError:
         return False
 
 
 def _is_mpich() -> bool:
-    said = subprocess.run([str(beside("mpicc")), "-show"], capture_output=True, text=True)
+    shown = subprocess.run([str(beside("mpicc")), "-show"], capture_output=True, text=True)
     version = [str(beside("mpiexec")), "--version"]
     return (
-        said.returncode == 0
+        shown.returncode == 0
         and "HYDRA" in subprocess.run(version, capture_output=True, text=True).stdout
     )
 
 
 class Programs:
-    """Compiled programs in a folder of their own; a context manager that removes it.
+    """Compiled programs in a temporary folder; a context manager that removes it.
 
     Args:
-        sources: the folder of their sources, which may include ``measure.h``.
+        sources: the folder of the sources, which may include ``measure.h``.
     """
 
     def __init__(self, sources: Path = SOURCES) -> None:
@@ -91,10 +91,10 @@ class Programs:
         self.folder = Path(self._stack.enter_context(folder))
 
     def compiled(self, name: str, library: str | None = SFM) -> Path:
-        """The file of a program; ``library`` is None for one that needs neither.
+        """The file of a program; ``library`` is None for a program without messages.
 
         Raises:
-            SFMError: it cannot be compiled; the compiler's words are in the message.
+            SFMError: it cannot be compiled; the message has the compiler's errors.
         """
         program = self.folder / f"{name}-{library}"
         if not program.exists():
@@ -102,16 +102,16 @@ class Programs:
             command += [*FLAGS, f"-I{SOURCES}", str(self._sources / f"{name}.c")]
             command += ["-o", str(program)]
             command += [*(_linking() if library == SFM else ()), "-lm"]
-            said = subprocess.run(command, capture_output=True, text=True)
-            if said.returncode != 0:
-                raise SFMError(f"{name}.c cannot be compiled for {library}:\n{said.stderr.strip()}")
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SFMError(f"{name}.c cannot be compiled for {library}:\n{done.stderr.strip()}")
         return program
 
     def run(self, name: str, library: str, n: int, *arguments: object) -> Iterator[Row]:
         """Run a program on ``n`` ranks; yield each line of JSON that it prints, as it comes.
 
         Raises:
-            SFMError: it failed, or took ``LONGEST`` seconds; what it wrote is in the message.
+            SFMError: it failed, or took ``LONGEST`` seconds; the message has its output.
         """
         program = [str(self.compiled(name, library)), *map(str, arguments)]
         if library == SFM:
@@ -135,32 +135,32 @@ def _compiling(library: str | None) -> list[str]:
     chosen = compiler()
     if chosen is None:
         raise SFMError(str(absent(SFM)))
-    if library == MPICH:  # its wrapper asks for the compiler that it was built with
+    if library == MPICH:  # its wrapper would use the compiler that MPICH was built with
         return [str(beside("mpicc")), f"-cc={' '.join(chosen)}"]
-    return [*chosen, *(_said_by_sfm("--cflags") if library == SFM else ())]
+    return [*chosen, *(_sfm_c("--cflags") if library == SFM else ())]
 
 
 def _linking() -> list[str]:
-    return _said_by_sfm("--libs")
+    return _sfm_c("--libs")
 
 
-def _said_by_sfm(what: str) -> list[str]:
+def _sfm_c(what: str) -> list[str]:
     command = [sys.executable, "-m", "sfm_kernel.c", what]
-    said = subprocess.run(command, capture_output=True, text=True)
-    if said.returncode != 0:
-        raise SFMError(f"{' '.join(command[1:])} failed: {said.stderr.strip()}")
-    return said.stdout.split()
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SFMError(f"{' '.join(command[1:])} failed: {done.stderr.strip()}")
+    return done.stdout.split()
 
 
 def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
     """Run a command in a folder; yield the lines of JSON that it prints, as they come.
 
-    It is ended when the caller wants no more rows.
+    The command is ended when the caller closes the generator.
     """
     with tempfile.TemporaryFile("w+", dir=folder) as stderr:
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
         process = start(command, cwd=folder, text=True, **streams)
-        said = []
+        printed = []
         late = threading.Timer(LONGEST, end, [[process], _GRACE])
         late.daemon = True
         late.start()
@@ -169,7 +169,7 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
             for line in process.stdout:
                 row = _row(line)
                 if row is None:
-                    said.append(line)
+                    printed.append(line)
                 else:
                     yield row
             status = process.wait()
@@ -178,12 +178,12 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
             end([process], _GRACE)
         if status != 0:
             stderr.seek(0)
-            words = "".join([*said, stderr.read()]).strip()[-2000:]
+            words = "".join([*printed, stderr.read()]).strip()[-2000:]
             raise SFMError(f"{what} ended with status {status}" + (f":\n{words}" if words else ""))
 
 
 def rows_in(text: str) -> Iterator[Row]:
-    """The lines of JSON in a text, whatever stands before each of them (a rank, say)."""
+    """The lines of JSON in a text; each may have a prefix, for example a rank."""
     for line in text.splitlines():
         row = _row(line[line.find("{") :]) if "{" in line else None
         if row is not None:

@@ -1,4 +1,4 @@
-"""Tables of what programs in C have measured: speed-up, and times a compiled loop."""
+"""Tables of the measurements in C: speed-up, and ratios to a compiled loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfm_kernel.lessons.measure.rows import Row, grouped
 
 
 def loops(measured: Sequence[Row]) -> list[Row]:
-    """A row for each way to compute pi: seconds, speed-up, and times the compiled loop."""
+    """A row for each mechanism that computes pi: seconds, speed-up, ratio to the compiled loop."""
     times = medians(measured, ("mechanism", "processes"), "seconds")
     table = []
     for (mechanism, n), (seconds, _) in times.items():
@@ -42,7 +42,7 @@ def shared_out(measured: Sequence[Row], *more: str) -> list[Row]:
 def medians(
     measured: Sequence[Row], keys: Sequence[str], value: str, fastest: str | None = None
 ) -> dict[tuple[Any, ...], tuple[float, float]]:
-    """For rows that agree in ``keys``: the median of a column, and the least of another."""
+    """For each combination of ``keys``: the median of a column, and the minimum of another."""
     return {
         key: (median(row[value] for row in group), min(row[fastest or value] for row in group))
         for key, group in grouped(measured, keys).items()

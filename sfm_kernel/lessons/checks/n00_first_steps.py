@@ -1,4 +1,4 @@
-"""00-first-steps: a message to a neighbour, and one in exchange for another."""
+"""00-first-steps: a message to a neighbour, and an exchange of messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay",
 
 
 def a_word_each(size: int, random: Random) -> Arguments:
-    """Every rank has a word of its own."""
+    """Each rank gets a different word."""
     return [(word,) for word in random.sample(_WORDS, size)]
 
 
@@ -27,7 +27,7 @@ def _of_the_partner(given: Arguments) -> list[Any]:
 
 RING = Check(
     "ring",
-    "sends the word to the next process (the last one to the first), returns the one that comes",
+    "sends the word to the next process (the last to the first), returns the word that it receives",
     a_word_each,
     _from_the_left,
     most=lambda size: size,
@@ -35,7 +35,7 @@ RING = Check(
 
 SWAP = Check(
     "swap",
-    "exchanges words between 0 and 1, 2 and 3, …; who is alone in the end returns its own",
+    "exchanges words between 0 and 1, 2 and 3, …; a process without a partner returns its own word",
     a_word_each,
     _of_the_partner,
     most=lambda size: size,

@@ -1,4 +1,4 @@
-"""00-welcome: receiving from somebody, and by a condition."""
+"""00-welcome: receiving from one sender, and by a condition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _words(size: int, random: Random) -> Arguments:
 
 
 def _cut(words: list[str], small: int) -> list[str]:
-    """The same with so many words that begin with a small letter."""
+    """The words, with only ``small`` of those that begin with a small letter."""
     surplus = [word for word in words if word.islower()][small:]
     return [word for word in words if word not in surplus]
 
@@ -39,7 +39,7 @@ def _capitals_first(given: Arguments) -> list[Any]:
 
 COLLECT = Check(
     "collect",
-    "rank 0 returns the words of all in the order of their ranks, its own first; others None",
+    "rank 0 returns the words of all ranks in their order, its own first; the others return None",
     a_word_each,
     _all_at_rank_0,
     most=lambda size: size - 1,
@@ -47,7 +47,7 @@ COLLECT = Check(
 
 CAPITALS_FIRST = Check(
     "capitals_first",
-    "sends its words to the next process, a message each; returns those that come, capitals first",
+    "sends its words to the next process, one a message; returns the received ones, capitals first",
     _words,
     _capitals_first,
     note="A condition is a function of one attribute's value: recv(word=lambda word: …).",

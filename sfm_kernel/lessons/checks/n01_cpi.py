@@ -1,4 +1,4 @@
-"""01-cpi: π by Simpson's rule, which all compute together."""
+"""01-cpi: π by Simpson's rule, computed by all processes together."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ SIMPSON = Check(
     "rank 0 is given n, others None; rank 0 returns π by Simpson's rule with n intervals",
     _n_at_rank_0,
     _simpson,
-    note="Every interval belongs to one process; who has none, since n is small, adds 0.",
+    note="Every interval belongs to one process; if n is small, some have none and add 0.",
 )

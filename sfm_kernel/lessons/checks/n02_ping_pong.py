@@ -1,4 +1,4 @@
-"""02-ping-pong: to and fro, and what many small messages cost."""
+"""02-ping-pong: a number that goes back and forth, and a sum with few messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PINGPONG = Check(
 
 FEW_MESSAGES = Check(
     "few_messages",
-    "rank 0 returns the sum of everybody's 1000 numbers; others None. One message each at most",
+    "rank 0 returns the sum of all ranks' 1000 numbers; others None. At most one message from each",
     _numbers,
     _sum_at_rank_0,
     most=lambda size: size - 1,

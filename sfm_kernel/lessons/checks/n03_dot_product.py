@@ -1,4 +1,4 @@
-"""03-dot-product: a sum that has the same bits everywhere, and rows of neighbours."""
+"""03-dot-product: a sum with the same bits on all ranks, and an exchange of neighbours' rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def _in_order(given: Arguments) -> list[Any]:
 
 
 def _rows(size: int, random: Random) -> Arguments:
-    # More than a message needs to lie in some buffer of the system.
     generator = np.random.default_rng(random.randrange(2**32))
     return [tuple(generator.integers(0, 100, (2, 6)).astype(float)) for _ in range(size)]
 
@@ -46,7 +45,7 @@ SAME_BITS = Check(
 
 HALO = Check(
     "halo",
-    "returns the last row of the process before and the first of the one after (None at the ends)",
+    "returns the last row of the rank before, the first row of the rank after (None at the ends)",
     _rows,
     _neighbours_rows,
     buffering=0,

@@ -24,10 +24,10 @@ def _for_all(given: Arguments) -> list[Any]:
 
 PIPELINE = Check(
     "pipeline",
-    "passes rank 0's array on from rank to rank in chunks; every process returns the whole",
+    "passes rank 0's array on from rank to rank in chunks; every process returns the whole array",
     _array_at_rank_0,
     _for_all,
     fewest=lambda size: (size - 1) * _CHUNKS,
     exact=True,
-    note="The last chunk may be shorter than the others, and who is last sends nothing on.",
+    note="The last chunk may be shorter than the others, and the last rank sends nothing on.",
 )

@@ -18,7 +18,7 @@ def _sum_at_rank_0(given: Arguments) -> list[Any]:
 
 TREE_SUM = Check(
     "tree_sum",
-    "rank 0 returns the sum of all numbers, others None; nobody receives more than log₂ p messages",
+    "rank 0 returns the sum of all numbers, others None; each receives at most log₂ p messages",
     _numbers,
     _sum_at_rank_0,
     sizes=(1, 2, 3, 5, 8),

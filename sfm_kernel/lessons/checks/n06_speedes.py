@@ -1,4 +1,4 @@
-"""06-speedes: messages of which nobody knows how many there will be."""
+"""06-speedes: messages whose number no node knows beforehand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _received(given: Arguments) -> list[Any]:
 
 PASS_ON = Check(
     "pass_on",
-    "sends a message that goes `hops` nodes on; returns how many messages this node has received",
+    "sends a message that travels `hops` nodes; returns the number of messages this node received",
     _hops,
     _received,
     sizes=(1, 2, 3, 5),

@@ -38,7 +38,7 @@ def _lived(given: Arguments) -> list[Any]:
 
 SAFE_RING = Check(
     "safe_ring",
-    "sends the number to the right by MPI, and returns the one from the left, without buffers",
+    "sends the number to the right by MPI, and returns the number from the left, without buffers",
     _numbers,
     _from_the_left,
     mpi=True,
@@ -47,7 +47,7 @@ SAFE_RING = Check(
 
 LIFE = Check(
     "life",
-    "returns this process's rows of the board (a torus) after so many steps of the game of life",
+    "returns this process's rows of the board (a torus) after `steps` steps of the game of life",
     _board,
     _lived,
     sizes=(1, 2, 3, 5),

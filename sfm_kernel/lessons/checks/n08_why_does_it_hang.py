@@ -1,4 +1,4 @@
-"""08-why-does-it-hang: three wrong programs, to be mended."""
+"""08-why-does-it-hang: three wrong programs, which students mend."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _at_the_last(given: Arguments) -> list[Any]:
 
 HAND_OUT = Check(
     "hand_out",
-    "rank 0 hands its tasks to ranks 1, 2, … in turn, then None to each; workers return theirs",
+    "rank 0 hands tasks to ranks 1, 2, … in turn, then None to each; workers return their tasks",
     _tasks,
     _done,
     sizes=(2, 3, 5),
@@ -44,14 +44,14 @@ HAND_OUT = Check(
 
 NEIGHBOURS = Check(
     "neighbours",
-    "sends the number to the right in a circle, and returns the one from the left",
+    "sends the number to the right in a circle, and returns the number from the left",
     _numbers,
     _from_the_left,
 )
 
 STEADY = Check(
     "steady",
-    "all meet in a barrier; the last rank needs rank 0's plan before, and returns it",
+    "all meet in a barrier; the last rank needs rank 0's plan before that, and returns it",
     _plan,
     _at_the_last,
     sizes=(2, 3, 5),

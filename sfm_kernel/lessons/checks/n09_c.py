@@ -28,7 +28,7 @@ def _primes(given: Arguments) -> list[Any]:
 
 TOKEN = Check(
     "token",
-    "sends everybody's number once round the circle; each process returns the sum of all",
+    "sends all numbers once round the circle; each process returns their sum",
     _numbers,
     _sum_for_all,
     sizes=(1, 2, 3, 5),
@@ -39,7 +39,7 @@ TOKEN = Check(
 
 PRIMES = Check(
     "primes",
-    "rank 0 returns how many primes are below the limit, others 0; each counts its share",
+    "rank 0 returns the number of primes below the limit, others 0; each rank counts its share",
     _limit,
     _primes,
     sizes=(1, 2, 3),

@@ -1,4 +1,4 @@
-"""10-sites: a sum that crosses the long way once in each direction."""
+"""10-sites: a sum with one message between the sites in each direction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _sum_for_all(given: Arguments) -> list[Any]:
 
 
 def _two_sites(size: int) -> Sequence[str]:
-    """The first half of the ranks, with the one in the middle, is at A, the rest at B."""
+    """The first half of the ranks, including a middle one, is at A, the rest at B."""
     return ["A" if 2 * rank < size else "B" for rank in range(size)]
 
 

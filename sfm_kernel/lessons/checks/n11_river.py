@@ -22,7 +22,7 @@ def _counted(given: Arguments) -> list[Any]:
 
 SHUFFLE = Check(
     "shuffle",
-    "counts the words of all; a word of n letters is counted by rank n % size",
+    "counts the words of all ranks; rank n % size counts the words of n letters",
     _texts,
     _counted,
     most=lambda size: size * (size - 1),

@@ -1,8 +1,8 @@
 """Chunked transfers: throughput and the receiver's memory against chunk size and window.
 
 A large array is moved from one process into a buffer of another, in acknowledged chunks; with
-window 1 that is the paper's protocol. Beside it, the same in one message. Either way the clock
-stops when the sender hears that all is in the receiver's buffer.
+window 1 that is the paper's protocol. Beside it the same array goes in one message. In both cases
+the clock stops when the receiver has acknowledged that all is in its buffer.
 
 Source: Fedosov and Benson, "Communication with Super Flexible Messaging", section 3, Example 3.
 """
@@ -43,22 +43,22 @@ MEGABYTE = 1 << 20
 
 _CORES = os.cpu_count() or 1
 PEAK_ERROR_KB = _CORES * max(32, 2 * _CORES) * os.sysconf("SC_PAGE_SIZE") / 1024
-"""By how many kB a peak may be wrong: each processor counts so many pages of a process for itself
-before it adds them up (lib/percpu_counter.c of Linux, since 6.2)."""
+"""The error of a peak, in kB: each processor counts this many pages of a process separately before
+it adds them up (lib/percpu_counter.c of Linux, since 6.2)."""
 
 
 # The work of the two engines
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Move arrays as home tells, until it says stop. Engine 0 sends, engine 1 receives."""
+    """Move arrays for home, until it says stop. Engine 0 sends, engine 1 receives."""
     rank_of(sfm)
     work = {"time": _time, "memory": _memory}
     serve_jobs(sfm, "chunks", lambda job: work[job.work](sfm, job), home)
 
 
 def _time(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
-    """Seconds of each of ``job.count`` transfers; one more comes first, and is not measured."""
+    """Seconds of each of ``job.count`` transfers, after one that is not measured."""
     comm = Namespace("bench chunks", (0, 1))
     if sfm.rank == 0:
         array = _array(job.bytes)
@@ -102,7 +102,7 @@ def _array(nbytes: int) -> NDArray[Any]:
 
 
 def _empty(nbytes: int) -> NDArray[Any]:
-    """Memory for the same array, all of it touched: filling it is no growth."""
+    """Memory for the same array, all of it touched, so that filling it does not add memory."""
     import numpy as np
 
     return np.full(nbytes // 8, -1.0)
@@ -117,10 +117,10 @@ def _check(array: NDArray[Any]) -> None:
 
 
 def _memory(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
-    """By how much the receiver grows during one transfer, beyond its buffer; None if unknown.
+    """The receiver's additional memory during one transfer, beyond its buffer; None if unknown.
 
-    The two meet in a world of their own, made for this one transfer: shared memory that was used
-    before stays mapped for a while, and would hide what this transfer needs.
+    The two engines meet in a new world for this transfer: shared memory that was used before stays
+    mapped for a while, and would hide the memory of this transfer.
     """
     other = next(one for one in sfm.members() if one.rank == 1 - rank_of(sfm))
     mine = next(one for one in sfm.members() if one.rank == sfm.rank)
@@ -129,56 +129,56 @@ def _memory(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
     if sfm.rank == 0:
         world = f"bench-{uuid.uuid4().hex[:12]}"
         try:
-            with sfm_kernel.join(world, "sender") as own:
+            with sfm_kernel.join(world, "sender") as endpoint:
                 sfm.send(dest=1, tag="meet", world=world)
-                return {"peak": _send_once(own, job)}
+                return {"peak": _send_once(endpoint, job)}
         finally:
             remove_world(world)
     world = sfm.recv(src=0, tag="meet").world
-    with sfm_kernel.join(world, "receiver", create=False) as own:
-        own.send(dest="sender", tag="here")
-        _receive_once(own, job)
-        own.recv(src="sender", tag="go home")
+    with sfm_kernel.join(world, "receiver", create=False) as endpoint:
+        endpoint.send(dest="sender", tag="here")
+        _receive_once(endpoint, job)
+        endpoint.recv(src="sender", tag="go home")
     return {}
 
 
 MEETING = Namespace("meeting", ("sender", "receiver"))
 
 
-def _send_once(own: Endpoint, job: Message) -> int | None:
-    own.recv(START_SECONDS, src="receiver", tag="here")
-    _run_through(own, "receiver")
-    _send(own, _array(job.bytes), job, MEETING)
-    peak: int | None = own.recv(src="receiver", tag="peak").peak
-    own.send(dest="receiver", tag="go home")
+def _send_once(sfm: Endpoint, job: Message) -> int | None:
+    sfm.recv(START_SECONDS, src="receiver", tag="here")
+    _touch_rings(sfm, "receiver")
+    _send(sfm, _array(job.bytes), job, MEETING)
+    peak: int | None = sfm.recv(src="receiver", tag="peak").peak
+    sfm.send(dest="receiver", tag="go home")
     return peak
 
 
-def _receive_once(own: Endpoint, job: Message) -> None:
+def _receive_once(sfm: Endpoint, job: Message) -> None:
     array, small = _empty(job.bytes), _empty(64 << 10)
-    _run_through(own, "sender")
-    mpi_recv_buf(own, small[:0], 0, 0, small.dtype, 0, 1, MEETING)  # all code has run once
+    _touch_rings(sfm, "sender")
+    mpi_recv_buf(sfm, small[:0], 0, 0, small.dtype, 0, 1, MEETING)  # all code has run once
     gc.collect()
     before = _reset_peak()
-    _receive(own, array, job, MEETING)
+    _receive(sfm, array, job, MEETING)
     peak = None if before is None else _status("VmHWM") - before
     _check(array)
-    own.send(dest="sender", tag="peak", peak=peak)
+    sfm.send(dest="sender", tag="peak", peak=peak)
 
 
-def _run_through(own: Endpoint, other: str) -> None:
-    """Touch all pages of both rings and traces, in both processes: using them is no growth."""
+def _touch_rings(sfm: Endpoint, other: str) -> None:
+    """Touch all pages of both rings and traces, in both processes: using them adds no memory."""
     for _ in range(64):
         for _ in range(64):
-            own.send(dest=other, tag="fill", pad=bytes(64))
+            sfm.send(dest=other, tag="fill", pad=bytes(64))
         for _ in range(64):
-            own.recv(src=other, tag="fill")
+            sfm.recv(src=other, tag="fill")
     if other == "receiver":
-        mpi_send_buf(own, [], 0, 0, "float64", 1, 1, MEETING)
+        mpi_send_buf(sfm, [], 0, 0, "float64", 1, 1, MEETING)
 
 
 def _reset_peak() -> int | None:
-    """Let the kernel measure a new peak; the memory that is resident now. None if it cannot."""
+    """Let the kernel measure a new peak; return the resident memory. None if it cannot."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
@@ -187,12 +187,12 @@ def _reset_peak() -> int | None:
 
 
 def _status(what: str) -> int:
-    """Bytes of ``what`` in this process's status. Shared memory counts once it is mapped."""
+    """The bytes of ``what`` in this process's status. Mapped shared memory counts, too."""
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name == what:
             return int(value.removesuffix("kB")) << 10
-    raise ValueError(f"the kernel does not tell {what}")
+    raise ValueError(f"the kernel does not report {what}")
 
 
 # The sweep, driven from home
@@ -209,15 +209,15 @@ def rows(
 ) -> Iterator[Row]:
     """Measure every size with every chunk and window; yield a row after each measurement.
 
-    Each of ``repeat`` rounds takes all of them in turn, and then one message for the whole.
+    Each of ``repeat`` rounds takes all of them in turn, and then the array in one message.
     Windows that the array does not fill are left out. Without ``home``, two local processes are
     started; with it (the endpoint of a notebook), engines 0 and 1 of its world must run
     ``serve(sfm)``.
 
     Columns: bytes (of the array), protocol ("window 4" or "one send"), chunk_bytes and window
     (None for one send), round, seconds (the median of ``count`` transfers), mb_s (1 MB = 2**20
-    B), peak_bytes (by how much the receiver grew, beyond its buffer; None where the kernel does
-    not tell), bound_bytes (window * chunk; for one send, the array).
+    B), peak_bytes (the receiver's additional memory, beyond its buffer; None if the kernel does
+    not report it), bound_bytes (window * chunk; for one send, the array).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -228,16 +228,16 @@ def rows(
     for what, values in (("size", sizes), ("chunk", chunks), ("window", windows)):
         least = 1 if what == "window" else 8
         if not values or min(values) < least or (least == 8 and any(one % 8 for one in values)):
-            wanted = "1" if what == "window" else "8, and a multiple of it"
-            raise ValueError(f"a {what} is at least {wanted}; not {list(values)}")
+            allowed = "1" if what == "window" else "8, and a multiple of it"
+            raise ValueError(f"a {what} is at least {allowed}; not {list(values)}")
     with driving("chunks", serve, 2, home, stop={"stop": True, "engines": 2}) as ask:
-        # Not measured: the first messages open the ways. With a limit, should nobody serve.
+        # Not measured: the first messages open channels. With a time limit, if no engine serves.
         first = {"bytes": 8, "chunk_bytes": 8, "window": 1}
         ask(timeout=START_SECONDS, engines=2, work="time", count=1, **first)
         for number, size in product(range(repeat), sizes):
             fitting = [(c, w) for c, w in product(chunks, windows) if c * w <= size]
-            ways: list[tuple[int, int] | tuple[None, None]] = [*fitting, (None, None)]
-            for chunk, window in ways:
+            protocols: list[tuple[int, int] | tuple[None, None]] = [*fitting, (None, None)]
+            for chunk, window in protocols:
                 job = {"engines": 2, "bytes": size, "chunk_bytes": chunk, "window": window}
                 seconds = median(ask(work="time", count=count, **job).seconds)
                 yield {

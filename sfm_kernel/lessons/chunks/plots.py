@@ -12,14 +12,14 @@ from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.plots import COLOURS, Panel
 
 PAGE = 4096
-"""What the kernel counts memory in; less than one is drawn as one."""
+"""Bytes of a page, the kernel's unit of memory; a smaller value is drawn as one page."""
 
 
 class _Chunks(Panel):
-    """Something against the size of a chunk, a line for each window and for one send.
+    """A quantity against the size of a chunk, a line for each window and for one send.
 
     Args:
-        chunks: sizes that are measured, in bytes. One send has none: its line is level.
+        chunks: the measured sizes, in bytes. One send has no chunk size: its line is horizontal.
         only: as in ``Panel``.
     """
 
@@ -33,7 +33,7 @@ class _Chunks(Panel):
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         first, last = self.chunks[0], self.chunks[-1]
-        room = max(last / first, 16)  # to the right, for the labels of the lines
+        room = max(last / first, 16)  # space on the right for the labels of the lines
         axes.set(xlabel="size of a chunk", ylabel=self.label)
         axes.set(xscale="log", xlim=(first / 1.6, last * room**0.45))
         axes.set_xticks(self.chunks, [size(one) for one in self.chunks], rotation=45)
@@ -42,8 +42,8 @@ class _Chunks(Panel):
     def add(self, row: Row) -> None:
         if row[self.y] is None:
             return
-        here = [row["chunk_bytes"]] if row["chunk_bytes"] else [self.chunks[0], self.chunks[-1]]
-        for chunk in here:
+        ends = [row["chunk_bytes"]] if row["chunk_bytes"] else [self.chunks[0], self.chunks[-1]]
+        for chunk in ends:
             super().add(row | {"chunk_bytes": chunk})
 
 
@@ -63,10 +63,10 @@ class Throughput(_Chunks):
 class Memory(_Chunks):
     """The receiver's memory beyond its buffer. Columns: protocol, chunk_bytes, peak_bytes.
 
-    Dashed, in the colours of their lines: as many chunks as the window allows.
+    The dashed lines, in the colours of the measured ones, are the bytes that a window allows.
 
     Args:
-        windows: those that are measured, in their order.
+        windows: the measured windows, in their order.
         nbytes: size of the array.
     """
 

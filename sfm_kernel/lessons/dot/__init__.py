@@ -1,9 +1,9 @@
-"""The dot product over engines, by every allreduce, and the conjugate gradients that live on it.
+"""The dot product over engines, by every allreduce, and conjugate gradients, which need it.
 
-Two vectors are shared between the engines; each multiplies its own part, and an allreduce adds up
-what they found. First the product alone is measured, then a solver (``cg``) that takes two of them
-in each iteration: how long until it converges, and how much of that is communication. The same is
-done with the paper's own allreduce and with those of ``sfm_kernel.collectives`` that take a number.
+Two vectors are divided among the engines; each multiplies its part, and an allreduce adds up the
+results. First the product alone is measured, then a solver (``cg``) that computes two products in
+each iteration: the time until it converges, and the share of communication in it. Both use the
+paper's allreduce and those of ``sfm_kernel.collectives`` that take a number.
 
 Source: Fedosov and Benson, "Communication with Super Flexible Messaging", section 3, Example 2.
 """
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from sfm_kernel.message import Message
 
 FOR_ARRAYS = ("ring", "rabenseifner")
-"""What shares an array's elements out, so that each engine adds some: a number has but one."""
+"""Algorithms that divide an array's elements among the engines: a single number has only one."""
 
 FLAGS = "flags"
-"""What needs engines that share memory; it is left out where they do not."""
+"""The algorithm for engines that share memory; it is left out if they do not."""
 
 REDUCTIONS = (cg.EXAMPLE_2, *(one for one in ALGORITHMS["allreduce"] if one not in FOR_ARRAYS))
 
@@ -58,7 +58,7 @@ M = 200
 TOLERANCE = 1e-8
 
 MOST, FEWEST = 2000, 3
-"""Dot products in one measurement."""
+"""The largest and smallest number of dot products in one measurement."""
 
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -70,7 +70,7 @@ _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def vectors(length: int) -> tuple[cg.Floats, cg.Floats]:
     """Two vectors of normally distributed numbers, the same in every process.
 
-    The numbers have 24 bits, so that each product is exact and all rounding is that of sums.
+    The numbers have 24 bits, so that each product is exact and only sums are rounded.
     """
     drawn = np.random.default_rng(length).standard_normal((2, length), dtype=np.float32)
     return drawn[0].astype(np.float64), drawn[1].astype(np.float64)
@@ -84,14 +84,14 @@ def true_product(length: int) -> float:
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Measure as home tells, until it says stop. Run it in every engine."""
+    """Do home's measurements, until it says stop. Run it in every engine."""
     rank_of(sfm)
     works = _Works(sfm)
     serve_jobs(sfm, "dot", lambda job: getattr(works, job.work)(job), home)
 
 
 class _Works:
-    """What home can ask for; the answers are those of engine 0."""
+    """The works that home can ask for; engine 0 answers."""
 
     def __init__(self, sfm: Endpoint) -> None:
         self._sfm = sfm
@@ -104,7 +104,7 @@ class _Works:
         return self._groups[engines]
 
     def hello(self, job: Message) -> Mapping[str, Any]:
-        """Open the ways, which is not measured; which of the algorithms can be had here."""
+        """Open the channels, which is not measured; return the algorithms that can run here."""
         group = self._group(job.engines)
         usable = [one for one in job.algorithms if one != FLAGS or group.is_local]
         for algorithm in usable:
@@ -116,23 +116,23 @@ class _Works:
         group = self._group(job.engines)
         mine = cg.block(job.length, group.rank, group.size)
         x, y = (whole[mine.start : mine.stop] for whole in vectors(job.length))
-        results, own, all_of_it = [], [], []
+        results, multiplying, products = [], [], []
         group.barrier()
         for _ in range(-job.warm_up, job.count):
             started = perf_counter()
             part = float(np.vdot(x, y))
             multiplied = perf_counter()
             results.append(cg.allreduce(self._sfm, group, part, job.algorithm))
-            all_of_it.append(perf_counter() - started)
-            own.append(multiplied - started)
-        seconds = all_of_it[job.warm_up :]
-        shares = group.gather(1 - sum(own[job.warm_up :]) / sum(seconds))
+            products.append(perf_counter() - started)
+            multiplying.append(multiplied - started)
+        seconds = products[job.warm_up :]
+        shares = group.gather(1 - sum(multiplying[job.warm_up :]) / sum(seconds))
         if any(other != results for other in group.gather(results) or ()):
             raise SFMError(f"{job.algorithm}: the engines did not all get the same sums")
         return {"results": results, "seconds": seconds, "shares": shares}
 
     def solve(self, job: Message) -> Mapping[str, Any]:
-        """``job.iterations`` of a solver, of a new one if the job is the first of its kind."""
+        """``job.iterations`` of the solver; ``job.begin`` asks for a new solver."""
         group = self._group(job.engines)
         if job.begin or self._solver is None:
             self._solver = cg.Solver(self._sfm, group, job.m, job.algorithm)
@@ -144,7 +144,7 @@ class _Works:
         return {"iterations": solver.iterations, "residual": solver.residual, "times": times}
 
     def check(self, job: Message) -> Mapping[str, Any]:
-        """How good the solution is."""
+        """The errors of the solution."""
         assert self._solver is not None
         return {"true_residual": self._solver.true_residual(), "error": self._solver.error()}
 
@@ -168,24 +168,24 @@ def rows(
 ) -> Iterator[Row]:
     """Measure with every algorithm on 1, 2, … engines; yield a row after each measurement.
 
-    ``works`` says what: "dot", products of vectors with ``lengths`` elements, each taken for about
-    ``seconds`` or ``count`` times; "cg", the solver on a grid of m × m points, until its
-    residual is at most ``tolerance``, with a row after ``every`` so many iterations.
+    ``works``: "dot" measures products of vectors with ``lengths`` elements, each for about
+    ``seconds`` or ``count`` times; "cg" measures the solver on a grid of m × m points, until its
+    residual is at most ``tolerance``, with a row after each ``every`` iterations.
 
-    Without ``home``, local processes are started (4 unless told). With ``home`` (the endpoint of
-    a notebook), the engines of its world are used (all unless told), which must run
+    Without ``home``, local processes are started (4 by default). With ``home`` (the endpoint of
+    a notebook), the engines of its world are used (all by default), which must run
     ``serve(sfm)``; they return from it when the rows end. Repeats are interleaved: each round
-    measures every configuration once. Nothing is measured while the caller handles a row: between
-    two rows the solver stands still.
+    measures every configuration once. Nothing is measured while the caller handles a row: the
+    solver pauses between two rows.
 
     Columns: what ("dot" or "cg"), engines, algorithm, round, seconds (of one product, the median on
-    engine 0; of the solver, so far), share and share_max (of that time, what went into
-    communication and waiting for it, 0 to 1: mean and maximum over the engines), and
-    for dot: length, count, fastest (seconds), value, different (how many different values came
-    out), error (relative distance from the correctly rounded product);
+    engine 0; of the solver, so far), share and share_max (the share of communication, and waiting
+    for it, in that time, 0 to 1: mean and maximum over the engines), and
+    for dot: length, count, fastest (seconds), value, different (the number of different values),
+    error (relative distance from the correctly rounded product);
     for cg: m, unknowns, iteration, residual (relative), halo_share (mean share of the neighbours'
     rows alone), done (whether this is the last row of its solver) and, if so, true_residual
-    (computed anew) and error (largest distance from the exact solution, which reaches 0.07).
+    (computed from the solution) and error (largest distance from the exact solution, up to 0.07).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -193,9 +193,9 @@ def rows(
     """
     if engines is None:
         engines = home.size if home is not None else 4
-    there = home.size if home is not None else engines
-    if not 1 <= engines <= there:
-        raise ValueError(f"dot cannot run on {engines} engines: choose 1 to {max(there, 1)}")
+    available = home.size if home is not None else engines
+    if not 1 <= engines <= available:
+        raise ValueError(f"dot cannot run on {engines} engines: choose 1 to {max(available, 1)}")
     works = chosen(works, WORKS, "work")
     algorithms = chosen(algorithms, REDUCTIONS, "algorithm")
     if not lengths or min(lengths) < 1:
@@ -207,12 +207,12 @@ def rows(
     cg.check_grid(m, engines)
     cg.check_tolerance(tolerance)
     counts = engine_counts(engines)
-    with _asking(engines, there, home) as ask:
-        for some in reversed(counts):  # with a limit: engines that do not serve never answer
+    with _asking(engines, available, home) as ask:
+        for some in reversed(counts):  # with a time limit: engines that do not serve never answer
             hello = ask(timeout=START_SECONDS, work="hello", engines=some, algorithms=algorithms)
             algorithms = hello.algorithms
         if not algorithms:
-            raise SFMError("flags are memory that all engines share, and these do not: two-level")
+            raise SFMError("flags need engines that share memory, and these do not: two-level")
         fitting: dict[tuple[Any, ...], int] = {}
         for number in range(repeat):
             if "dot" in works:
@@ -226,9 +226,9 @@ def rows(
 
 
 @contextmanager
-def _asking(engines: int, there: int, home: Endpoint | None) -> Iterator[cg.Ask]:
-    """How to ask the engines, which are those of home's world or, without it, local processes."""
-    stop = {"stop": True, "engines": there}
+def _asking(engines: int, available: int, home: Endpoint | None) -> Iterator[cg.Ask]:
+    """The function that asks the engines of home's world or, without home, local processes."""
+    stop = {"stop": True, "engines": available}
     with ExitStack() as stack:
         if home is None:
             with _one_thread_each():
@@ -238,7 +238,7 @@ def _asking(engines: int, there: int, home: Endpoint | None) -> Iterator[cg.Ask]
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes started meanwhile multiply in one thread each, as engines of a notebook do."""
+    """Let processes that start in the block multiply in one thread, as a notebook's engines do."""
     unset = [name for name in _BLAS if name not in os.environ]
     os.environ.update(dict.fromkeys(unset, "1"))
     try:
@@ -255,7 +255,7 @@ def _dots(ask: cg.Ask, cell: tuple[int, str, int], count: int, warm_up: int) -> 
 
 
 def _fitting(ask: cg.Ask, cell: tuple[int, str, int], seconds: float) -> int:
-    """How many dot products take so many seconds."""
+    """The number of dot products that take about ``seconds``."""
     done = _dots(ask, cell, FEWEST, 1)
     return max(FEWEST, min(MOST, int(seconds / median(done.seconds))))
 
@@ -281,7 +281,7 @@ def _dot_row(ask: cg.Ask, cell: tuple[int, str, int], number: int, count: int) -
     }
 
 
-# What is shown of it
+# Tables and plots
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
@@ -313,7 +313,7 @@ def _dot_summary(measured: Sequence[Row]) -> list[Row]:
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: times and shares, a row for each algorithm, a column for each number of
-    engines; then what the solver has come to."""
+    engines; then the results of the solver."""
     dots, solved = _dot_summary(measured), cg.summary(measured)
     found = {
         "One dot product, µs (medians)": _by_engines(dots, "length", "us"),

@@ -1,7 +1,7 @@
 """Conjugate gradients for Poisson's equation, the rows of the grid shared between engines.
 
 -Δu = f inside the unit square, u = 0 on its edge. With m × m points inside, a distance of
-h = 1/(m+1) apart, differences of neighbours stand for the second derivatives, and each point has
+h = 1/(m+1) apart, differences of neighbours approximate the second derivatives, and each point has
 an equation: 4·u - the u of its four neighbours = h²·f. An engine holds a block of rows. To apply
 the equations it needs one row of each neighbour (the halo); each dot product needs all engines.
 
@@ -43,7 +43,7 @@ EXAMPLE_2 = "example 2"
 
 
 def block(n: int, rank: int, engines: int) -> range:
-    """Which of n rows (or elements), counted from 0, this engine holds: consecutive ones."""
+    """The rows (or elements) of n, counted from 0, that this engine holds: consecutive ones."""
     return range(rank * n // engines, (rank + 1) * n // engines)
 
 
@@ -55,8 +55,8 @@ def points(m: int) -> Floats:
 def exact(m: int, rows: range) -> Floats:
     """u at these rows of the grid, shape (rows, m): x(1-x)·eˣ · y(1-y)·e⁻ʸ, y by row.
 
-    It has no symmetry that would leave the solver less to do. sin(πx)·sin(πy) would be found in a
-    single step, and of a product of parabolas the differences make no error.
+    It has no symmetry that would make the solver's work smaller. The solver would find
+    sin(πx)·sin(πy) in a single step, and for a product of parabolas the differences are exact.
     """
     x, y = points(m), points(m)[rows.start : rows.stop, np.newaxis]
     u: Floats = x * (1 - x) * np.exp(x) * (y * (1 - y) * np.exp(-y))
@@ -81,7 +81,7 @@ def matrix(m: int) -> Any:
     try:
         from scipy import sparse
     except ImportError:
-        raise SFMError("the matrix is one of SciPy: pip install scipy") from None
+        raise SFMError("the matrix needs SciPy: pip install scipy") from None
     line = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(m, m))
     return sparse.kronsum(line, line, format="csr")
 
@@ -92,7 +92,7 @@ def apply(p: Floats, out: Floats) -> None:
     Args:
         p: shape (rows + 2, m). The first and the last row are those of the neighbours; at the
             edge of the square they are 0.
-        out: shape (rows, m), is written.
+        out: shape (rows, m), the result.
     """
     inner = p[1:-1]
     np.multiply(inner, 4.0, out=out)
@@ -103,7 +103,7 @@ def apply(p: Floats, out: Floats) -> None:
 
 
 def iteration_bound(m: int, tolerance: float) -> int:
-    """Iterations after which the residual must be below ``tolerance``, were there no rounding.
+    """Iterations after which the residual must be below ``tolerance``, without rounding errors.
 
     The error shrinks by 2·((√κ-1)/(√κ+1))ᵏ in the matrix's own norm, in which the residual is
     longer by √κ at most; √κ = cot(πh/2) is the square root of the matrix's condition.
@@ -127,10 +127,10 @@ def allreduce(sfm: Endpoint, group: Group, part: float, algorithm: str | None) -
 def example_2(sfm: Endpoint, group: Group, part: float) -> float:
     """The naive allreduce inside the paper's Example 2: all send to the root, which answers all.
 
-    As there, the root takes the parts from anybody in the order in which they come. So the last
-    digits of the sum may change from call to call, and two groups with the same root must not add
-    at the same time. A part of the next call of one group cannot come too early: whoever sends it
-    has its answer. The paper's last line returns a name that nothing has set; the sum is meant.
+    As in the paper, the root takes the parts in the order in which they come. So the last digits of
+    the sum may change from call to call, and two groups with the same root must not add at the same
+    time. A part of the group's next call cannot come too early: its sender has its answer. The
+    paper's last line returns a name that was never set; the sum is meant.
     """
     root, *others = group.members
     if group.rank != 0:
@@ -148,9 +148,9 @@ def example_2(sfm: Endpoint, group: Group, part: float) -> float:
 
 @dataclass
 class Times:
-    """Seconds that an engine has spent: in all, for rows of neighbours, in dot products' sums.
+    """Seconds of an engine: in all, for the exchange of rows, for the sums of dot products.
 
-    Waiting for slower engines is part of the last two.
+    The last two include waiting for slower engines.
     """
 
     total: float = 0.0
@@ -159,17 +159,17 @@ class Times:
 
     @property
     def communication(self) -> float:
-        """The part of the time that went into messages and waiting for them, 0 to 1."""
+        """The share of the time for messages and waiting for them, 0 to 1."""
         return (self.halo + self.allreduce) / self.total if self.total else 0.0
 
     @property
     def halo_alone(self) -> float:
-        """The part that went into rows of neighbours, 0 to 1."""
+        """The share of the time for the exchange of rows, 0 to 1."""
         return self.halo / self.total if self.total else 0.0
 
 
 class Solver:
-    """One engine's part of the solver. Every engine of the group makes one and calls the same.
+    """One engine's part of the solver. Every engine of the group creates one and makes its calls.
 
     Args:
         m: points along one side of the grid; at least one row for each engine.
@@ -203,8 +203,8 @@ class Solver:
         return math.sqrt(self._rho) / self._length
 
     def advance(self, iterations: int, tolerance: float) -> None:
-        """Iterate so often, or until the residual is at most ``tolerance``. Counts the time."""
-        self._group.barrier()  # or the first to begin would wait for the others, in its time
+        """Iterate until the residual is at most ``tolerance``, or ``iterations`` times."""
+        self._group.barrier()  # otherwise the first engine's time would include waiting for others
         started = perf_counter()
         for _ in range(iterations):
             if self.residual <= tolerance:
@@ -234,8 +234,8 @@ class Solver:
     def _exchange(self, p: Floats) -> None:
         """Put the neighbours' rows at both ends of p.
 
-        All send before they receive, unless buffers cannot take a few rows: then engines of odd
-        rank receive first. Rows of two iterations are not confused: messages do not overtake.
+        All send before they receive, unless buffers cannot hold a few rows: then engines of odd
+        rank receive first. Rows of two iterations are not confused, since messages do not overtake.
         """
         started = perf_counter()
         scarce = self._sfm.buffering < 4 * 8 * self.m + 4096  # bytes
@@ -258,14 +258,14 @@ class Solver:
                 row[:] = self._sfm.recv(src=neighbour, tag="halo").row
 
     def true_residual(self) -> float:
-        """The residual of ``x``, computed anew: the solver only carries it along. Not timed."""
-        kept, self.times = self.times, Times()
+        """The residual, computed from ``x``: the solver only updates it. Not timed."""
+        times, self.times = self.times, Times()
         padded = np.zeros_like(self._p)
         padded[1:-1] = self.x
         self._exchange(padded)
         apply(padded, out=self._q)
         rest = right_hand_side(self.m, self.rows) - self._q
-        rho, self.times = self._dot(rest, rest), kept
+        rho, self.times = self._dot(rest, rest), times
         return math.sqrt(rho) / self._length
 
     def error(self) -> float:
@@ -276,7 +276,7 @@ class Solver:
 
 
 def check_grid(m: int, engines: int) -> None:
-    """Raise ValueError if the rows of the grid cannot be shared by so many engines."""
+    """Raise ValueError if the grid has fewer rows than there are engines."""
     if m < engines or m < 1:
         raise ValueError(
             f"{engines} engines cannot share {m} rows: let m be {max(engines, 1)} or more"
@@ -286,10 +286,10 @@ def check_grid(m: int, engines: int) -> None:
 def solve(
     sfm: Endpoint, group: Group, m: int, tolerance: float = 1e-8, algorithm: str | None = None
 ) -> Solver:
-    """The solver when its residual has come down to ``tolerance``, on every engine.
+    """Solve until the residual is at most ``tolerance``; return the solver, on every engine.
 
     Raises:
-        ValueError: there are fewer rows than engines, or the tolerance is no number above 0.
+        ValueError: there are fewer rows than engines, or the tolerance is not above 0.
         SFMError: the residual is larger after as many iterations as theory allows.
     Example:
         >>> sfm_kernel.run(lambda sfm: cg.solve(sfm, Group(sfm), m=31).x, n=4)  # doctest: +SKIP
@@ -302,21 +302,21 @@ def solve(
 
 
 def check_tolerance(tolerance: float) -> None:
-    """Raise ValueError unless a relative residual can be so small and is below the first."""
+    """Raise ValueError unless a relative residual can reach the tolerance, and begins above it."""
     if not 1e-14 <= tolerance < 1:
         raise ValueError(f"the tolerance is between 1e-14 (rounding) and 1, not {tolerance}")
 
 
 def check_converged(m: int, iterations: int, residual: float, tolerance: float) -> None:
-    """Raise SFMError if the solver should have come to ``tolerance`` by now and has not."""
+    """Raise SFMError if the solver should have reached ``tolerance`` and has not."""
     if residual > tolerance and iterations >= iteration_bound(m, tolerance):
         raise SFMError(
             f"conjugate gradients on {m} × {m} points: residual {residual:.1e} after {iterations} "
-            f"iterations, where {tolerance:.1e} was due. Is every engine's allreduce the same sum?"
+            f"iterations, but {tolerance:.1e} was due. Do all engines get the same sums?"
         )
 
 
-# As a part of the benchmark, driven from home
+# The part of the benchmark that home drives
 
 
 def rows(
@@ -328,7 +328,7 @@ def rows(
     tolerance: float,
     every: int,
 ) -> Iterator[Row]:
-    """Solve on engines that serve ``dot``; a row after ``every`` so many iterations, and the last.
+    """Solve on engines that serve ``dot``; yield a row after each ``every`` iterations.
 
     The columns are described at ``dot.rows``.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _AgainstEngines(Panel):
-    """Something against the number of engines, a line for each algorithm."""
+    """A quantity against the number of engines, a line for each algorithm."""
 
     x = "engines"
 
@@ -28,7 +28,7 @@ class _AgainstEngines(Panel):
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         top = max(self.engines, 2)
-        # To the right there is room for the names of algorithms.
+        # Space on the right for the names of algorithms.
         axes.set(xlabel="engines", xlim=(1 - 0.05 * top, 1 + 2.1 * (top - 1)))
         axes.set_xticks(range(1, top + 1, -(-top // 8)))
 
@@ -63,8 +63,8 @@ class Residual(Panel):
     """The residual against iterations. Columns: iteration, residual and ``by``.
 
     Args:
-        iterations: how many there is room for.
-        tolerance: where the solver stops; a dotted line.
+        iterations: the length of the axis.
+        tolerance: the residual at which the solver stops; a dotted line.
     """
 
     x, y = "iteration", "residual"
@@ -91,7 +91,7 @@ class Residual(Panel):
 
 
 def solution(u: Floats, shares: Sequence[range]) -> Figure:
-    """The solution on the square, and which rows of the grid each engine has computed.
+    """The solution on the square, and the rows of the grid that each engine has computed.
 
     Args:
         u: shape (m, m), y by row.
@@ -99,8 +99,8 @@ def solution(u: Floats, shares: Sequence[range]) -> Figure:
     """
     figure = Figure(figsize=(5.6, 4.6), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
-    picture = axes.imshow(u, origin="lower", extent=(0, 1, 0, 1), cmap="viridis")
-    figure.colorbar(picture, ax=axes, label="u(x, y)")
+    image = axes.imshow(u, origin="lower", extent=(0, 1, 0, 1), cmap="viridis")
+    figure.colorbar(image, ax=axes, label="u(x, y)")
     for engine, share in enumerate(shares):
         first, last = share.start / len(u), share.stop / len(u)
         if engine:

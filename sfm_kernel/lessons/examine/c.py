@@ -1,4 +1,4 @@
-"""A trial of a function in C: a program is made around it, and launched as MPI's are."""
+"""A trial of a function in C: compiles a program around it, and launches that as an MPI program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sfm_kernel.lessons.examine.check import Check
 from sfm_kernel.lessons.examine.trial import Trial, arguments
 
 _LINES = 20
-"""Lines of a launcher's report that are shown."""
+"""Lines of a launcher's report that the student sees."""
 
 _READ = {"int": "atoi({})", "long": "atol({})", "double": "atof({})"}
 _WRITE = {"int": "%d", "long": "%ld", "double": "%.17g"}
@@ -50,23 +50,26 @@ def built(check: Check, attempt: Attempt) -> str:
     """The program around an attempt.
 
     Raises:
-        Unready: it does not compile, or is not the function that is asked for.
+        Unready: it does not compile, or is not the function that the exercise asks for.
     """
-    place = f"cell {attempt.number}"
+    cell_name = f"cell {attempt.number}"
     if defines_main(attempt.text):
         raise Unready(
-            f"{place} has a `main`: leave it to a cell of its own, below. "
-            f"The check has one itself, which calls {check.name}"
+            f"{cell_name} has a `main`: move it to another cell, below. "
+            f"The check has its own, which calls {check.name}"
         )
     kind, kinds = _kinds(check)
     functions = declared(attempt.text, "c").functions
     if check.name in functions and _types(functions[check.name]) != (kind, kinds):
-        raise Unready(f"{place} defines `{functions[check.name]}`; asked for: `{check.signature}`")
+        raise Unready(
+            f"{cell_name} defines `{functions[check.name]}`; "
+            f"the exercise asks for `{check.signature}`"
+        )
     main = _MAIN.format(
         count=len(kinds), name=check.name, kind=kind, format=_WRITE[kind],
         arguments=", ".join(_READ[one].format(f"given[{nth}]") for nth, one in enumerate(kinds)),
     )  # fmt: skip
-    cell = Source(CELL, "\n" * attempt.before + attempt.text, "c", place)
+    cell = Source(CELL, "\n" * attempt.before + attempt.text, "c", cell_name)
     try:
         return compiler.build([Source("the check", main)], before=[cell]).path
     except CompileError as problem:
@@ -74,7 +77,7 @@ def built(check: Check, attempt: Attempt) -> str:
 
 
 def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
-    """As ``examine.trial.trial``, of a function in C. Nobody begins late.
+    """Like ``examine.trial.trial``, for a function in C. No rank begins late.
 
     Raises:
         Unready: see ``built``.
@@ -92,9 +95,9 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
         )  # fmt: skip
         if ended.returncode == 0:
             found.values = [_value(os.path.join(folder, str(rank)), check) for rank in range(size)]
-    found.printed = [_of_rank(ended.stdout, rank) for rank in range(size)]
+    found.printed = [_printed_by(ended.stdout, rank) for rank in range(size)]
     if ended.returncode != 0:
-        text = _said(ended.stderr)
+        text = _without_prefixes(ended.stderr)
         if "Deadlock" in text:
             found.hangs = text
         elif "not ended after" in text or "--timeout" in text or ended.returncode == 124:
@@ -104,8 +107,8 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     return found
 
 
-def _said(report: str) -> str:
-    """What a launcher has told, without who tells it."""
+def _without_prefixes(report: str) -> str:
+    """A launcher's report, without the rank and program in front of each line."""
     lines = [re.sub(r"^(\[\d+\] )?(sfm: )?", "", line) for line in report.strip().splitlines()]
     return "\n".join(line for line in lines[:_LINES] if line != "the other ranks were ended")
 
@@ -121,7 +124,7 @@ def _kinds(check: Check) -> tuple[str, list[str]]:
 
 
 def _types(signature: str) -> tuple[str, list[str]]:
-    """The types of a result and of arguments, without their names."""
+    """The type of the result, and the types of the arguments."""
     head, _, rest = signature.partition("(")
     kinds = [one.strip() for one in rest.rpartition(")")[0].split(",") if one.strip() != "void"]
     return _type(head), [_type(one) for one in kinds if one]
@@ -132,7 +135,7 @@ def _type(words: str) -> str:
     return " ".join(found[:-1]) if len(found) > 1 else "".join(found)
 
 
-def _of_rank(text: str, rank: int) -> str:
+def _printed_by(text: str, rank: int) -> str:
     label = f"[{rank}] "
     lines = [one.removeprefix(label) for one in text.splitlines() if one.startswith(label)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The student's cell: which it is, whether it can be run, and what of it is."""
+"""Finds the student's cell, checks that it can run, and selects the statements that run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import NamedTuple
 from sfm_kernel.c.text import declared, without_comments
 
 STUB = "..."
-"""What stands where a student has to write; on a line of its own, also in C."""
+"""The text that a student has to replace; alone on its line, also in C."""
 
 _PLAIN = ("%%sfm", "%%px", "%%time", "%%capture")
-"""Magics below which there is Python that engines run, or this notebook."""
+"""Magics whose cells contain Python for engines or for this notebook."""
 
 _SENDS = {"send", "recv", "recv_nb", "peek", "regcb", "print"}
 
@@ -23,8 +23,8 @@ class Attempt(NamedTuple):
 
     Attributes:
         text: its code, without the magic's line.
-        number: of the cell, as the notebook shows it.
-        before: its lines in front of the code.
+        number: the cell's number, as the notebook shows it.
+        before: the number of the cell's lines in front of the code.
         language: "python" or "c".
     """
 
@@ -33,13 +33,13 @@ class Attempt(NamedTuple):
     before: int
     language: str = "python"
 
-    def place(self, line: int) -> str:
-        """Where a line of ``text`` is."""
+    def where(self, line: int) -> str:
+        """The cell and line of a line of ``text``, in words."""
         return f"cell {self.number}, line {line + self.before}"
 
 
 class Unready(Exception):
-    """An attempt that cannot be tried, and why; ``begun`` is False if it is still the stub."""
+    """The reason why an attempt cannot be tried; ``begun`` is False if it is still the stub."""
 
     def __init__(self, why: str, begun: bool = True) -> None:
         super().__init__(why)
@@ -47,9 +47,9 @@ class Unready(Exception):
 
 
 def find(name: str, cells: Iterable[tuple[int, str]]) -> Attempt | None:
-    """The last cell that defines a function, or tries to; None where none does.
+    """The last cell that defines a function, or tries to; None if no cell does.
 
-    ``cells``: numbers and texts of those that were run, in the order in which they were.
+    ``cells``: numbers and texts of the cells that were run, in that order.
     """
     python = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", re.MULTILINE)
     for number, text in reversed(list(cells)):
@@ -82,7 +82,7 @@ def _defines_in_c(text: str, name: str) -> bool:
     code = without_comments(text)
     if name in declared(text, "c").functions:
         return True
-    # With a brace that is missing nothing is found: it is the attempt all the same.
+    # `declared` finds nothing if a brace is missing: the cell is the attempt nevertheless.
     return bool(re.search(rf"(?m)^\w[\w \t*]*\b{name}\s*\([^;{{]*\)\s*\{{", code))
 
 
@@ -90,7 +90,7 @@ def ready(one: Attempt, name: str) -> str:
     """The code of an attempt, without lines that only IPython understands.
 
     Raises:
-        Unready: it is unfinished, or has a syntax error; says in which line.
+        Unready: it is unfinished, or has a syntax error; names the line.
     """
     if one.language == "c":
         for line, text in enumerate(one.text.splitlines(), 1):
@@ -103,13 +103,13 @@ def ready(one: Attempt, name: str) -> str:
             break
     else:
         raise Unready(
-            f"{name} in cell {one.number} stands inside something else: "
+            f"{name} in cell {one.number} is inside another block: "
             f"write `def {name}(…):` at the beginning of a line"
         )
     if isinstance(node, ast.AsyncFunctionDef):
         raise Unready(
-            f"{name} in {one.place(node.lineno)} is `async def`: leave `async` away, "
-            "send and recv are called as they are"
+            f"{name} in {one.where(node.lineno)} is `async def`: remove `async`, "
+            "send and recv are ordinary functions"
         )
     if line := _stub(node):
         raise Unready(_unsolved(one, name, line), begun=False)
@@ -117,20 +117,21 @@ def ready(one: Attempt, name: str) -> str:
 
 
 def definitions(text: str) -> ast.Module:
-    """What a process runs of a cell: imports, definitions and constants.
+    """The statements of a cell that a process runs: imports, definitions and constants.
 
-    What the student has tried below them is left out: it may be meant for certain engines.
+    Other statements, with which the student tries them, are left out: they may be for certain
+    engines only.
     """
     tree = ast.parse(text)
     defined = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
-    tree.body = [one for one in tree.body if _is_kept(one, defined | _SENDS)]
+    tree.body = [one for one in tree.body if _is_definition(one, defined | _SENDS)]
     return tree
 
 
 def _unsolved(one: Attempt, name: str, line: int) -> str:
     return (
-        f"not solved yet: {name} still has `{STUB}` in {one.place(line)}. "
-        "Write your lines there, run that cell, then this one"
+        f"not solved yet: {name} still has `{STUB}` in {one.where(line)}. "
+        "Replace it by your lines, run that cell, then this one"
     )
 
 
@@ -138,7 +139,7 @@ def _parsed(one: Attempt) -> tuple[str, ast.Module]:
     try:
         return one.text, ast.parse(one.text)
     except SyntaxError as problem:
-        # Lines such as `%time x` are IPython's. But a line may begin with % and be Python.
+        # IPython runs lines such as `%time x`. But Python's own lines may begin with %, too.
         text = re.sub(r"(?m)^([ \t]*)[%!][^\n]*", r"\1pass", one.text)
         try:
             return text, ast.parse(text)
@@ -159,7 +160,7 @@ def _syntax(one: Attempt, problem: SyntaxError) -> str:
 
 
 def _stub(function: ast.FunctionDef) -> int:
-    """The line in which a function is unfinished; 0 if it is finished."""
+    """The line that makes a function unfinished; 0 if it is finished."""
     for node in ast.walk(function):
         if isinstance(node, ast.Expr) and ast.unparse(node) == STUB:
             return node.lineno
@@ -170,15 +171,18 @@ def _stub(function: ast.FunctionDef) -> int:
     return 0
 
 
-def _is_kept(node: ast.stmt, talks: set[str]) -> bool:
-    """Whether a statement is an import, a definition or a constant."""
+def _is_definition(node: ast.stmt, excluded: set[str]) -> bool:
+    """Whether a statement is an import, a definition or a constant.
+
+    An assignment that calls one of the ``excluded`` functions is none of these.
+    """
     if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
         return True
     if not isinstance(node, (ast.Assign, ast.AnnAssign)):
         return False
     called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
     return not any(
-        (isinstance(one, ast.Name) and one.id in talks)
+        (isinstance(one, ast.Name) and one.id in excluded)
         or (isinstance(one, ast.Attribute) and one.attr in _SENDS)
         for one in called
     )

@@ -1,4 +1,4 @@
-"""What an exercise asks for, and where it is found."""
+"""An exercise's requirements, and the modules and files that define them."""
 
 from __future__ import annotations
 
@@ -20,44 +20,46 @@ import numpy as np
 from sfm_kernel.errors import SFMError
 
 SIZES = (1, 2, 3, 5, 8)
-"""Numbers of processes with which an attempt is tried."""
+"""The numbers of processes that try an attempt."""
 
 Arguments = Sequence[tuple[Any, ...]]
-"""Those of each rank."""
+"""The arguments of each rank."""
 
 
 class CheckFailed(SFMError):
-    """An attempt does not do what its exercise asks for. Raised where grades are given."""
+    """An attempt does not do what its exercise asks for. Raised when attempts are graded."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What an exercise asks for: a function, which every process calls.
+    """An exercise's requirements for a function, which every process calls.
 
     Attributes:
-        name: that of the function, and of the check.
-        asks: what it has to do, in one line.
-        given: the arguments of each rank, for a number of processes. Whatever is random about them
-            comes from the generator, so that a trial can be repeated.
-        wanted: what each rank has to return, from the arguments of all: computed in another way
-            than the students', as a rule without messages.
+        name: the name of the function, and of the check.
+        asks: the function's task, in one line.
+        given: returns the arguments of each rank, for a number of processes. All randomness comes
+            from the generator, so that a trial can be repeated.
+        wanted: returns the right result of each rank, from the arguments of all. It computes
+            differently from the students, usually without messages.
         sizes: numbers of processes.
-        seeds: how many trials there are with each. From the second on one rank begins late.
-        seconds: that one trial may take; all of the notebooks' take milliseconds.
-        most: how many messages all processes together may send, those of a ``Group`` among them;
-            None: as many as they like.
-        fewest: how many they have to send at least: what comes in parts is not to come as a whole.
-        exact: floats must have the same bits. Else they may differ by 1e-9 of their size.
-        late: whether ranks begin late in trials: shows races.
-        buffering: of the endpoints; 0: each ``send`` waits until it is received.
-        mpi: the cell uses mpi4py. With ``buffering=0`` MPI's standard sends wait.
-        sites: the site of each rank, for a number of processes; None: all are at one.
-        most_between: how many messages may go between the sites.
-        busiest: how many messages any one process may receive, for a number of processes.
+        seeds: the number of trials with each size. From the second trial on one rank begins late.
+        seconds: the longest time of one trial; all trials of the notebooks take milliseconds.
+        most: the largest number of messages that all processes together may send, including those
+            of a ``Group``; None: no limit.
+        fewest: the smallest number of messages that they must send: an array must go in chunks.
+        exact: whether floats must have the same bits. Otherwise they may differ by 1e-9 of their
+            size.
+        late: whether a rank begins late in some trials, which shows races.
+        buffering: ``buffering`` of the endpoints; 0: each ``send`` waits until it is received.
+        mpi: whether the cell uses mpi4py. With ``buffering=0`` MPI's standard sends wait.
+        sites: returns the site of each rank, for a number of processes; None: one site for all.
+        most_between: the largest number of messages between the sites.
+        busiest: the largest number of messages that one process may receive, for a number of
+            processes.
         language: "python" or "c".
-        signature: of a function in C: ``long token(long number)``. Arguments and results are
-            numbers: ``int``, ``long`` or ``double``.
-        note: what is added to what is said of a wrong attempt: where to look.
+        signature: the prototype of a function in C: ``long token(long number)``. Arguments and
+            results are numbers: ``int``, ``long`` or ``double``.
+        note: a hint that is added to the report of a wrong attempt.
     """
 
     name: str
@@ -82,7 +84,7 @@ class Check:
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
-            raise ValueError(f"a check has the name of a function, not {self.name!r}")
+            raise ValueError(f"a check is named like its function: {self.name!r} is no such name")
         if self.language not in ("python", "c"):
             raise ValueError(f"{self.name}: the language is 'python' or 'c', not {self.language!r}")
         if not self.sizes or any(type(size) is not int or size < 1 for size in self.sizes):
@@ -100,7 +102,7 @@ def checks() -> dict[str, Check]:
 
 
 def of_module(module: ModuleType) -> dict[str, Check]:
-    """The checks that a module has as names of its own, in their order."""
+    """The checks that are variables of a module, in their order."""
     found = [one for one in vars(module).values() if isinstance(one, Check)]
     return {one.name: one for one in found}
 
@@ -109,7 +111,7 @@ def of_file(path: str) -> dict[str, Check]:
     """The checks in a teacher's Python file.
 
     Raises:
-        CheckFailed: there is none, or it cannot be run; says why.
+        CheckFailed: the file has no check, or cannot be run; says why.
     """
     full = os.path.abspath(path)
     if not os.path.isfile(full):
@@ -128,7 +130,9 @@ def of_file(path: str) -> dict[str, Check]:
         sys.path[:] = before
     found = of_module(module)
     if not found:
-        raise CheckFailed(f"{path} has no check: `from sfm_kernel.lessons import Check` has how")
+        raise CheckFailed(
+            f"{path} has no check: see `help(Check)` after `from sfm_kernel.lessons import Check`"
+        )
     return found
 
 
@@ -136,17 +140,17 @@ def find(name: str, known: Mapping[str, Check]) -> Check:
     """The check of this name.
 
     Raises:
-        CheckFailed: there is none; names those that are like it, or all.
+        CheckFailed: there is no such check; names similar ones, and all.
     """
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, 3, 0.5)
     hint = f"Did you mean {' or '.join(f'`{one}`' for one in near)}? " if near else ""
-    raise CheckFailed(f"no check is called {name!r}. {hint}There: {', '.join(known)}")
+    raise CheckFailed(f"no check is called {name!r}. {hint}There are: {', '.join(known)}")
 
 
 def same(got: Any, wanted: Any, exact: bool = False) -> bool:
-    """Whether a result is the right one: lists and tuples are alike, and floats nearly equal.
+    """Whether a result is right: a list may equal a tuple, and floats may differ slightly.
 
     >>> same((1, 2.0), [1, 2.0 + 1e-12]), same([1, 2], [2, 1]), same(None, 0)
     (True, False, False)

@@ -1,7 +1,7 @@
 """A process that tries attempts, apart from the notebook and its engines. Run as a module.
 
-It reads requests from stdin and writes answers to stdout, both JSON, one a line; it ends with
-stdin. Its trials are forks of it, so that what they import is imported once.
+It reads requests from stdin and writes answers to stdout, both JSON, one a line; it ends when
+stdin does. The processes of trials are its forks, so that modules are imported once.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from sfm_kernel.spawn import process
 from sfm_kernel.spawn.report import answers
 
 _GRACE = 3.0
-"""Seconds that an examiner gets to end its processes when it is stopped."""
+"""Seconds between asking an examiner to end its processes and killing it."""
 
 
 class Verdict(NamedTuple):
-    """What has come of an attempt: ``passed``, and that in words. ``begun`` is False where the
-    student has not begun."""
+    """Whether an attempt has passed, and the report to the student.
+
+    ``begun`` is False if the student has not begun.
+    """
 
     passed: bool
     text: str
@@ -37,13 +39,13 @@ class Verdict(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is to be tried.
+    """An attempt to try.
 
     Attributes:
-        name: of the check.
+        name: the name of the check.
         attempt: the cell.
-        file: the teacher's file with the check; "" for those of the notebooks.
-        size, seed: of the only trial that is wanted; 0 for all.
+        file: the teacher's file with the check; "" for a check of the notebooks.
+        size, seed: the size and seed of the only trial to run; 0: all trials.
         path: the notebook's ``sys.path``.
     """
 
@@ -74,13 +76,13 @@ def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
     if check.mpi:  # once, for all forks; not mpi4py.MPI, which begins with the one that imports it
         importlib.import_module("mpi4py")
         importlib.import_module("sfm_kernel.mpi.engines")
-    # What is special about one process is told last: it shows least of what messages do.
+    # The trial with one process comes last: a fault that only it shows says little about messages.
     sizes = (
         [request.size] if request.size else sorted(check.sizes, key=lambda size: (size == 1, size))
     )
     seeds = [request.seed] if request.seed else range(1, check.seeds + 1)
     one_trial = c.trial if check.language == "c" else trial
-    for place, size in enumerate(sizes):
+    for number, size in enumerate(sizes):
         for seed in seeds:
             found = one_trial(check, attempt, size, seed)
             try:
@@ -88,12 +90,12 @@ def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
             except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
                 what = f"the result cannot be compared: {type(problem).__name__}: {problem}"
             if what:
-                return Verdict(False, words.wrong(check, found, sorted(sizes[:place]), what))
+                return Verdict(False, words.wrong(check, found, sorted(sizes[:number]), what))
     return Verdict(True, words.right(check, sorted(sizes)))
 
 
 class Examiner:
-    """The process, seen from the one that asks. A context manager."""
+    """An examiner process, for the process that asks it. A context manager."""
 
     def __init__(self) -> None:
         environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
@@ -102,7 +104,10 @@ class Examiner:
         self._process = process.start(command, text=True, env=environment, **pipes)
 
     def judged(self, request: Request) -> Verdict:
-        """As ``judged``. Stop (KeyboardInterrupt) ends it; the examiner is of no use then."""
+        """Like the function ``judged``, in the examiner.
+
+        After Stop (KeyboardInterrupt) the examiner cannot be used any more.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(request), file=self._process.stdin, flush=True)
@@ -115,7 +120,7 @@ class Examiner:
         return Verdict(**answer)
 
     def close(self) -> None:
-        """End it, and all that it has started."""
+        """End the process, and all processes that it has started."""
         process.end([self._process], _GRACE)
 
     def __enter__(self) -> Examiner:

@@ -17,23 +17,23 @@ from sfm_kernel.endpoint import seen
 from sfm_kernel.lessons.examine.cell import Attempt, definitions
 
 _ROOM = 4000
-"""Characters of what a process prints that are kept."""
+"""Characters that a process may print; more is dropped."""
 
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
-"""What an engine's cells call by name."""
+"""Methods of the endpoint that an engine's cells call as functions."""
 
 
 class Work(NamedTuple):
-    """What one rank has to do.
+    """The work of one rank.
 
     Attributes:
         attempt: the student's cell.
-        name: the function.
-        arguments: its arguments.
-        late: seconds after which it begins.
-        buffering: of the endpoint; None: as usual.
+        name: the name of the function.
+        arguments: the function's arguments.
+        late: seconds after which the rank begins.
+        buffering: ``buffering`` of the endpoint; None: the default.
         mpi: whether the cell uses mpi4py.
-        output: the file that what it prints goes to.
+        output: the file for the text that the rank prints.
     """
 
     attempt: Attempt
@@ -49,8 +49,8 @@ class Outcome(NamedTuple):
     """How one rank has ended.
 
     Attributes:
-        value: what the function returned.
-        error: what it raised, with its place; "" if it returned.
+        value: the value that the function returned.
+        error: the exception that it raised, with cell and line; "" if it returned.
     """
 
     value: Any = None
@@ -61,22 +61,22 @@ def call(sfm: Any, works: list[Work]) -> Outcome:
     """Run the cell and call the function, as this rank."""
     work = works[sfm.rank]
     file = f"<cell {work.attempt.number}>"
-    place = work.attempt.number, None, work.attempt.before
-    seen.find_cell = {file: place}.get
+    location = work.attempt.number, None, work.attempt.before
+    seen.find_cell = {file: location}.get
     sys.stdout = sys.stderr = _Output(work.output)
     builtins.input = _no_input
     try:
         function = _defined(sfm, work, file)
         time.sleep(work.late)
         return _returned(function(*work.arguments))
-    except BaseException as problem:  # noqa: BLE001 - whatever the student's code raises is told
-        return Outcome(error=_told(problem, work, file, sfm.world))
+    except BaseException as problem:  # noqa: BLE001 - all that the student's code raises is reported
+        return Outcome(error=_described(problem, work, file, sfm.world))
 
 
 def _returned(value: Any) -> Outcome:
     try:
         cloudpickle.dumps(value)
-    except Exception:  # noqa: BLE001 - whatever refuses to be copied
+    except Exception:  # noqa: BLE001 - a value may raise anything when it is pickled
         return Outcome(error=f"returned {value!r:.80}, which cannot be compared with anything")
     return Outcome(value)
 
@@ -87,13 +87,13 @@ def _defined(sfm: Any, work: Work, file: str) -> Callable[..., Any]:
     if work.mpi:
         _use_mpi(sfm, work.buffering)
     names = {name: getattr(sfm, name) for name in NAMES}
-    space: dict[str, Any] = {
+    variables: dict[str, Any] = {
         "__name__": "__main__", "sfm": sfm, "rank": sfm.rank, "size": sfm.size, **names
     }  # fmt: skip
     lines = work.attempt.text.splitlines(keepends=True)
-    linecache.cache[file] = len(work.attempt.text), None, lines, file  # who explains looks there
-    exec(compile(definitions(work.attempt.text), file, "exec"), space)
-    function: Callable[..., Any] = space[work.name]
+    linecache.cache[file] = len(work.attempt.text), None, lines, file  # explanations quote lines
+    exec(compile(definitions(work.attempt.text), file, "exec"), variables)
+    function: Callable[..., Any] = variables[work.name]
     return function
 
 
@@ -102,17 +102,17 @@ def _use_mpi(sfm: Any, buffering: int | None) -> None:
 
     mpi.use(sfm)
     if buffering is not None:
-        from mpi4py import MPI  # noqa: F401 - buffering is that of a library that is loaded
+        from mpi4py import MPI  # noqa: F401 - loads the library whose buffering is set below
 
         mpi.buffering(buffering)
 
 
-def _told(problem: BaseException, work: Work, file: str, world: str) -> str:
-    """What was raised, and in which line of the cell."""
+def _described(problem: BaseException, work: Work, file: str, world: str) -> str:
+    """An exception in words, with the line of the cell that raised it."""
     where = _line(problem.__traceback__, file)
     lines = work.attempt.text.splitlines()
     shown = lines[where - 1].strip() if 0 < where <= len(lines) else ""
-    at = f" in {work.attempt.place(where)}" if where else ""
+    at = f" in {work.attempt.where(where)}" if where else ""
     at += f", `{shown}`" if shown else ""
     if isinstance(problem, SystemExit):
         return f"ended itself{at}: a function ends with `return`"
@@ -120,8 +120,8 @@ def _told(problem: BaseException, work: Work, file: str, world: str) -> str:
     hint = ""
     if isinstance(problem, NameError) and problem.name:
         hint = (
-            f"\nThe check runs that cell alone: what it needs, such as an import or "
-            f"{problem.name}, has to stand in it."
+            f"\nThe check runs only that cell: all that it needs, such as an import or "
+            f"{problem.name}, must be in it."
         )
     if isinstance(problem, TypeError) and not where:
         hint = f"\nIt was called with {len(work.arguments)} arguments."
@@ -132,7 +132,7 @@ def _told(problem: BaseException, work: Work, file: str, world: str) -> str:
 
 
 def _line(trace: TracebackType | None, file: str) -> int:
-    """The innermost line of the cell; 0 where there is none."""
+    """The innermost line of the cell in a traceback; 0 if there is none."""
     found = 0
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == file:
@@ -143,12 +143,12 @@ def _line(trace: TracebackType | None, file: str) -> int:
 
 def _no_input(prompt: object = "") -> NoReturn:
     raise EOFError(
-        "input() asks nobody in a check: take what you need from the function's arguments"
+        "input() does not work in a check: take what you need from the function's arguments"
     )
 
 
 class _Output:
-    """What is printed, up to a limit: an endless loop that prints fills no disk."""
+    """Writes printed text to a file, up to a limit: an endless loop that prints fills no disk."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -170,7 +170,7 @@ class _Output:
             self.write(line)
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: ``write`` has no buffer."""
 
     def isatty(self) -> bool:
         return False

@@ -28,34 +28,34 @@ from sfm_kernel.spawn.process import Process
 from sfm_kernel.watching import Watching
 
 LATE = 0.03
-"""Seconds that a late rank begins after the others."""
+"""Seconds between the other ranks' begin and that of a late rank."""
 
-_PROOF, _LOOK = 0.8, 0.1
-"""Seconds for which a deadlock stands before it is told, and between two looks."""
+_PROOF, _INTERVAL = 0.8, 0.1
+"""Seconds that a deadlock must last before it is reported; seconds between two snapshots."""
 
 _MEMORY = 2 << 30
-"""Bytes that one process may have for its data: an endless list ends with MemoryError."""
+"""Bytes of data that one process may have: an endless list ends with MemoryError."""
 
 _SETTLING = 1.0
-"""Seconds that messages get to arrive which were sent before all had returned."""
+"""Seconds to wait for messages that were sent before all processes had returned."""
 
 
 @dataclass
 class Trial:
-    """What has come of it.
+    """The result of one trial.
 
     Attributes:
-        size, seed: the number of processes; what the arguments were made of.
+        size, seed: the number of processes; the seed of their arguments.
         given: the arguments of each rank.
         late: the rank that began late; None if none did.
-        values: what each rank has returned; None if they have not come so far.
-        failed: the rank that raised or died, and what is told of it.
-        hangs: why the processes do not go on; "" if they do.
-        slow: what they did when the time was over; "" if it was not.
-        sent, between: messages in all, and between sites.
-        received: by each rank.
-        left: messages that nobody has received, in words.
-        printed: by each rank.
+        values: the value that each rank has returned; None if not all have returned.
+        failed: the rank that raised or died, and the description of that.
+        hangs: why the processes hang; "" if they do not.
+        slow: what the processes did when the time was over; "" if they had ended before.
+        sent, between: the numbers of messages in all, and between sites.
+        received: the number of messages that each rank has received.
+        left: messages that were not received, in words.
+        printed: the text that each rank has printed.
     """
 
     size: int
@@ -74,17 +74,17 @@ class Trial:
 
 
 def arguments(check: Check, size: int, seed: int) -> tuple[Arguments, int | None]:
-    """Those of each rank, and which one begins late."""
+    """The arguments of each rank, and the rank that begins late, if one does."""
     given = check.given(size, Random(f"{check.name} {size} {seed}"))
     late = Random(seed * 1000 + size).randrange(size) if check.late and seed > 1 else None
     return given, late
 
 
 def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
-    """Have ``size`` processes call the function.
+    """Let ``size`` processes call the function.
 
     Blocks: until all have returned, one has failed, they hang, or the check's time is over.
-    No process is left in any case.
+    All processes have ended then.
     """
     given, late = arguments(check, size, seed)
     found = Trial(size, seed, given, late)
@@ -106,7 +106,7 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
     job = _Forks("check", found.size, call, [list(works)])
     if check.sites:
         job.sites = check.sites(found.size)
-    watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_LOOK)
+    watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_INTERVAL)
     try:
         with job:
             try:
@@ -123,17 +123,17 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
         text = str(problem).partition("; the other processes")[0]
         found.failed = problem.rank, text.partition(f"rank {problem.rank} ")[2]
     except CollectiveMismatch as problem:
-        found.failed = 0, f"made calls of a group that do not fit together: {problem}"
+        found.failed = 0, f"and the others made different calls of a group: {problem}"
 
 
 def _judge(found: Trial, folder: str) -> None:
-    """Why processes have not come to their end."""
+    """Find out why processes have not ended in time."""
     try:
         diagnosis = explain(folder)
     except OSError:
-        found.slow = "No process has said what it does."
+        found.slow = "No process has published what it does."
         return
-    if diagnosis["verdict"] == "deadlock":  # this machine was too busy to look often enough
+    if diagnosis["verdict"] == "deadlock":  # this machine was too busy to prove it in time
         found.hangs = explanation(diagnosis)
     else:
         found.slow = explanation(diagnosis)
@@ -159,12 +159,12 @@ class _Forks(Job):
 
     def _result(self, rank: int, report: bytes) -> Any:
         outcome: Outcome = super()._result(rank, report)
-        if outcome.error:  # or the others would wait for it, and that would be told
+        if outcome.error:  # otherwise the others wait for it, and that would be the report
             raise ProcessFailed(rank, outcome.error)
         return outcome
 
     def count(self, found: Trial) -> None:
-        """Messages of a trial in which all have returned, and none has left the world yet."""
+        """Count the messages of a trial: all processes have returned, and none has left yet."""
         ones = sorted(self._settled(), key=lambda one: one["rank"])
         site = {one["name"]: one["site"] for one in ones}
         for one in ones:
@@ -174,7 +174,7 @@ class _Forks(Job):
                 peer["sent"] for peer in one["peers"] if site.get(peer["name"]) != one["site"]
             )
             for message in one["messages"]:
-                if not message["context_id"]:  # what a library has left is its own affair
+                if not message["context_id"]:  # not a message of a library
                     what = ", ".join(
                         f"{name}={value}"
                         for name, value in message["attributes"]
@@ -184,7 +184,7 @@ class _Forks(Job):
                     found.left.append(f"{route} ({what})" if what else route)
 
     def _settled(self) -> list[dict[str, Any]]:
-        """The processes, once nothing is on its way any more."""
+        """A snapshot of the processes, taken when no message is on its way any more."""
         deadline, folder = time.monotonic() + _SETTLING, os.path.join(root(), self.world)
         while True:
             ones: list[dict[str, Any]] = snapshot(folder)["processes"]
@@ -196,7 +196,7 @@ class _Forks(Job):
 
 
 def _work(orders: int, report: int, others: Sequence[int], site: str) -> None:
-    """Be what ``python -m sfm_kernel.spawn.worker`` is."""
+    """Run as ``python -m sfm_kernel.spawn.worker`` does, in a fork."""
     for fd in others:
         os.close(fd)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -217,5 +217,5 @@ def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    except FileNotFoundError:  # it has not come so far
+    except FileNotFoundError:  # the rank has not begun
         return ""

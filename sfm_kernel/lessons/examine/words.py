@@ -1,4 +1,4 @@
-"""What is said of a trial."""
+"""Describes a trial to the student."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sfm_kernel.lessons.examine.check import Check, same
 from sfm_kernel.lessons.examine.trial import LATE, Trial
 
 _LONGEST = 70
-"""Characters of a value that are shown."""
+"""Characters shown of a value."""
 
 _PRINTED = 12
-"""Lines that processes have printed which are shown."""
+"""Lines shown of what the processes have printed."""
 
 _LEFT = 3
-"""Messages that nobody has received which are shown."""
+"""Messages shown of those that were not received."""
 
 _GIVEN = 5
 """Ranks whose arguments are shown."""
 
 
 def verdict(check: Check, trial: Trial) -> str:
-    """What is wrong, in words; "" if nothing is."""
+    """The fault of a trial, in words; "" if it has none."""
     what = _wrong(check, trial)
     if not what:
         return ""
@@ -42,10 +42,10 @@ def _wrong(check: Check, trial: Trial) -> str:
     if trial.hangs:
         return f"it hangs.\n{trial.hangs}"
     if trial.slow:
-        return f"it had not come to its end after {check.seconds:g} s.\n{trial.slow}"
+        return f"it had not ended after {check.seconds:g} s.\n{trial.slow}"
     assert trial.values is not None
-    wanted = check.wanted(trial.given)
-    for rank, (got, right) in enumerate(zip(trial.values, wanted, strict=True)):
+    expected = check.wanted(trial.given)
+    for rank, (got, right) in enumerate(zip(trial.values, expected, strict=True)):
         if not same(got, right, check.exact):
             return _differs(check, rank, got, right)
     return _too_much(check, trial)
@@ -54,9 +54,9 @@ def _wrong(check: Check, trial: Trial) -> str:
 def _differs(check: Check, rank: int, got: Any, right: Any) -> str:
     text = f"rank {rank} returned {short(got)}, and {short(right)} was expected."
     if got is None and right is not None:
-        return f"{text} Has every way through {check.name} a `return`?"
+        return f"{text} Does every branch of {check.name} end with a `return`?"
     if check.exact and same(got, right):
-        return f"{text} Only the last bits differ: who adds in another order rounds in another way."
+        return f"{text} Only the last bits differ: another order of additions rounds differently."
     return text
 
 
@@ -76,7 +76,7 @@ def _too_much(check: Check, trial: Trial) -> str:
     if check.fewest is not None and trial.sent < check.fewest(size):
         return (
             f"the results are right, but the processes sent only {_messages(trial.sent)} in all; "
-            f"asked for are {check.fewest(size)}, each with a part."
+            f"the exercise asks for {check.fewest(size)}, each with a chunk."
         )
     if check.most_between is not None and trial.between > check.most_between(size):
         return (
@@ -88,7 +88,7 @@ def _too_much(check: Check, trial: Trial) -> str:
         if trial.received[rank] > check.busiest(size):
             return (
                 f"the results are right, but rank {rank} received "
-                f"{_messages(trial.received[rank])}; nobody needs more than {check.busiest(size)}."
+                f"{_messages(trial.received[rank])}; no rank needs more than {check.busiest(size)}."
             )
     return ""
 
@@ -98,7 +98,7 @@ def _messages(count: int) -> str:
 
 
 def _called(check: Check, trial: Trial) -> Iterable[str]:
-    """With what it was called, and who began late."""
+    """The arguments of the calls, and the rank that began late."""
     calls = [
         f"{check.name}({', '.join(map(short, given))}) on rank {rank}"
         for rank, given in enumerate(trial.given[:_GIVEN])
@@ -109,7 +109,7 @@ def _called(check: Check, trial: Trial) -> Iterable[str]:
     if trial.late is not None and trial.size > 1:
         yield f"Rank {trial.late} began {LATE * 1e3:.0f} ms after the others."
     if check.buffering == 0:
-        yield "There are no buffers in this check: every send waits until its message is received."
+        yield "This check has no buffers: every send waits until its message is received."
 
 
 def _printed(trial: Trial) -> list[str]:
@@ -123,16 +123,16 @@ def _printed(trial: Trial) -> list[str]:
 
 
 def right(check: Check, sizes: Sequence[int]) -> str:
-    """That all is well."""
+    """The report of an attempt that has passed."""
     return f"✓ {check.name}: right with {_sizes(sizes)}"
 
 
 def wrong(check: Check, trial: Trial, passed: Sequence[int], what: str) -> str:
-    """That an attempt is wrong, and how to see it again."""
+    """The report of a wrong attempt, and the command that repeats its trial."""
     well = f" (right with {_sizes(passed, '')})" if passed else ""
     return (
         f"✗ {check.name}: with {_sizes([trial.size])}{well}, {what}\n"
-        f"  Only this trial again: %sfm check {check.name} -n {trial.size} --seed {trial.seed}"
+        f"  To repeat only this trial: %sfm check {check.name} -n {trial.size} --seed {trial.seed}"
     )
 
 
@@ -145,7 +145,7 @@ def _sizes(sizes: Sequence[int], noun: str = "process") -> str:
 
 
 def short(value: Any) -> str:
-    """A value, in not too many characters."""
+    """A value, shortened to about ``_LONGEST`` characters."""
     if isinstance(value, np.ndarray):
         shape = " × ".join(map(str, value.shape))
         text = np.array2string(value, precision=4, threshold=12, edgeitems=2, separator=", ")

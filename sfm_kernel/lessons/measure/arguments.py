@@ -1,4 +1,4 @@
-"""Command-line values: each is checked where it is read, and a bad one says what is wanted."""
+"""Command-line values: each is checked when it is parsed; the error says what is allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 
 def at_least(lowest: int) -> Callable[[str], int]:
-    """A type for argparse: an integer from ``lowest`` on."""
+    """A type for argparse: an integer, at least ``lowest``."""
 
     def parse(text: str) -> int:
         try:
@@ -51,7 +51,7 @@ def names(known: Sequence[str], what: str) -> Callable[[str], list[str]]:
 
 
 def chosen(patterns: Sequence[str] | None, names: Sequence[str], what: str) -> list[str]:
-    """The names that match one of the patterns ("array*"), in their own order; all without.
+    """The names that match one of the patterns ("array*"), in the order of ``names``; None: all.
 
     Raises:
         ValueError: a pattern matches nothing; the error lists the names.

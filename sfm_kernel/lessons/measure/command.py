@@ -1,4 +1,4 @@
-"""Runs a program that measures from the command line, prints its table and keeps its rows.
+"""Runs a program that measures from the command line, prints its table and saves its rows.
 
 Such a program is a module: ``measure(options)`` yields rows, ``summary(rows)`` makes the table, and
 ``add_arguments(parser)`` declares its options. It may have ``tables(rows)`` instead of one table,
@@ -39,7 +39,7 @@ def add_program(commands: Commands, name: str, module: ModuleType) -> None:
 
 
 def run(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> int:
-    """Run the command that the words (``sys.argv`` without them) ask for; its exit status."""
+    """Run the command of the words (default: ``sys.argv``); return its exit status."""
     options = parser.parse_args(words)
     if "run" not in options:
         parser.print_help()
@@ -58,9 +58,9 @@ def run(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> 
 
 def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
     plot_file = getattr(options, "plot", None)
-    for file in (options.json, plot_file):  # not after minutes of measuring
+    for file in (options.json, plot_file):  # fails now, and not after minutes of measuring
         if file is not None and not file.parent.is_dir():
-            raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: make it")
+            raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: create it")
     facts = machine()
     print("\n".join(f"{fact}: {value}" for fact, value in facts.items()))
     for line in module.notes(options) if hasattr(module, "notes") else ():

@@ -1,8 +1,8 @@
-"""The engines of a benchmark, and how home drives them.
+"""The engines of a benchmark, and the functions by which home drives them.
 
 A benchmark's ``serve(sfm)`` runs in every engine and waits for jobs. Home sends a job to engine 0,
-which shares it with the others, and makes a row of the answer. So the engines of a notebook's
-world are driven just as local processes are, and nothing is measured between two jobs.
+which shares it with the others, and makes a row of the answer. So home drives the engines of a
+notebook's world exactly as local processes, and nothing is measured between two jobs.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from sfm_kernel.message import Message
 
 START_SECONDS = 120.0
-"""How long engines may take to join, or to answer when they should be waiting for a job."""
+"""Seconds that engines may take to join, or to answer the first job."""
 
 
 @contextmanager
 def local_engines(n: int, serve: Callable[[Endpoint], object]) -> Iterator[Endpoint]:
     """``n`` local processes that run ``serve(sfm)``; yields this process's endpoint, "home".
 
-    The processes compute as ranks 0 … n-1 of a world of their own and home is its guest, just as
-    a notebook is: what drives engines from a notebook drives these too. ``serve`` must return
-    once home tells it to, or has left; then the ``with`` block ends.
+    The processes are ranks 0 … n-1 of a new world, and home is its guest, just as a notebook is:
+    the same functions drive engines from a notebook and these processes. ``serve`` must return
+    when home says stop, or has left; then the ``with`` block ends.
 
     Raises:
         ProcessFailed: a process raised or died; the others were stopped.
@@ -41,7 +41,7 @@ def local_engines(n: int, serve: Callable[[Endpoint], object]) -> Iterator[Endpo
             try:
                 job.gather(home)
                 yield home
-            except SFMError:  # the symptom of a failure in a process, which tells more
+            except SFMError:  # the symptom of a failure in a process, whose own error says more
                 with suppress(RecvTimeout):
                     job.results(5.0)
                 raise
@@ -65,16 +65,16 @@ def driving(
 ) -> Iterator[Callable[..., Message]]:
     """Engines that serve a benchmark; yields ``ask(**job)``, which returns engine 0's answer.
 
-    Without ``home`` the engines are local processes; with it they are those of home's world. At
-    the end the job ``stop`` tells them to return from ``serve``.
+    Without ``home`` the engines are local processes; with it they are those of home's world. The
+    last job, ``stop``, makes them return from ``serve``.
     """
     with nullcontext(home) if home is not None else local_engines(engines, serve) as driver:
         ask = partial(_ask, driver, benchmark)
         try:
             yield ask
-        except SFMError:  # they do not serve any more
+        except SFMError:  # the engines do not serve any more
             raise
-        except BaseException:  # the caller was interrupted, or wants no more rows
+        except BaseException:  # the caller was interrupted, or needs no more rows
             with suppress(SFMError):
                 ask(timeout=START_SECONDS, **stop)
             raise
@@ -89,7 +89,7 @@ def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **j
             because the engines do not serve.
         PeerLost: engine 0 died.
     """
-    number = uuid.uuid4().hex  # the late answer to an interrupted job is never taken for this one
+    number = uuid.uuid4().hex  # distinguishes the answer from a late one to an interrupted job
     home.send(dest=0, tag=f"{benchmark} job", number=number, **job)
     try:
         answer = home.recv(timeout, src=0, tag=f"{benchmark} answer", number=number)
@@ -106,10 +106,10 @@ def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **j
 def serve_jobs(
     sfm: Endpoint, benchmark: str, work: Callable[[Message], Mapping[str, Any] | None], home: str
 ) -> None:
-    """Do what ``ask`` asks, on every engine that the job counts, until a job says ``stop``.
+    """Do the jobs of ``ask``, on the first ``job.engines`` engines, until one says ``stop``.
 
     Engine 0 passes each job on to engines 1 … ``job.engines`` - 1, then all call ``work(job)``;
-    what it returns on engine 0 is the answer.
+    the result on engine 0 is the answer.
     """
     rank = rank_of(sfm)
     while True:
@@ -127,7 +127,7 @@ def serve_jobs(
 def rank_of(sfm: Endpoint) -> int:
     """The engine's rank. Raises SFMError for a guest, which would wait for jobs for ever."""
     if sfm.rank is None:
-        raise SFMError(f"serve runs on engines, in a %%sfm cell; {sfm.name!r} is no engine")
+        raise SFMError(f"serve runs on engines, in a %%sfm cell; {sfm.name!r} is not an engine")
     return sfm.rank
 
 
@@ -135,7 +135,7 @@ def rank_of(sfm: Endpoint) -> int:
 def answering(sfm: Endpoint, benchmark: str, job: Message) -> Iterator[dict[str, Any]]:
     """Do a job that ``ask`` sent; yields a dict, which engine 0 sends to home at the end.
 
-    What the block raises is reported to home, which would wait for ever otherwise.
+    An exception of the block is reported to home, which would wait for ever otherwise.
     """
     result: dict[str, Any] = {}
     try:

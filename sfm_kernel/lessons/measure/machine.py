@@ -1,4 +1,4 @@
-"""Facts about the machine, without which no measured time means anything."""
+"""Facts about the machine: a measured time means nothing without them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfm_kernel.lessons.measure.rows import Row
 
 
 def machine() -> Row:
-    """What the times depend on: processor, cores, versions and the load at this moment."""
+    """The facts on which times depend: processor, cores, versions and the load at this moment."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -29,7 +29,7 @@ def machine() -> Row:
 
 
 def usable_cores() -> float:
-    """Cores that this process may use: fewer than the machine's in a container or job."""
+    """The cores that this process may use: in a container or job fewer than the machine has."""
     allowed = float(len(os.sched_getaffinity(0)))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
@@ -53,7 +53,7 @@ def _memory_bytes() -> int:
 
 
 def _version(distribution: str) -> str:
-    from importlib import metadata  # 0.1 s, which most programs need not wait for
+    from importlib import metadata  # takes 0.1 s, and most programs do not need it
 
     try:
         return metadata.version(distribution)

@@ -1,4 +1,4 @@
-"""What is done with rows: text table, pandas DataFrame, JSON file."""
+"""Rows as a text table, a pandas DataFrame, a JSON file."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def frame(rows: Iterable[Row]) -> pandas.DataFrame:
 
 
 def write_json(path: str | Path, contents: Mapping[str, Any]) -> None:
-    """Write ``contents`` as JSON; the file is replaced only when all of it can be written."""
+    """Write ``contents`` as JSON; a value that JSON cannot hold leaves the file unchanged."""
     text = json.dumps(contents, indent=2, allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows that agree in ``keys``, together, in order of first appearance."""
+    """The rows, grouped by their values of ``keys``; groups in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)

@@ -1,9 +1,9 @@
-"""Ping-pong: what it costs to send data to another process and have it back.
+"""Ping-pong: the cost of sending data to another process and receiving it back.
 
 The first mechanisms are those of Table 2 of the SFM paper, each building on the one before: bare
 sockets; pickled data over a socket; SFM packets over a socket; and ``send``/``recv`` with their
-queue. Beside them stands what users would pick instead. Mechanisms are measured in turn, between
-two engines or, for MPI and ipyparallel, two processes that are parked in between.
+queue. Alternatives are measured beside them. Mechanisms take turns, between two engines or, for
+MPI and ipyparallel, two processes that are parked in between.
 
 Source: Fedosov and Benson, "Communication with Super Flexible Messaging", section 5.
 """
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least, chosen, names
-from sfm_kernel.lessons.measure.crew import Crew, absent, left_out, ranks
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.launched import LaunchedJob, absent, left_out, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.links import OPENINGS, Links
 from sfm_kernel.lessons.pingpong.mechanisms import ping, pong
@@ -45,38 +45,39 @@ PAPER = {
 }
 MEGABIT = 2**20
 
-CREWS = {"mpi4py pickled": "mpi4py", "mpi4py buffers": "mpi4py", "ipyparallel": "ipyparallel"}
-"""Mechanisms that bring their own processes, and the package that they need."""
+PACKAGES = {"mpi4py pickled": "mpi4py", "mpi4py buffers": "mpi4py", "ipyparallel": "ipyparallel"}
+"""Mechanism that starts other processes -> the package that it needs."""
 
-_STARTING: dict[str, Callable[[], Crew]] = {
+_STARTING: dict[str, Callable[[], LaunchedJob]] = {
     "mpi4py": lambda: ranks("mpi4py", 2, "sfm_kernel.lessons.ranks"),
-    "ipyparallel": lambda: Crew(
+    "ipyparallel": lambda: LaunchedJob(
         "ipyparallel", 1, [sys.executable, "-m", f"{__name__}.ipyparallel"]
     ),
 }
 
-MECHANISMS = (*OPENINGS, *CREWS)
+MECHANISMS = (*OPENINGS, *PACKAGES)
 
 QUICK_MESSAGES = (THREE, *TABLE_2, "array 128 B", "array 1 MB")
 
 DATA_ALONE = ("sockets", "unix sockets", "mpi4py buffers")
-"""What has no attributes: it sends only ``data``."""
+"""Mechanisms without attributes: they send only ``data``."""
 
 LARGEST = {"SFM": 1 << 20, "ipyparallel": 64 << 10}
-"""Bytes beyond which a mechanism is left out, since one round trip takes seconds: Packets decodes
-anew with every part that comes, and ipyparallel takes milliseconds for anything."""
+"""Bytes beyond which a mechanism is left out, since one round trip takes seconds: ``Packets``
+decodes from the beginning with every chunk that comes, and ipyparallel takes milliseconds for any
+message."""
 
 UNTRACED = "SFM w/Q untraced"
 
 MOST, FEWEST = 2000, 2
-"""Round trips of one measurement."""
+"""The largest and smallest number of round trips in one measurement."""
 
 Ask = Callable[..., Any]
 """``ask(mechanism=..., message=..., count=..., warm_up=...)`` -> a mapping: seconds, route."""
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Play ping-pong as home tells, until it says stop. Runs on engines 0 (ping) and 1 (pong)."""
+    """Play ping-pong for home, until it says stop. Runs on engines 0 (ping) and 1 (pong)."""
     rank = rank_of(sfm)
     with Links(sfm, 1 - rank) as links:
 
@@ -96,7 +97,7 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 
 def fits(mechanism: str, message: str) -> bool:
     """Whether this mechanism is measured with this message."""
-    if mechanism == UNTRACED:  # compared with the traced one, where the share is largest
+    if mechanism == UNTRACED:  # compared with traced messages; their share is largest here
         return message == THREE
     if message == THREE and mechanism in DATA_ALONE:
         return False
@@ -104,8 +105,8 @@ def fits(mechanism: str, message: str) -> bool:
 
 
 def available(mechanisms: Sequence[str]) -> list[str]:
-    """Those of the mechanisms that can be measured here."""
-    return [one for one in mechanisms if one not in CREWS or absent(CREWS[one]) is None]
+    """The mechanisms that can be measured on this machine."""
+    return [one for one in mechanisms if one not in PACKAGES or absent(PACKAGES[one]) is None]
 
 
 def rows(
@@ -165,7 +166,7 @@ def rows(
 
 
 def _fitting(ask: Ask, seconds: float) -> int:
-    """How many round trips take so many seconds. The first trial also opens the way."""
+    """The number of round trips that take about ``seconds``. The first trial opens the channel."""
     trip = median(ask(count=1, warm_up=1)["seconds"])
     if trip < seconds / 10:
         trip = median(ask(count=3, warm_up=3)["seconds"])
@@ -174,29 +175,29 @@ def _fitting(ask: Ask, seconds: float) -> int:
 
 @contextmanager
 def _asking(home: Endpoint | None, mechanisms: set[str]) -> Iterator[dict[str, Ask]]:
-    """For each of the mechanisms, how to ask its processes for a job; all wait for the first."""
+    """For each mechanism the function that asks its processes for a job."""
     with ExitStack() as stack:
         asking: dict[str, Ask] = {}
-        if mechanisms - CREWS.keys():
+        if mechanisms - PACKAGES.keys():
             stop = {"stop": True, "engines": 2}
             engines = stack.enter_context(driving("pingpong", serve, 2, home, stop=stop))
-            # The first with a limit: engines that do not serve never answer.
+            # The first job has a time limit: engines that do not serve never answer.
             hello = {"mechanism": "SFM w/Q", "message": TABLE_2[0], "count": 1, "warm_up": 0}
             engines(timeout=START_SECONDS, engines=2, **hello)
-            for mechanism in mechanisms - CREWS.keys():
+            for mechanism in mechanisms - PACKAGES.keys():
                 asking[mechanism] = partial(engines, engines=2)
-        for kind in sorted({CREWS[one] for one in mechanisms & CREWS.keys()}):
-            crew = stack.enter_context(_STARTING[kind]())
-            for mechanism in mechanisms & {one for one in CREWS if CREWS[one] == kind}:
-                asking[mechanism] = partial(crew.ask, "pingpong")
+        for kind in sorted({PACKAGES[one] for one in mechanisms & PACKAGES.keys()}):
+            launched = stack.enter_context(_STARTING[kind]())
+            for mechanism in mechanisms & {one for one in PACKAGES if PACKAGES[one] == kind}:
+                asking[mechanism] = partial(launched.ask, "pingpong")
         yield asking
 
 
-# What is shown of it
+# Tables and plots
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each message and mechanism, over all rounds; beside it, what the paper measured."""
+    """A row for each message and mechanism, over all rounds, with the paper's measurement."""
     listed = []
     for (message, mechanism), group in grouped(measured, ("message", "mechanism")).items():
         paper = PAPER.get(mechanism.removesuffix(" tcp"), {}).get(message, (None, None))
@@ -238,11 +239,11 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     messages = list(dict.fromkeys(row["message"] for row in listed))
 
     def pivot(mechanisms: Sequence[str]) -> list[Row]:
-        measured_ones = [one for one in mechanisms if any((m, one) in medians for m in messages)]
-        if not measured_ones:
+        columns = [one for one in mechanisms if any((m, one) in medians for m in messages)]
+        if not columns:
             return []
         return [
-            {"message": message} | {one: medians.get((message, one)) for one in measured_ones}
+            {"message": message} | {one: medians.get((message, one)) for one in columns}
             for message in messages
         ]
 
@@ -270,7 +271,7 @@ TABLE_2_ROWS = (*PAPER, "SFM w/Q tcp")
 
 
 def plot(measured: Sequence[Row]) -> Figure:
-    """Latency and bandwidth against size: of bytes, or else of arrays; 2007 dashed."""
+    """Latency and bandwidth against size, of bytes or, without these, of arrays; 2007 dashed."""
     from sfm_kernel.lessons.pingpong.plots import Bandwidth, Latency
     from sfm_kernel.plots import still
 
@@ -310,14 +311,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def notes(options: argparse.Namespace) -> list[str]:
-    """What is left out here, and how to get it."""
-    return left_out(sorted({CREWS[one] for one in _mechanisms(options) if one in CREWS}))
+    """A line for each mechanism that is left out on this machine, with what to install."""
+    return left_out(sorted({PACKAGES[one] for one in _mechanisms(options) if one in PACKAGES}))
 
 
 def _mechanisms(options: argparse.Namespace) -> Sequence[str]:
     if options.only is not None:
-        wanted: Sequence[str] = options.only
-        return wanted
+        chosen_ones: Sequence[str] = options.only
+        return chosen_ones
     # A cluster of ipyparallel takes seconds to start.
     return [one for one in MECHANISMS if one != "ipyparallel"] if options.quick else MECHANISMS
 

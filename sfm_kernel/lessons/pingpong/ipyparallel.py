@@ -1,6 +1,6 @@
-"""ipyparallel: values are pushed into an engine's namespace, and pulled from it.
+"""ipyparallel: a client pushes values into an engine's namespace, and pulls them from it.
 
-Run as ``python -m sfm_kernel.lessons.pingpong.ipyparallel SOCKET``; see ``measure.crew``. This
+Run as ``python -m sfm_kernel.lessons.pingpong.ipyparallel SOCKET``; see ``measure.launched``. This
 process is the client, and starts a controller and one engine.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import ipyparallel
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.measure.crew import Answer, serve
+from sfm_kernel.lessons.measure.launched import Answer, serve
 from sfm_kernel.lessons.pingpong.messages import attributes_of, same
 
 

@@ -1,7 +1,7 @@
 """Connections between engines 0 and 1 for the mechanisms of ``pingpong``.
 
-Each is opened when it is first asked for, by both engines at once. Pickles are opened that come
-through them, so only who knows a token, which travels through SFM, may connect.
+Both engines open a connection when a mechanism first needs it. They unpickle what comes through it,
+so only a process that knows a token, which travels through SFM, may connect.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sfm_kernel.lessons.pingpong.mechanisms import (
     Pipe,
     Queue,
     Sockets,
-    whole,
+    receive_exactly,
 )
 from sfm_kernel.lessons.pingpong.pyzmq import paired
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 Opening = Callable[["Endpoint", int], AbstractContextManager[Mechanism]]
-"""Given this engine's endpoint and the rank of the other: opens one end of a mechanism."""
+"""Opens one end of a mechanism, given this engine's endpoint and the rank of the other engine."""
 
 
 class Links:
@@ -79,7 +79,7 @@ def _socket(sfm: Endpoint, peer: int, family: socket.AddressFamily) -> Iterator[
             server.listen(1)
             sfm.send(dest=peer, tag="bench link", address=server.getsockname(), token=token)
             link = stack.enter_context(server.accept()[0])
-            if not secrets.compare_digest(whole(link, len(token)), token):
+            if not secrets.compare_digest(receive_exactly(link, len(token)), token):
                 raise ConnectionRefusedError("a stranger connected to the benchmark")
         else:
             invitation = sfm.recv(src=peer, tag="bench link")
@@ -102,10 +102,10 @@ def _over(kind: Callable[[socket.socket], Mechanism], family: socket.AddressFami
 
 @contextmanager
 def _pipe(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
-    """The connection that ``multiprocessing.Pipe`` makes, between processes that are no kin."""
+    """The connection that ``multiprocessing.Pipe`` makes, between unrelated processes."""
     if sfm.rank == 0:
         token = secrets.token_bytes(16)
-        with folder() as place, Listener(str(place / "s"), "AF_UNIX", authkey=token) as listener:
+        with folder() as path, Listener(str(path / "s"), "AF_UNIX", authkey=token) as listener:
             sfm.send(dest=peer, tag="bench link", address=listener.address, token=token)
             link = listener.accept()
     else:
@@ -128,15 +128,15 @@ def _queue(**environment: str) -> Opening:
                 endpoint.wait_for(peer)
                 yield Queue(endpoint, peer)
         finally:
-            remove_world(world)  # what the last to leave does
+            remove_world(world)  # as the last process that leaves does
 
     return opening
 
 
 @contextmanager
-def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
@@ -148,14 +148,14 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _own(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
-    """SFM in the engines' own world."""
+def _same_world(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
+    """SFM in the engines' world."""
     yield Queue(sfm, peer)
 
 
 @contextmanager
 def _pyzmq(sfm: Endpoint, peer: int, address: str, *, curve: bool = False) -> Iterator[Mechanism]:
-    with folder() as place, paired(sfm, peer, address.format(folder=place), curve=curve) as pair:
+    with folder() as path, paired(sfm, peer, address.format(folder=path), curve=curve) as pair:
         yield pair
 
 
@@ -163,7 +163,7 @@ OPENINGS: dict[str, Opening] = {
     "sockets": _over(Sockets, socket.AF_INET),
     "pickle": _over(Pickle, socket.AF_INET),
     "SFM": _over(Packets, socket.AF_INET),
-    "SFM w/Q": _own,
+    "SFM w/Q": _same_world,
     "SFM w/Q untraced": _queue(SFM_TRACE="0"),
     "SFM w/Q tcp": _queue(SFM_TRANSPORT="tcp"),
     "pyzmq tcp": partial(_pyzmq, address="tcp://127.0.0.1:*"),

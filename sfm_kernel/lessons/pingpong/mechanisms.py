@@ -1,9 +1,9 @@
-"""Ways to send values to another process, each used as its own users would use it.
+"""Mechanisms that send values to another process, each used as its users would use it.
 
 A mechanism gives three functions for a message: ``send()``, ``receive()``, and
-``opened(received)``, which reads every value. They are what a program would call, with as little
-around them as Python allows (``partial`` and ``attrgetter`` run no Python), since small messages
-take a microsecond.
+``opened(received)``, which reads every value. They are the calls of an ordinary program, with as
+little around them as Python allows (``partial`` and ``attrgetter`` run no Python), since small
+messages take a microsecond.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 
-class Way(NamedTuple):
-    """A message's way through a mechanism, at one end."""
+class Calls(NamedTuple):
+    """The calls for one message of a mechanism, at one end."""
 
     send: Callable[[], object]
     receive: Callable[[], Any]
     opened: Callable[[Any], Any]
-    """What was received -> its only value, or a tuple of its values."""
+    """A received message -> its only value, or a tuple of its values."""
 
 
 class Mechanism(Protocol):
@@ -40,14 +40,14 @@ class Mechanism(Protocol):
 
     @property
     def route(self) -> str:
-        """What carries the messages."""
+        """The kind of channel that carries the messages."""
         ...
 
-    def way(self, attributes: Attributes) -> Way: ...
+    def calls(self, attributes: Attributes) -> Calls: ...
 
 
 def itself(value: Any) -> Any:
-    """For what needs no opening."""
+    """The value unchanged: ``opened`` of a mechanism without attributes."""
     return value
 
 
@@ -60,12 +60,12 @@ def from_dict(attributes: Attributes) -> Callable[[Any], Any]:
 
 
 def ping(mechanism: Mechanism, message: str, count: int, warm_up: int) -> list[float]:
-    """Seconds that each of ``count`` round trips took, after some that are not counted.
+    """Seconds of each of ``count`` round trips, after ``warm_up`` that are not counted.
 
     Raises:
-        SFMError: what came back is not what was sent.
+        SFMError: the returned values differ from those sent.
     """
-    send, receive, opened = mechanism.way(attributes_of(message))
+    send, receive, opened = mechanism.calls(attributes_of(message))
     clock = time.perf_counter
     for _ in range(warm_up):
         send()
@@ -81,17 +81,17 @@ def ping(mechanism: Mechanism, message: str, count: int, warm_up: int) -> list[f
 
 
 def pong(mechanism: Mechanism, message: str, count: int, warm_up: int) -> None:
-    """The other end: return as many messages as ``ping`` sends."""
-    send, receive, opened = mechanism.way(attributes_of(message))
+    """The other end: send back all messages of ``ping``."""
+    send, receive, opened = mechanism.calls(attributes_of(message))
     for _ in range(warm_up + count):
         opened(receive())
         send()
 
 
-# Sockets, as far as Python and the paper's programs go
+# Sockets, with Python's pickle and as in the paper's programs
 
 
-def whole(link: socket.socket, size: int) -> bytes:
+def receive_exactly(link: socket.socket, size: int) -> bytes:
     """The next ``size`` bytes."""
     received = link.recv(size, socket.MSG_WAITALL)
     if len(received) < size:
@@ -100,18 +100,18 @@ def whole(link: socket.socket, size: int) -> bytes:
 
 
 class Sockets:
-    """Bare data, TCP or Unix. Both ends know how much comes; there is nothing but ``data``."""
+    """Bare data, TCP or Unix. Both ends know the size; ``data`` is the only attribute."""
 
     def __init__(self, link: socket.socket) -> None:
         self.link = link
         self.route = "unix" if link.family == socket.AF_UNIX else "tcp"
 
-    def way(self, attributes: Attributes) -> Way:
+    def calls(self, attributes: Attributes) -> Calls:
         data = attributes["data"]
         send = partial(self.link.sendall, data)
         if isinstance(data, bytes):
-            return Way(send, partial(whole, self.link, len(data)), itself)
-        return Way(send, partial(self._array, data.shape, data.dtype), itself)
+            return Calls(send, partial(receive_exactly, self.link, len(data)), itself)
+        return Calls(send, partial(self._array, data.shape, data.dtype), itself)
 
     def _array(self, shape: tuple[int, ...], dtype: Any) -> Any:
         import numpy as np
@@ -131,28 +131,28 @@ class Pickle:
         self.link = link
         self.route = "unix" if link.family == socket.AF_UNIX else "tcp"
 
-    def way(self, attributes: Attributes) -> Way:
-        return Way(partial(self._send, attributes), self._receive, from_dict(attributes))
+    def calls(self, attributes: Attributes) -> Calls:
+        return Calls(partial(self._send, attributes), self._receive, from_dict(attributes))
 
     def _send(self, attributes: Attributes) -> None:
         pickled = pickle.dumps(attributes, protocol=5)
         self.link.sendall(self.header.pack(len(pickled)) + pickled)
 
     def _receive(self) -> Any:
-        (size,) = self.header.unpack(whole(self.link, self.header.size))
-        return pickle.loads(whole(self.link, size))
+        (size,) = self.header.unpack(receive_exactly(self.link, self.header.size))
+        return pickle.loads(receive_exactly(self.link, size))
 
 
 class Pipe:
-    """``multiprocessing.Pipe``: a Unix socket with Python's own framing and pickling."""
+    """``multiprocessing.Pipe``: a Unix socket with Python's framing and pickling."""
 
     route = "unix"
 
     def __init__(self, link: Connection) -> None:
         self.link = link
 
-    def way(self, attributes: Attributes) -> Way:
-        return Way(partial(self.link.send, attributes), self.link.recv, from_dict(attributes))
+    def calls(self, attributes: Attributes) -> Calls:
+        return Calls(partial(self.link.send, attributes), self.link.recv, from_dict(attributes))
 
 
 # SFM
@@ -168,18 +168,18 @@ class Packets:
         self.link = link
         self.leftover = b""
 
-    def way(self, attributes: Attributes) -> Way:
-        return Way(partial(self._send, attributes), self._receive, attrgetter(*attributes))
+    def calls(self, attributes: Attributes) -> Calls:
+        return Calls(partial(self._send, attributes), self._receive, attrgetter(*attributes))
 
     def _send(self, attributes: Attributes) -> None:
         self.link.sendall(encode(dest=0, **attributes))
 
     def _receive(self) -> Any:
         while True:
-            part = self.link.recv(self.most)
-            if not part:
+            chunk = self.link.recv(self.most)
+            if not chunk:
                 raise ConnectionError("the other process closed its socket")
-            messages, self.leftover = decode(self.leftover + part)
+            messages, self.leftover = decode(self.leftover + chunk)
             if messages:
                 return messages[0]
 
@@ -194,9 +194,9 @@ class Queue:
     def route(self) -> str:
         return self.sfm.route_kind(self.peer)
 
-    def way(self, attributes: Attributes) -> Way:
+    def calls(self, attributes: Attributes) -> Calls:
         send, recv, peer = self.sfm.send, self.sfm.recv, self.peer
-        # Calls as programs write them: with the names in the text.
+        # Calls as programs write them, with the attributes' names in the source.
         match attributes:
             case {"tag": tag, "step": step, "data": data}:
                 call = lambda: send(dest=peer, tag=tag, step=step, data=data)  # noqa: E731
@@ -204,4 +204,4 @@ class Queue:
                 call = lambda: send(dest=peer, data=data)  # noqa: E731
             case _:
                 call = partial(send, dest=peer, **attributes)
-        return Way(call, lambda: recv(src=peer), attrgetter(*attributes))
+        return Calls(call, lambda: recv(src=peer), attrgetter(*attributes))

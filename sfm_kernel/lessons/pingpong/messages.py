@@ -1,4 +1,4 @@
-"""What the benchmarks send: bytes and arrays of many sizes, and a small message of three values."""
+"""The messages of benchmarks: bytes and arrays of many sizes, and a small one of three values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLE_2 = ("bytes 128 B", "bytes 16 kB", "bytes 64 kB")
 
 @lru_cache(maxsize=2)
 def attributes_of(name: str) -> Attributes:
-    """The attributes of a message. They are kept: nobody may change them."""
+    """The attributes of a message. They are cached: a caller must not change them."""
     nbytes = MESSAGES[name]
     if name == THREE:
         return {"tag": "result", "step": 7, "data": bytes(nbytes)}
@@ -48,14 +48,14 @@ def attributes_of(name: str) -> Attributes:
 
 
 def kind_of(name: str) -> str:
-    """ "attributes", "bytes" or "array": what sort of message it is."""
+    """The kind of a message: "attributes", "bytes" or "array"."""
     return "attributes" if name == THREE else name.partition(" ")[0]
 
 
 def same(opened: Any, name: str, *, writable: bool = True) -> bool:
-    """Whether these values are those of the message, and an array may be written if it should.
+    """Whether these values are those of the message, and an array is writable if required.
 
-    ``opened`` is the value of a message's only attribute, or a tuple of its values in their order.
+    ``opened`` is the value of a message's only attribute, or a tuple of its values in order.
     """
     attributes = attributes_of(name)
     if not name.startswith("array"):

@@ -15,22 +15,22 @@ Curves = Mapping[str, Mapping[int, float]]
 
 
 class _Curves(Panel):
-    """Something against bytes, log-log, a line for each mechanism.
+    """A quantity against bytes, log-log, a line for each mechanism.
 
     Args:
-        sizes: bytes that are measured.
-        then: the curves of 2007, dashed. Their colours are those of the series in the same
-            order, so measure their mechanisms first and in that order.
+        sizes: the measured sizes, in bytes.
+        then: the curves of 2007, dashed. They have the colours of the first series, so measure
+            their mechanisms first and in their order.
         only: as in ``Panel``.
     """
 
     x = "bytes"
     label: ClassVar[str]
     limits: ClassVar[tuple[float, float]]
-    """Of y, for messages of at most ``SIZES["1 MB"]``."""
+    """Limits of y, for messages of at most ``SIZES["1 MB"]``."""
     limits_beyond: ClassVar[tuple[float, float]]
     above: ClassVar[bool]
-    """Where the year stands at the curves of 2007: above them, or below."""
+    """Whether the label "2007" is above its curves, or below."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class _Curves(Panel):
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         first, last = self.sizes[0], self.sizes[-1]
-        room = max(last / first, 64)  # to the right, for the labels of the lines
+        room = max(last / first, 64)  # space on the right for the labels of the lines
         limits = self.limits if last <= SIZES["1 MB"] else self.limits_beyond
         axes.set(xlabel="size of a message", ylabel=self.label)
         axes.set(xscale="log", yscale="log", xlim=(first / 2, last * room**0.62), ylim=limits)

@@ -1,4 +1,4 @@
-"""pyzmq as its own users would use it: a PAIR socket at each end, used by the main threads."""
+"""pyzmq as its users would use it: a PAIR socket at each end, used by the main threads."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from sfm_kernel.lessons.pingpong.mechanisms import Way, from_dict, itself
+from sfm_kernel.lessons.pingpong.mechanisms import Calls, from_dict, itself
 from sfm_kernel.lessons.pingpong.messages import Attributes
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 ZERO_COPY = 64 << 10
-"""Bytes from which pyzmq does better without copies (its own threshold)."""
+"""Bytes from which pyzmq is faster without copies (pyzmq's threshold)."""
 
 
 class Pyzmq:
-    """Raw frames: ``data`` alone where that is all there is, else the pickled attributes."""
+    """Raw frames: ``data`` if that is the only attribute, otherwise the pickled attributes."""
 
     def __init__(self, link: zmq.Socket[bytes], route: str) -> None:
         self.link, self.route = link, route
 
-    def way(self, attributes: Attributes) -> Way:
+    def calls(self, attributes: Attributes) -> Calls:
         data = attributes["data"]
         if len(attributes) > 1:
-            return Way(partial(self._pickle, attributes), self._unpickle, from_dict(attributes))
+            return Calls(partial(self._pickle, attributes), self._unpickle, from_dict(attributes))
         size = memoryview(data).nbytes
         send = partial(self.link.send, data, copy=size < ZERO_COPY)
         if isinstance(data, bytes):
-            return Way(send, self.link.recv, itself)
-        return Way(send, partial(self.link.recv, copy=False), partial(self._array, data.dtype))
+            return Calls(send, self.link.recv, itself)
+        return Calls(send, partial(self.link.recv, copy=False), partial(self._array, data.dtype))
 
     def _pickle(self, attributes: Attributes) -> None:
         self.link.send(pickle.dumps(attributes, protocol=5))
@@ -45,7 +45,7 @@ class Pyzmq:
 
     @staticmethod
     def _array(dtype: Any, frame: zmq.Frame) -> Any:
-        """The frame's own memory, which is private to the receiver and may be written."""
+        """The memory of the frame, which belongs to the receiver and is writable."""
         import numpy as np
 
         return np.frombuffer(frame.buffer, dtype)
@@ -53,10 +53,10 @@ class Pyzmq:
 
 @contextmanager
 def paired(sfm: Endpoint, peer: int, address: str, *, curve: bool = False) -> Iterator[Pyzmq]:
-    """This engine's end of a PAIR whose other end is engine ``peer``'s; rank 0 binds ``address``.
+    """This engine's end of a PAIR; engine ``peer`` has the other end. Rank 0 binds ``address``.
 
-    A PAIR takes one connection at a time: that of the first who knows the token. With ``curve`` it
-    is encrypted: the server's keys are rank 0's, and the client's are made up.
+    A PAIR takes one connection at a time: the first whose process knows the token. With ``curve``
+    it is encrypted: rank 0 generates the server's keys, and the client generates its keys.
     """
     with zmq.Context() as context, context.socket(zmq.PAIR) as link:
         link.linger = 0

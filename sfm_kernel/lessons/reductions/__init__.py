@@ -1,9 +1,9 @@
 """Reductions: how their time grows with the number of processes, for every algorithm.
 
 Each process gives an array and gets the sum of all (``allreduce``), through shared memory and over
-TCP. With more processes than cores the processes take turns, and what a reduction costs all of
-them together decides its time; so the processor time and the switches between processes are
-measured beside it.
+TCP. With more processes than cores the processes take turns, and the time of a reduction depends
+on the work of all processes together; so the processor time and the switches between processes are
+measured as well.
 
 Source: Van Iwaarden, Steinman and Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 5, Figures 7 and 8.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 TREE = ("two-level", "flags")
-"""What meets in shared memory, whatever carries messages: measured there alone."""
+"""Algorithms that use shared memory with any transport: measured only with "shm"."""
 
 _BY_MESSAGES = [one for one in ALGORITHMS["allreduce"] if one not in TREE]
 
@@ -51,10 +51,10 @@ TRANSPORTS = tuple(USING)
 PROCESSES = (2, 4, 6, 8, 12, 16)
 SIZES = (8,)
 MODEL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
-"""Bytes, for the model: what each byte costs is seen in large reductions only."""
+"""Bytes, for the model: the cost of a byte shows only in large reductions."""
 
 MOST, FEWEST = 2000, 3
-"""Reductions in one measurement."""
+"""The largest and smallest number of reductions in one measurement."""
 
 # The measurement
 
@@ -74,7 +74,7 @@ def rows(
     """Measure every algorithm on 2, 4, … processes; yield a row after each measurement.
 
     Each of ``repeat`` rounds takes every cell in turn, for about ``seconds`` each, so that a slow
-    moment of the machine touches all of them. The processes that take no part wait in ``recv``.
+    moment of the machine affects all of them. The processes that take no part wait in ``recv``.
     Without ``home``, as many local processes are started as the largest group needs; with it (the
     endpoint of a notebook), all engines of its world must run ``serve(sfm)``.
 
@@ -82,9 +82,9 @@ def rows(
         transports: "shm", and "tcp": all messages over TCP, though between processes of one
             machine, and not encrypted. "flags" and "two-level" are not measured with it.
         sizes: bytes that each process gives, multiples of 8.
-        model_sizes: what ``reductions_fit.prices`` needs: these sizes as well, on no more processes
-            than cores, and messages of these sizes back to back.
-        cores: the local processes share only so many of the cores that this process may use.
+        model_sizes: further sizes for ``fit.prices``: measured on no more processes than cores,
+            and as messages back to back.
+        cores: the number of this process's cores that the local processes share.
 
     Columns: algorithm, transport, processes, cores (that they may use), bytes, round, count,
     us (one reduction, on rank 0), cpu_us (processor time of all processes for one reduction),
@@ -96,19 +96,19 @@ def rows(
         SFMError: the engines do not serve, or a process failed.
     """
     _check(transports, algorithms, processes, [*sizes, *model_sizes], repeat, seconds)
-    _check_place(home, max(processes), cores)
-    here = usable_cores()
-    shared = cores or (int(here) if here.is_integer() else here)
+    _check_limits(home, max(processes), cores)
+    usable = usable_cores()
+    shared = cores or (int(usable) if usable.is_integer() else usable)
     n = max(processes) if home is None else home.size
     cells = list(_cells(transports, algorithms, processes, sizes, model_sizes, shared))
     counts: dict[_Cell, int] = {}
     with ExitStack() as stack:
-        with _only(cores):  # the processes keep it, this one does not
+        with _only(cores):  # the processes stay on these cores, this process does not
             stop = {"stop": True, "engines": n}
             ask = stack.enter_context(driving("reductions", serve, n, home, stop=stop))
         for number, cell in product(range(repeat), cells):
             asked = partial(ask, engines=cell.processes, **cell.job())
-            if cell not in counts:  # the first opens the ways; the second says how many fit
+            if cell not in counts:  # the first call opens channels; the second gives the count
                 asked(timeout=START_SECONDS, count=1)
                 counts[cell] = int(seconds / asked(count=FEWEST).seconds)
             count = max(FEWEST, min(MOST, counts[cell]))
@@ -121,7 +121,7 @@ def rows(
 
 
 class _Cell(NamedTuple):
-    """What is measured once in each round."""
+    """A configuration, measured once in each round."""
 
     transport: str
     algorithm: str
@@ -151,7 +151,7 @@ def _cells(
 ) -> Iterator[_Cell]:
     for nbytes in dict.fromkeys([*sizes, *model_sizes]):
         for n in processes:
-            if nbytes not in sizes and n > max(cores, 2):  # what ``prices`` can use
+            if nbytes not in sizes and n > max(cores, 2):  # ``prices`` cannot use it
                 continue
             for transport in transports:
                 for one in USING[transport]:
@@ -189,24 +189,24 @@ def _check(
         raise ValueError(f"sizes {list(sizes)}: at least {UNIT} bytes each, and whole floats")
 
 
-def _check_place(home: Endpoint | None, processes: int, cores: int | None) -> None:
+def _check_limits(home: Endpoint | None, processes: int, cores: int | None) -> None:
     if home is not None and processes > home.size:
         raise ValueError(
             f"{processes} processes are more than the {home.size} engines of {home.world!r}: "
             f"give processes=… up to {home.size}"
         )
-    here = max(usable_cores(), 1)
-    if cores is not None and (home is not None or not 1 <= cores <= here):
+    usable = max(usable_cores(), 1)
+    if cores is not None and (home is not None or not 1 <= cores <= usable):
         raise ValueError(
-            f"cores {cores}: 1 to {here:g}, and only for local processes (without home)"
+            f"cores {cores}: 1 to {usable:g}, and only for local processes (without home)"
         )
 
 
 @contextmanager
 def _only(cores: int | None) -> Iterator[None]:
-    """Processes that are started meanwhile share so many of this process's cores.
+    """Let processes that start in the block share ``cores`` of this process's cores.
 
-    Which is left to chance: on a hub, others may be measuring as well.
+    The cores are chosen at random: on a hub, others may be measuring as well.
     """
     before = os.sched_getaffinity(0)
     if cores is not None and cores < len(before):
@@ -217,11 +217,11 @@ def _only(cores: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-# What is shown of it
+# Tables and plots
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each cell, over all rounds: medians, the fastest time, and how many cores worked.
+    """A row for each cell, over all rounds: medians, the fastest time, and the busy cores.
 
     ``busy`` is processor time divided by time. ``messages`` counts those of all processes in one
     reduction.
@@ -245,7 +245,7 @@ def model(measured: Sequence[Row]) -> LogGP:
     """The model of messages over TCP, and of trees of flags in shared memory.
 
     Raises:
-        SFMError: nothing that it can be fitted to was measured; see ``rows(model_sizes=...)``.
+        SFMError: the rows are not enough to fit it; see ``rows(model_sizes=...)``.
     """
     listed = summary(measured)
     over_tcp = [row for row in listed if row["transport"] == "tcp"]
@@ -254,7 +254,7 @@ def model(measured: Sequence[Row]) -> LogGP:
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
-    """Title -> table: times, what the processes did, laws with their residuals, the model."""
+    """Title -> table: times, processor time and switches, laws with residuals, the model."""
     listed = summary(measured)
     found: dict[str, list[Row]] = {}
     reduced = [row for row in listed if row["algorithm"] != BACK_TO_BACK]
@@ -276,7 +276,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 def _prices(measured: Sequence[Row]) -> list[Row]:
     try:
         found = model(measured)
-    except SFMError:  # nothing was measured that it can be fitted to
+    except SFMError:  # the rows are not enough to fit it
         return []
     return [
         {
@@ -295,7 +295,7 @@ def _prices(measured: Sequence[Row]) -> list[Row]:
 def plot(measured: Sequence[Row]) -> Figure:
     """Time against processes for each transport; beside them the model.
 
-    Of the size that was asked for first: ``rows`` measures it first, and ``model_sizes`` last.
+    The plot shows the first size: ``rows`` measures it first, and ``model_sizes`` last.
     """
     from sfm_kernel.lessons.reductions.plots import Growth, Model
     from sfm_kernel.plots import Panel, still
@@ -309,7 +309,7 @@ def plot(measured: Sequence[Row]) -> Figure:
     ]
     try:
         panels.append(Model(model(measured), nbytes=nbytes, cores=cores))
-    except SFMError:  # nothing was measured that it can be fitted to
+    except SFMError:  # the rows are not enough to fit it
         pass
     return still(measured, *panels)
 
@@ -334,7 +334,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
-    wanted: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "transports": TRANSPORTS if options.transport == "all" else (options.transport,),
         "algorithms": options.only or ALGORITHMS["allreduce"],
         "processes": options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
@@ -343,9 +343,9 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         "seconds": options.seconds or (0.01 if options.quick else 0.03),
     }
     try:
-        _check(**wanted)
-        _check_place(None, max(wanted["processes"]), options.cores)
-    except ValueError as error:  # of the command line, so no traceback
+        _check(**arguments)
+        _check_limits(None, max(arguments["processes"]), options.cores)
+    except ValueError as error:  # an error of the command line needs no traceback
         raise SFMError(str(error)) from None
     model_sizes = MODEL_SIZES[:3] if options.quick else MODEL_SIZES
-    return rows(**wanted, model_sizes=model_sizes, cores=options.cores)
+    return rows(**arguments, model_sizes=model_sizes, cores=options.cores)

@@ -1,18 +1,18 @@
-"""What the times of reductions follow: two laws of growth, and a model in the style of LogGP.
+"""Laws for the times of reductions: two laws of growth, and a model in the style of LogGP.
 
-Nothing here measures: functions take medians and return numbers. Times are in microseconds.
+This module does not measure: functions take medians and return numbers. Times are in microseconds.
 
-LogGP describes a network by four numbers: the latency L of a message, the overhead o of whoever
-sends or receives it, the gap g between two messages of one process, and the Gap per byte G of long
-ones. In the times of reductions only L + 2o (a message that others wait for), max(o, g) (one more
-message of a process that is busy with messages) and G occur, so these three are fitted. What the
-reduction does with the bytes, the addition, is in G as well.
+LogGP describes a network by four numbers: the latency L of a message, the overhead o of its sender
+and of its receiver, the gap g between two messages of one process, and the Gap per byte G of long
+messages. In the times of reductions only L + 2o (a message that others wait for), max(o, g) (one
+more message of a process that is busy with messages) and G occur, so these three are fitted. G
+includes the reduction's work on the bytes, the addition.
 
 Sources: Alexandrov, Ionescu, Schauser, Scheiman, "LogGP: Incorporating Long Messages into the LogP
 Model" (1995). Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
 MPICH" (2005), section 4. Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP
 Implementation of the SPEEDES Communications Library", section 3.1: the tree of flags, and why it
-should follow log2. What each algorithm sends: ``sfm_kernel.collectives``, one a file.
+should follow log2. ``sfm_kernel.collectives`` has the messages of each algorithm, one a file.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Fit(NamedTuple):
     residual: float
     """µs: root of the mean squared distance between law and measurement."""
     relative: float
-    """The residual as a part of the mean of the times."""
+    """The residual divided by the mean of the times."""
     r2: float
-    """The part of the variance that the law explains."""
+    """The fraction of the variance that the law explains."""
 
     def at(self, processes: float) -> float:
-        """What the law says for so many processes, µs."""
+        """The law's time for a number of processes, µs."""
         return self.a + self.b * LAWS[self.law](processes)
 
 
@@ -108,16 +108,16 @@ def growth(listed: Iterable[Row]) -> list[Row]:
     return table
 
 
-# The model: what a reduction pays for
+# The model: the costs of a reduction
 
 
 class Bill(NamedTuple):
-    """How often an algorithm pays each price on the longest way from its start to its end."""
+    """The number of times that each price occurs on an algorithm's longest path."""
 
     steps: float
-    """Messages each of which the next one waits for: L + 2o."""
+    """Messages that follow one another, each after the one before was received: L + 2o."""
     gaps: float
-    """Further messages that one process sends or takes back to back: max(o, g)."""
+    """Further messages that one process sends or receives back to back: max(o, g)."""
     nbytes: float
     """Bytes beyond the first of each of these messages: G."""
 
@@ -133,7 +133,7 @@ def _binomial(p: int, m: float) -> Bill:
 
 
 def _recursive_doubling(p: int, m: float) -> Bill:
-    # Who is beyond the largest power of two adds to another's first, and gets the sum last.
+    # A rank beyond the largest power of two gives its part to another first, and gets the sum last.
     steps = _doublings(p) + (2 if _is_odd(p) else 0)
     return Bill(steps, 0, steps * _beyond(m))
 
@@ -143,7 +143,7 @@ def _ring(p: int, m: float) -> Bill:
 
 
 def _rabenseifner(p: int, m: float) -> Bill:
-    # Halves, quarters, … are exchanged and added; then the same way back.
+    # Halves, quarters, … are exchanged and added; then the same in reverse.
     halves = [m / 2**step for step in range(1, _doublings(p) + 1)]
     around = [m, m] if _is_odd(p) else []
     parts = [*halves, *halves, *around]
@@ -151,8 +151,8 @@ def _rabenseifner(p: int, m: float) -> Bill:
 
 
 def _flags(p: int, m: float) -> Bill:
-    # In each round the last to come goes up the tree, four at a time, and sets the flag that all
-    # wait for. What fits into no place is written to a shared area, in pieces of two rounds.
+    # In each round the last of four processes goes up the tree, and the last of all sets the flag
+    # that all wait for. Larger arrays go through a shared area, in pieces of two rounds each.
     levels, below = 1, 4
     while below < p:
         levels, below = levels + 1, 4 * below
@@ -172,11 +172,11 @@ BILLS: dict[str, Callable[[int, float], Bill]] = {
 does it. The prices of "flags" are those of its tree: a level instead of a message."""
 
 BACK_TO_BACK = "back to back"
-"""No reduction: messages of m bytes that one process sends and another takes, each of them."""
+"""Not a reduction: messages of m bytes from one process to another, one after the other."""
 
 
 def bill(algorithm: str, processes: int, nbytes: float) -> Bill:
-    """What an allreduce of so many bytes on so many processes pays for."""
+    """The bill of an allreduce."""
     if algorithm == BACK_TO_BACK:
         return Bill(0, 1, _beyond(nbytes))
     if processes == 1:
@@ -185,9 +185,10 @@ def bill(algorithm: str, processes: int, nbytes: float) -> Bill:
 
 
 def messages(algorithm: str, processes: int) -> int | None:
-    """All messages of an allreduce, whoever sends them; None where there are none (flags).
+    """The number of messages of all processes in an allreduce; None if there are none (flags).
 
-    On its longest way a tree has few; a machine with fewer cores than processes pays for all.
+    The longest path of a tree has few of them; a machine with fewer cores than processes pays for
+    all.
     """
     p = processes
     inner = 2 ** _doublings(p)
@@ -221,7 +222,7 @@ def _is_odd(p: int) -> bool:
 
 
 class Prices(NamedTuple):
-    """What the model was fitted to, and found."""
+    """The fitted prices of the model."""
 
     step: float
     """L + 2o, µs."""
@@ -230,7 +231,7 @@ class Prices(NamedTuple):
     byte: float
     """G, µs."""
     points: int
-    """Medians that went in."""
+    """The number of medians that were fitted."""
     relative: float
     """Root of the mean squared relative distance between the model and these medians."""
 
@@ -246,13 +247,13 @@ def prices(listed: Iterable[Row]) -> Prices:
     """The prices that come closest to these medians, in relative distance; none is below 0.
 
     Only rows count that the model can explain: an algorithm of ``BILLS`` or ``BACK_TO_BACK``, on
-    no more processes than cores (or on two, whose prices on one core include taking turns). Give
-    rows of one transport; those of "flags" on their own.
+    no more processes than cores (or on two, whose prices on one core include taking turns). Pass
+    rows of one transport only, and those of "flags" separately.
 
     Args:
         listed: rows of ``reductions.summary``.
     Raises:
-        SFMError: there are no such rows of two sizes at least, which tell what a byte costs.
+        SFMError: there are no such rows of at least two sizes, which the price of a byte needs.
     """
     used = [
         row
@@ -267,7 +268,7 @@ def prices(listed: Iterable[Row]) -> Prices:
         )
     due = np.array([bill(row["algorithm"], row["processes"], row["bytes"]) for row in used], float)
     t = np.array([row["us"] for row in used], float)
-    scaled = due / t[:, None]  # a microsecond weighs more where all takes a few than in a second
+    scaled = due / t[:, None]  # relative distances: a microsecond weighs more in a short time
     found = nonnegative(scaled, np.ones(len(used)))
     relative = math.sqrt(float(np.mean((scaled @ found - 1) ** 2)))
     step, gap, byte = map(float, found)
@@ -275,20 +276,20 @@ def prices(listed: Iterable[Row]) -> Prices:
 
 
 def nonnegative(
-    design: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]
+    design: npt.NDArray[np.float64], target: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """x ≥ 0 with the least |design·x - wanted|.
+    """x ≥ 0 with the least |design·x - target|.
 
     The solution is an unconstrained one of some columns, with the others at 0. There are few
-    columns, so all choices are tried; of equally good ones that with the fewest columns wins.
+    columns, so all choices are tried; of equally good ones the one with the fewest columns wins.
     """
     columns = design.shape[1]
-    best, least = np.zeros(columns), float(np.linalg.norm(wanted))
+    best, least = np.zeros(columns), float(np.linalg.norm(target))
     for size in range(1, columns + 1):
         for chosen in map(list, combinations(range(columns), size)):
             x = np.zeros(columns)
-            x[chosen] = np.linalg.lstsq(design[:, chosen], wanted)[0]
-            distance = float(np.linalg.norm(design @ x - wanted))
+            x[chosen] = np.linalg.lstsq(design[:, chosen], target)[0]
+            distance = float(np.linalg.norm(design @ x - target))
             if (x >= 0).all() and distance < least * (1 - 1e-9):
                 best, least = x, distance
     return best
@@ -303,7 +304,7 @@ class LogGP(NamedTuple):
     """Processes on each machine, which in "two-level" meet in a tree of flags."""
 
     def algorithms(self) -> Sequence[str]:
-        """Those that the model knows at any number of processes."""
+        """The algorithms that the model knows for any number of processes."""
         known = [one for one in BILLS if one != "flags"]
         return known if self.flags is None else [*known, "two-level"]
 
@@ -324,4 +325,4 @@ class LogGP(NamedTuple):
         inside = self.flags.us("flags", min(processes, self.per_machine), nbytes)
         machines = -(-processes // self.per_machine)
         between = self.message.us("recursive doubling", machines, nbytes)
-        return 2 * inside + between  # the result is passed on through flags again
+        return 2 * inside + between  # flags also distribute the result

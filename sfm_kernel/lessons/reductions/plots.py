@@ -1,4 +1,4 @@
-"""Plots of reductions: time against processes, the laws that it might follow, and the model."""
+"""Plots of reductions: time against processes, two laws of growth, and the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LAWS, LogGP, fit
 from sfm_kernel.plots import COLOURS, DOTS_PER_INCH, MARKERS, QUIET, Panel, spread
 
 STYLES = {"log2": "--", "linear": ":"}
-"""How each law is drawn."""
+"""Law -> line style."""
 
 
 class Growth(Panel):
@@ -28,11 +28,11 @@ class Growth(Panel):
     Columns: transport, bytes, algorithm, processes, us.
 
     Args:
-        transport, nbytes: which rows are drawn.
-        processes: how many are measured.
-        cores: marks where this machine's cores are used up.
-        limits: of y.
-        by, only: as in ``Panel``; ``only`` says more about which rows are drawn.
+        transport, nbytes: select the rows to draw.
+        processes: the measured numbers of processes.
+        cores: the number of this machine's cores, marked by a line.
+        limits: limits of y.
+        by, only: as in ``Panel``; ``only`` selects rows further.
     """
 
     x, y = "processes", "us"
@@ -59,9 +59,9 @@ class Growth(Panel):
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         first, last = self.processes[0], self.processes[-1]
-        room = max(last / first, 4) ** 0.95  # to the right, for the labels of the lines
-        said = ", ".join([*self.about, self.transport])
-        axes.set(xlabel="processes", ylabel=f"{said}: µs for {size_of(self.nbytes)}")
+        room = max(last / first, 4) ** 0.95  # space on the right for the labels of the lines
+        title = ", ".join([*self.about, self.transport])
+        axes.set(xlabel="processes", ylabel=f"{title}: µs for {size_of(self.nbytes)}")
         axes.set(xscale="log", yscale="log", xlim=(first / 1.2, last * room), ylim=self.limits)
         axes.set_xticks(self.processes, [str(n) for n in self.processes])
         axes.minorticks_off()
@@ -70,20 +70,20 @@ class Growth(Panel):
             self.note(f"cores: {self.cores:g}", (self.cores, self.limits[1]), (5, -12))
 
     def add(self, row: Row) -> None:
-        if row["algorithm"] != BACK_TO_BACK:  # no reduction
+        if row["algorithm"] != BACK_TO_BACK:  # not a reduction
             super().add(row)
 
 
 def laws(listed: Sequence[Row], transport: str, nbytes: int = 8) -> Figure:
-    """For each algorithm the medians, and the two laws that come closest to them.
+    """For each algorithm the medians, and the two laws fitted to them.
 
     Args:
         listed: rows of ``reductions.summary``; lines of three points and more are drawn.
     """
-    wanted = [row for row in listed if (row["transport"], row["bytes"]) == (transport, nbytes)]
+    selected = [row for row in listed if (row["transport"], row["bytes"]) == (transport, nbytes)]
     lines = {
         key[0]: {row["processes"]: row["us"] for row in group}
-        for key, group in grouped(wanted, ("algorithm",)).items()
+        for key, group in grouped(selected, ("algorithm",)).items()
     }
     lines = {algorithm: times for algorithm, times in lines.items() if len(times) > 2}
     count = 1 if len(lines) <= 4 else 2
@@ -121,16 +121,16 @@ def _both_laws(axes: Axes, times: Mapping[int, float], index: int) -> None:
 
 
 class Model(Panel):
-    """The model up to many processes, dashed, and medians that were measured, as dots; log-log.
+    """The model up to many processes, dashed, and measured medians, as dots; log-log.
 
-    Dots are full where every process had a core, as the model assumes, and empty where processes
-    took turns. Columns: transport ("tcp" is drawn), bytes, algorithm, processes, us.
+    Dots are full if every process had a core, as the model assumes, and empty if processes took
+    turns. Columns: transport ("tcp" is drawn), bytes, algorithm, processes, us.
 
     Args:
-        model: with its prices.
-        nbytes: which rows are drawn, and what the model is asked for.
-        cores: of the machine that was measured.
-        upto: processes.
+        model: the model with its prices.
+        nbytes: the size of the reductions to draw.
+        cores: the number of cores of the measured machine.
+        upto: the largest number of processes.
     """
 
     x, y = "processes", "us"
@@ -140,7 +140,7 @@ class Model(Panel):
     ) -> None:
         super().__init__("algorithm", {"transport": "tcp", "bytes": nbytes})
         self.model, self.nbytes, self.cores, self.upto = model, nbytes, cores, upto
-        self._looks = dict(
+        self._styles = dict(
             zip(model.algorithms(), zip(COLOURS, MARKERS, strict=True), strict=False)
         )
         self._dots: dict[tuple[str, bool], Line2D] = {}
@@ -150,17 +150,17 @@ class Model(Panel):
         super().begin(axes)
         powers = [2**k for k in range(1, self.upto.bit_length())]
         every = []
-        for algorithm, (colour, marker) in self._looks.items():
+        for algorithm, (colour, marker) in self._styles.items():
             ys = [self.model.us(algorithm, p, self.nbytes) for p in powers]
             every += ys
             axes.plot(powers, ys, "--", color=colour, linewidth=1.8)
             style: dict[str, Any] = {"color": colour, "size": 13, "va": "center", "animated": True}
-            place: dict[str, Any] = {
+            position: dict[str, Any] = {
                 "xy": (powers[-1], ys[-1]),
                 "xytext": (10, 0),
                 "textcoords": "offset points",
             }
-            self._labels.append(axes.annotate(algorithm, **place, **style))
+            self._labels.append(axes.annotate(algorithm, **position, **style))
             for shared in (False, True):
                 (dots,) = axes.plot([], [], marker, color=colour, markersize=7, animated=True)
                 if shared:
@@ -175,7 +175,7 @@ class Model(Panel):
         self.note("dashed: model;  dots: measured", (1.4, max(every) * 30), (6, -14))
 
     def add(self, row: Row) -> None:
-        if row["algorithm"] in self._looks:
+        if row["algorithm"] in self._styles:
             super().add(row)
 
     def moving(self) -> list[Artist]:

@@ -1,4 +1,4 @@
-"""What each process does to have reductions measured: open its ways, reduce, and account for it."""
+"""The work of each process: opens its endpoints, reduces, and reports its processor time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sfm_kernel.message import Message
 
 TCP = "SFM w/Q tcp"
-"""Of ``OPENINGS``: every message over TCP, encrypted as between machines."""
+"""The mechanism of ``OPENINGS`` that sends all messages over TCP, encrypted as between machines."""
 
 UNIT = 8
-"""Bytes of a float: arrays have whole ones."""
+"""Bytes of a float; the sizes of arrays are multiples of it."""
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Reduce as home tells, until it says stop. Runs on every engine."""
+    """Do home's reductions, until it says stop. Runs on every engine."""
     rank_of(sfm)
     with _Worlds(sfm) as worlds:
         works = {"reduce": _reduce, "flood": _flood}
@@ -43,10 +43,10 @@ class _Worlds:
         self._groups: dict[tuple[str, int], Group] = {}
 
     def endpoint(self, transport: str, processes: int) -> Endpoint:
-        """The one with this transport, once the first ``processes`` ranks are there.
+        """The endpoint with this transport, when the first ``processes`` ranks have joined.
 
         Raises:
-            SFMError: messages to one of them would go another way.
+            SFMError: messages to one of them would use another transport.
         """
         if transport not in self._endpoints:
             sfm = self._endpoints["shm"]
@@ -65,7 +65,7 @@ class _Worlds:
         return sfm
 
     def group(self, transport: str, processes: int) -> Group:
-        """Ranks 0 … processes-1."""
+        """The group of ranks 0 … processes-1."""
         key = (transport, processes)
         if key not in self._groups:
             self._groups[key] = Group(self.endpoint(*key), range(processes))
@@ -79,12 +79,12 @@ class _Worlds:
 
 
 class _Spent(NamedTuple):
-    """What this process has used up so far."""
+    """The processor time and switches of this process so far."""
 
     cpu: float
     """Seconds of processor time, of all its threads."""
     switches: int
-    """How often the system gave its core to another, or to nobody."""
+    """The number of times that this process gave up its core."""
 
     @classmethod
     def now(cls) -> _Spent:
@@ -93,14 +93,14 @@ class _Spent(NamedTuple):
 
 
 def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
-    """``count`` reductions, one after the other; on rank 0 what they took, and all together."""
+    """Do ``count`` reductions; on rank 0 return their time, and the sums over all processes."""
     import numpy as np
 
     group = worlds.group(job.transport, job.processes)
     mine = np.full(job.nbytes // UNIT, group.rank + 1.0)
     total, expected = np.empty_like(mine), group.size * (group.size + 1) / 2
     reduce = partial(group.allreduce, mine, np.add, out=total, algorithm=job.algorithm)
-    for _ in range(1 + job.count // 10):  # also the start: who has its result knows of all others
+    for _ in range(1 + job.count // 10):  # a warm-up, after which all processes have begun
         total.fill(0)
         reduce()
         if not (total == expected).all():
@@ -128,7 +128,7 @@ def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] |
 
 
 def _flood(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
-    """``count`` messages from process 0 to process 1 as fast as both can; on rank 0 their time."""
+    """Send ``count`` messages from process 0 to 1 as fast as possible; on rank 0 their time."""
     import numpy as np
 
     queue = worlds.endpoint(job.transport, job.processes)

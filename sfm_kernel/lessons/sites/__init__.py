@@ -1,8 +1,9 @@
-"""Sites far from each other: bare TCP and messages over long ways, in a lab on this machine.
+"""Sites far from each other: bare TCP and messages over long paths, in a lab on this machine.
 
-Rows say how long something took, in seconds and in round trips of the way; ``late_ms`` how late
-the lab, or gateways that play the way, delivered on average. An experiment that was disturbed by
-that is repeated, and marked where it was disturbed again: then it meets and misses no target.
+Rows have the time of an operation, in seconds and in round trips of the path; ``late_ms`` is the
+average delay by which the lab, or gateways that emulate the path, delivered late. An experiment
+that was disturbed by that is repeated, and marked if it was disturbed again: such a row neither
+meets nor misses a target.
 
 Source: Glück and Mignot, "Splitting TCP for MPI Applications Executed on Grids", 2011.
 """
@@ -20,7 +21,7 @@ from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.sites import nas
 from sfm_kernel.lessons.sites.counts import COUNTED
 from sfm_kernel.lessons.sites.patterns import PATTERNS
-from sfm_kernel.lessons.sites.ways import WAYS, Way
+from sfm_kernel.lessons.sites.routes import ROUTES, Route
 
 MEASURES = (
     "tcp silence", "tcp bulk", "tcp loss", "start", "silence", "pairs 1", "pairs 2", "pairs 4",
@@ -29,39 +30,39 @@ MEASURES = (
 )  # fmt: skip
 
 NAS = tuple(f"nas {name}{cross}" for cross in ("", " cross") for name in PATTERNS)
-"""The patterns, alone on the way and beside other people's packets."""
+"""The patterns, alone on the path and beside foreign packets."""
 
 QUICK = ("tcp silence", "tcp bulk", "start", "silence", "reset")
 AGAIN = 2
-"""How often an experiment is repeated that the lab has disturbed."""
+"""The number of times that a disturbed experiment is repeated."""
 
 
 class Experiment(NamedTuple):
-    """What is measured, in which lab.
+    """A measurement, and the lab for it.
 
     Attributes:
-        function: is given the lab, the way where ``ways`` has no ``bare``, and ``arguments``.
+        function: called with the lab, ``arguments``, and the route unless ``ways`` is ``BARE``.
         lab: arguments of ``Lab``; a site gets another host for its gateways.
-        gateways: of each site, where the way has any.
-        ways: those that it makes sense for.
+        gateways: the number of gateways in each site, if the route has any.
+        ways: the names of the routes for which it makes sense.
     """
 
     function: Callable[..., Iterator[Row]]
     lab: dict[str, Any]
     arguments: Mapping[str, Any] = MappingProxyType({})
     gateways: int = 1
-    ways: Sequence[str] = tuple(WAYS)
+    ways: Sequence[str] = tuple(ROUTES)
 
     @property
     def playable(self) -> bool:
-        """Whether gateways can play its way, where there is no lab."""
+        """Whether gateways can emulate the path if there is no lab."""
         needs_no_lab = self.function.__module__.endswith((".pairs", ".sharing"))
         needs_no_lab |= self.function.__name__ == "killed"
         return needs_no_lab and set(self.lab) <= {"sites", "rtt", "rate"}
 
 
 BARE = ("direct", "direct bbr")
-THROUGH = tuple(name for name, way in WAYS.items() if way.gateways)
+THROUGH = tuple(name for name, route in ROUTES.items() if route.gateways)
 
 
 def measures(quick: bool = False) -> dict[str, Experiment]:
@@ -69,8 +70,8 @@ def measures(quick: bool = False) -> dict[str, Experiment]:
     from sfm_kernel.lessons.sites import failing, pairs, plain, sharing
 
     silences = (0.0, 0.15, 0.3, 0.6, 1.2, 1.4, 2.0)
-    # A connection that 8, 4, 2 pairs share, or that one has alone, each of which says something
-    # every 1.4 s.
+    # A connection that 8, 4, 2 pairs share, or that one pair uses alone, if each pair sends a
+    # message every 1.4 s.
     shared = {"silences": (0.0, *(pairs.PAUSE / n for n in (8, 4, 2, 1))), "count": 1}
     alone = {"silences": (0.0, pairs.PAUSE) if quick else silences}
     near, far = {"rtt": 0.02, "rate": 500e6}, {"rtt": 0.1, "rate": 200e6}
@@ -113,20 +114,20 @@ def measures(quick: bool = False) -> dict[str, Experiment]:
 def rows(
     *,
     only: Sequence[str] = MEASURES,
-    ways: Sequence[str] = tuple(WAYS),
+    ways: Sequence[str] = tuple(ROUTES),
     repeat: int = 1,
     quick: bool = False,
     play: bool = False,
 ) -> Iterator[Row]:
-    """Measure; yield a row after each measurement. Every experiment has a lab of its own.
+    """Measure; yield a row after each measurement. Every experiment gets a new lab.
 
-    ``quick``: few and small, and nothing is repeated that was disturbed.
+    ``quick``: few and small experiments, and disturbed ones are not repeated.
 
-    With ``play``, where this machine allows no lab, gateways play the way (``emulated``): there are
-    rows of experiments and ways for which that says something, and they are marked "played".
+    With ``play``, if this machine allows no lab, gateways emulate the path (``emulated``): only
+    experiments and routes for which that is meaningful have rows, which are marked "played".
 
     Columns: measure, way, rtt_ms, rate_mbit_s, loss, round, what, seconds, rtts, late_ms,
-    disturbed, played, and what an experiment adds.
+    disturbed, played, and further columns of an experiment.
 
     Raises:
         LabRefused: this machine does not allow a lab. Nothing was measured.
@@ -138,19 +139,21 @@ def rows(
             for way in ways:
                 if way in known[measure].ways:
                     again = 0 if quick else AGAIN
-                    for row in made(known[measure], WAYS[way], play, again):
+                    for row in made(known[measure], ROUTES[way], play, again):
                         yield {"measure": measure, "way": way, "round": number, **row}
 
 
-def made(experiment: Experiment, way: Way, play: bool = False, again: int = AGAIN) -> Iterator[Row]:
-    """The rows of one experiment, as of ``rows``: of one that is not among ``measures``, say."""
+def made(
+    experiment: Experiment, route: Route, play: bool = False, again: int = AGAIN
+) -> Iterator[Row]:
+    """The rows of one experiment, as in ``rows``; it need not be one of ``measures``."""
     from sfm_kernel.lessons.sites.emulated import Emulated
     from sfm_kernel.lessons.sites.lab import Disturbed, Lab, refusal
 
     about, arguments = dict(experiment.lab), dict(experiment.arguments)
     if experiment.ways is not BARE:
-        arguments["way"] = way.with_gateways(experiment.gateways)
-        if way.gateways:
+        arguments["route"] = route.with_gateways(experiment.gateways)
+        if route.gateways:
             hosts = about.get("sites") or {"A": 1, "B": 1}
             about["sites"] = {site: count + 1 for site, count in hosts.items()}
     common = {
@@ -159,10 +162,10 @@ def made(experiment: Experiment, way: Way, play: bool = False, again: int = AGAI
         "loss": about.get("loss", 0.0),
     }
     played = play and bool(refusal())
-    if played and not (way.gateways and experiment.playable):
+    if played and not (route.gateways and experiment.playable):
         return
     for attempt in range(again + 1):
-        with Emulated(**about) if played else Lab(algorithm=way.algorithm, **about) as lab:
+        with Emulated(**about) if played else Lab(algorithm=route.algorithm, **about) as lab:
             found = list(experiment.function(lab, **arguments))
             late, disturbed = lab.report()["late_mean_s"] * 1e3, False
             try:
@@ -176,21 +179,23 @@ def made(experiment: Experiment, way: Way, play: bool = False, again: int = AGAI
 
 
 def doubts(measured: Sequence[Row]) -> str:
-    """What to know of these rows before they are believed; empty if there is nothing."""
+    """The reasons to doubt these rows; empty if there are none."""
     if not measured:
         return "Nothing was measured: this needs a lab, and this machine allows none."
-    said = []
+    reasons = []
     if any(row["played"] for row in measured):
-        said.append("Gateways have played the way: TCP has not seen it, and nothing goes directly.")
+        reasons.append(
+            "Gateways have emulated the path: TCP has not seen it, and nothing goes directly."
+        )
     late = {row["way"]: row["late_ms"] for row in measured if row["disturbed"]}
     if late:
         ways = ", ".join(f"{way} ({by:.1f} ms late)" for way, by in late.items())
-        said.append(f"Disturbed, since this machine was busy: {ways}. Measure again.")
-    return " ".join(said)
+        reasons.append(f"Disturbed, since this machine was busy: {ways}. Measure again.")
+    return " ".join(reasons)
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each experiment and what it measured, over all rounds."""
+    """A row for each quantity of each experiment, over all rounds."""
     listed = []
     for (measure, what), group in grouped(measured, ("measure", "what")).items():
         row: Row = {"measure": measure, "what": what, "rtt_ms": group[0]["rtt_ms"]}
@@ -224,7 +229,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def counted(measured: Sequence[Row]) -> list[Row]:
-    """A row for each experiment and way that has counts, and of which TCP knew."""
+    """A row for each experiment and route with counts, if TCP has seen the path."""
     listed = []
     for (measure, way), group in grouped(measured, ("measure", "way")).items():
         some = [row for row in group if "restarts" in row and not row.get("played")]
@@ -243,7 +248,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(NAS)}",
     )  # fmt: skip
     parser.add_argument(
-        "--ways", type=names(tuple(WAYS), "way"), metavar="NAME,…", help=", ".join(WAYS)
+        "--ways", type=names(tuple(ROUTES), "way"), metavar="NAME,…", help=", ".join(ROUTES)
     )
 
 
@@ -254,7 +259,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def notes(options: argparse.Namespace) -> Iterator[str]:
-    """What cannot be shown on this machine, and is left out."""
+    """A line about the experiments that this machine cannot show, which are left out."""
     from sfm_kernel.lessons.sites.emulated import CANNOT_SHOW
     from sfm_kernel.lessons.sites.lab import refusal
 
@@ -262,16 +267,16 @@ def notes(options: argparse.Namespace) -> Iterator[str]:
         only, ways = _asked(options)
         known = measures(options.quick)
         out = [name for name in only if not known[name].playable]
-        out += [way for way in ways if not WAYS[way].gateways]
+        out += [way for way in ways if not ROUTES[way].gateways]
         yield f"{CANNOT_SHOW} Left out: {', '.join(out) or 'nothing'}. For a lab: {why}."
 
 
 def _asked(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """Experiments and ways. A quick look is at one way, of which something can be seen here."""
+    """The experiments and routes to measure; a quick run takes one route that works here."""
     from sfm_kernel.lessons.sites.lab import refusal
 
     quick = ("gateway",) if refusal() else ("direct",)
     return (
         options.only or (QUICK if options.quick else MEASURES),
-        options.ways or (quick if options.quick else tuple(WAYS)),
+        options.ways or (quick if options.quick else tuple(ROUTES)),
     )

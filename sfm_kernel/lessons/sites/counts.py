@@ -1,8 +1,8 @@
-"""What the kernel has counted of connections between sites: the paper's Tables 1, 4 and 6.
+"""The kernel's counts of connections between sites: the paper's Tables 1, 4 and 6.
 
-A process tells of its own lines to other sites (``Exchange.connections``), a gateway tells the
-directory server of its connections. The native core counts the same for both (``tcp_history.rs``):
-a window that fell with no other reason than a silence.
+A process reports its direct connections to other sites (``Exchange.connections``), a gateway
+reports its connections to the directory server. For both the native core counts idle restarts
+(``tcp_history.rs``): a window that fell for no other reason than a silence.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any
 
 COUNTED = ("restarts", "rto", "retransmitted", "dup_acks")
 """Idle restarts; timeouts; segments that were sent again, for any reason; and segments that came
-out of order, each of which was answered by a duplicate acknowledgement: Linux counts those that it
-sends, and not those that it gets. All are of both ends of every connection."""
+out of order, each answered by a duplicate acknowledgement: Linux counts the acknowledgements that
+it sends, and not those that it gets. The counts are sums over both ends of every connection."""
 
-TOLD_AFTER = 1.2
-"""Seconds after which all gateways have told the directory server of what happens now."""
+REPORTED_AFTER = 1.2
+"""Seconds after which all gateways have reported the present events to the directory server."""
 
 
-def of_lines(lines: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Of a process's direct lines to other sites, as ``Exchange.connections`` tells them."""
-    return total(_of_one(one) for one in lines if one["gateway"] is None)
+def of_links(links: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """The counts of a process's direct links to other sites (from ``Exchange.connections``)."""
+    return total(_of_one(one) for one in links if one["gateway"] is None)
 
 
 def of_reports(reports: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Of all connections between gateways, as these tell (``RemoteDirectory.reports``)."""
+    """The counts of all connections between gateways (from ``RemoteDirectory.reports``)."""
     return total(
         _of_one(one)
         for report in reports
@@ -47,7 +47,7 @@ def _of_one(connection: Mapping[str, Any]) -> Counter[str]:
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """The sum; each of ``COUNTED`` is there."""
+    """The sum of counts; it has all names of ``COUNTED``."""
     found = Counter[str](dict.fromkeys(("connections", *COUNTED), 0))
     for one in counts:
         found.update(one)

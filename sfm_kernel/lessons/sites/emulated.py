@@ -1,8 +1,8 @@
-"""Sites on a machine that allows no lab: the gateways themselves play the long way between them.
+"""Sites on a machine that allows no lab: the gateways emulate the long path between them.
 
-Routes, forwarding, schedulers, delay and rate are real. TCP knows nothing of the way, since it only
-ever crosses this machine's loopback: idle restarts, losses and congestion cannot be seen, and what
-goes directly takes no time at all.
+Routes, forwarding, schedulers, delay and rate are real. TCP does not see the path, since it only
+crosses this machine's loopback: there are no idle restarts, losses and congestion, and direct
+messages take almost no time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfm_kernel.lessons.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
 from sfm_kernel.spawn import process
 
 CANNOT_SHOW = (
-    "This machine allows no network namespaces. The gateways play the way between the sites: "
+    "This machine allows no network namespaces. The gateways emulate the path between the sites: "
     "delay, rate and schedulers are real, but TCP does not see them, so that idle restarts, "
     "losses and congestion cannot be shown, nor direct connections."
 )
@@ -30,10 +30,10 @@ def usual_algorithm() -> str:
 
 
 class Emulated:
-    """Stands in for ``Lab`` where there are gateways. Each host is an address of the loopback.
+    """Replaces ``Lab`` if there are gateways. Each host is an address of the loopback.
 
     Args:
-        sites, rtt, rate: as of ``Lab``.
+        sites, rtt, rate: as in ``Lab``.
     """
 
     def __init__(
@@ -41,14 +41,15 @@ class Emulated:
     ) -> None:
         self.sites = dict(sites or {"A": 1, "B": 1})
         self.rtt, self.rate = rtt, rate
-        way = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
-        # The last one counts: others may be root's to choose, and TCP does not see the way anyhow.
-        self.gateway_options = (*way, "--algorithm", usual_algorithm())
+        path = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
+        # Overrides the route's algorithm, which only root may be able to choose; TCP does not see
+        # the path in any case.
+        self.gateway_options = (*path, "--algorithm", usual_algorithm())
         self._started: list[subprocess.Popen[Any]] = []
         self._late = 0.0
 
     def address(self, site: str, host: int = 1) -> str:
-        """The address of a host, which no other has."""
+        """The address of a host; each host has a different one."""
         return f"127.{list(self.sites).index(site) + 1}.0.{host}"
 
     def run(
@@ -66,19 +67,19 @@ class Emulated:
         self._started.append(one)
         return one
 
-    def hear(self, reports: Iterable[Mapping[str, Any]]) -> None:
-        """Gateways tell this of the way that they have played."""
-        told = [one["emulation"]["late"]["mean_s"] for one in reports if one["emulation"]]
-        self._late = max([self._late, *told])
+    def add_reports(self, reports: Iterable[Mapping[str, Any]]) -> None:
+        """Add the reports of gateways on the path that they have emulated."""
+        delays = [one["emulation"]["late"]["mean_s"] for one in reports if one["emulation"]]
+        self._late = max([self._late, *delays])
 
     def report(self) -> dict[str, float]:
-        """How late the way was, as gateways have measured: ``late_mean_s``, of the worst one."""
+        """``late_mean_s``: the average delay that the latest gateway has measured."""
         return {"late_mean_s": self._late}
 
     def check(self) -> None:
-        """Raises Disturbed where ``Lab.check`` does: it was later than a millisecond on average."""
+        """Raise Disturbed, as ``Lab.check``, if it was later than a millisecond on average."""
         if self._late > LATE_SECONDS:
-            raise Disturbed(f"gateways played the way {self._late * 1e3:.2f} ms late on average")
+            raise Disturbed(f"gateways emulated the path {self._late * 1e3:.2f} ms late on average")
 
     def close(self) -> None:
         """End all programs. Again: no effect."""
@@ -93,5 +94,5 @@ class Emulated:
 
 
 def open_lab(sites: Mapping[str, int] | None = None, **about: Any) -> Lab | Emulated:
-    """A lab, or, where this machine allows none, what stands in for it."""
+    """A lab or, if this machine allows none, an emulated one."""
     return Emulated(sites, **about) if refusal() else Lab(sites, **about)

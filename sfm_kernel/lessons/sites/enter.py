@@ -2,11 +2,11 @@
 
     python -P enter.py OWNER USER NETWORK PROGRAM [ARGUMENT...]
 
-It is run as a file, since its package would have to be imported before: 0.2 s for each program.
+It runs as a file, since as a module it would first import its package: 0.2 s for each program.
 
-OWNER is the process that has the lab, USER and NETWORK are the descriptors of the namespaces to
-enter; USER is - where there is none of its own. It becomes the program, which has its process id,
-and inherits neither.
+OWNER is the process that owns the lab, USER and NETWORK are the descriptors of the namespaces to
+enter; USER is - if the lab has no user namespace. This process becomes the program, which keeps its
+process id and does not inherit the descriptors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ COMMAND = (sys.executable, "-P", __file__)
 
 
 def main(arguments: list[str]) -> int:
-    """Does not return if all goes well; otherwise as a shell does: 126 or 127."""
+    """Become the program. If that fails, return 126 or 127, as a shell does."""
     owner, user, network, program, *_ = arguments
     try:
         for namespace in (user, network):
@@ -28,7 +28,9 @@ def main(arguments: list[str]) -> int:
                 setns(int(namespace))
                 os.close(int(namespace))
         if os.getppid() != int(owner):
-            return 1  # it died before: the lab's helper may have looked before we came in
+            return (
+                1  # it has died, and the lab's helper may have looked before this process entered
+            )
         os.execvp(program, arguments[3:])
     except OSError as error:
         print(f"{program} cannot be run in the lab: {error.strerror}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""What programs at different sites see when the way between them fails, or one of their gateways.
+"""Failures of the path between sites, or of a gateway, as programs at these sites see them.
 
-Messages are numbered: a row says how many were lost, came twice or out of order.
+Messages are numbered: a row has the numbers of messages that were lost, doubled or out of order.
 """
 
 from __future__ import annotations
@@ -12,40 +12,42 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.sites.emulated import Emulated
 from sfm_kernel.lessons.sites.lab import Lab
-from sfm_kernel.lessons.sites.pairs import joined, part
-from sfm_kernel.lessons.sites.ways import DIRECT, Way
+from sfm_kernel.lessons.sites.pairs import joined, stopped
+from sfm_kernel.lessons.sites.routes import DIRECT, Route
 from sfm_kernel.lessons.sites.world import LabWorld
 
 BEFORE = 2.0
 """Seconds of traffic before something fails."""
 KILLED = 0.6
-"""Seconds within which a process that was killed is told from one that is silent."""
+"""Seconds in which the others notice that a process was killed, and is not only silent."""
 
 
-def cut(lab: Lab, way: Way = DIRECT, seconds: float = 5.0, patience: float = 10.0) -> Iterator[Row]:
-    """A pair that asks and answers all the time, and nothing passes for so long."""
-    with LabWorld(lab, way) as world:
+def cut(
+    lab: Lab, route: Route = DIRECT, seconds: float = 5.0, patience: float = 10.0
+) -> Iterator[Row]:
+    """A pair asks and answers all the time, and nothing passes for ``seconds``."""
+    with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
         client.begin("beat", to=server.name, seconds=BEFORE + seconds + patience)
         time.sleep(BEFORE)
         began = time.monotonic()
         lab.cut(seconds)
         over = time.monotonic()
-        told = client.end()
-        later = [heard for _, heard in told["beats"] if heard is not None and heard > began + 0.5]
+        result = client.end()
+        later = [heard for _, heard in result["beats"] if heard is not None and heard > began + 0.5]
         row: Row = {
             "what": f"cut of {seconds:g} s",
             # From the moment at which messages could pass again to the first answer.
             "seconds": later[0] - over if later else None,
-            "asked": len(told["beats"]),
-            "unheard": sum(heard is None for _, heard in told["beats"]),
-            "ended": told["ended"] or ("went on" if later else "no error, nothing came any more"),
+            "asked": len(result["beats"]),
+            "unheard": sum(heard is None for _, heard in result["beats"]),
+            "ended": result["ended"] or ("went on" if later else "no error, nothing came any more"),
         }
-        if told["ended"]:
-            server.kill()  # it may never hear of its client again
+        if result["ended"]:
+            server.kill()  # it may never hear from its client again
         else:
             row |= {
-                name: part_of for name, part_of in part(server, client).items() if name in LOSSES
+                name: count for name, count in stopped(server, client).items() if name in LOSSES
             }
         yield row
 
@@ -54,31 +56,35 @@ LOSSES = ("heard", "lost", "doubled", "late")
 
 
 def reset(
-    lab: Lab | Emulated, way: Way = DIRECT, resets: int = 3, length: int = 64 << 10, pairs: int = 1
+    lab: Lab | Emulated,
+    route: Route = DIRECT,
+    resets: int = 3,
+    length: int = 64 << 10,
+    pairs: int = 1,
 ) -> Iterator[Row]:
-    """Connections are reset again and again while as much is under way as there can be."""
-    yield from _flooded(lab, way, "resets with full queues", resets, length, pairs)
+    """Connections are reset again and again while all queues are full."""
+    yield from _flooded(lab, route, "resets with full queues", resets, length, pairs)
 
 
 def killed(
-    lab: Lab | Emulated, way: Way = DIRECT, length: int = 16 << 10, pairs: int = 4
+    lab: Lab | Emulated, route: Route = DIRECT, length: int = 16 << 10, pairs: int = 4
 ) -> Iterator[Row]:
-    """A gateway is killed while pairs send: another one of its site takes over, or none is left."""
-    if way.gateways:
-        left = "another there" if way.gateways > 1 else "the only one"
-        yield from _flooded(lab, way, f"gateway killed, {left}", 0, length, pairs)
+    """A gateway is killed while pairs send: another of its site takes over, or there is none."""
+    if route.gateways:
+        others = "another there" if route.gateways > 1 else "the only one"
+        yield from _flooded(lab, route, f"gateway killed, {others}", 0, length, pairs)
 
 
 def _flooded(
     lab: Lab | Emulated,
-    way: Way,
+    route: Route,
     what: str,
     resets: int,
     length: int,
     pairs: int,
     patience: float = 60.0,
 ) -> Iterator[Row]:
-    with LabWorld(lab, way) as world:
+    with LabWorld(lab, route) as world:
         made = joined(world, pairs)
         seconds = BEFORE + 2.0 * max(resets, 1)
         for server, client in made:
@@ -87,7 +93,7 @@ def _flooded(
         failed = []
         for _ in range(resets):
             failed.append(time.monotonic())
-            assert isinstance(lab, Lab)  # who plays a way cannot reset what goes through it
+            assert isinstance(lab, Lab)  # an emulated lab cannot reset connections
             lab.reset_connections()
             time.sleep(2.0)
         if not resets:
@@ -102,12 +108,12 @@ def _flooded(
                 row["ended"] = str(error)
                 server.kill()
                 continue
-            told = part(server, client)
+            received = stopped(server, client)
             for name in LOSSES:
-                row[name] = row.get(name, 0) + told[name]
+                row[name] = row.get(name, 0) + received[name]
             row["kind"] = client.do("kind", to=server.name)["kind"]
-            silences += told["silences"]
-        # The longest silence of any receiver that something which failed can have caused.
+            silences += received["silences"]
+        # The longest silence of any receiver that a failure can have caused.
         lasting = [
             end - max(begin, at)
             for begin, end in silences

@@ -1,11 +1,11 @@
-"""Holds the namespaces of a lab, and carries the packets between them, until its owner is gone.
+"""Holds the namespaces of a lab, and carries the packets between them, until its owner has ended.
 
     python -m sfm_kernel.lessons.sites.hold SOCKET
 
-``lab`` starts it with a socket, over which it gets a line of JSON for each thing to do, and gives
-one back; with the first go the namespaces' descriptors. When the socket closes, however that comes
-about, it ends every process that is in one of the namespaces, and itself: then the kernel removes
-namespaces and devices, since nobody holds them.
+``lab`` starts it with a socket. Each request is a line of JSON, and so is each answer; the first
+answer carries the namespaces' descriptors. When the socket closes, for any reason, this process
+ends every process in the namespaces, and itself: then the kernel removes namespaces and devices,
+since no process holds them.
 """
 
 from __future__ import annotations
@@ -25,30 +25,33 @@ from sfm_kernel.lessons.sites.namespaces import Namespaces, Refused, enter_root
 from sfm_kernel.spawn.lifeline import die_with
 
 _PATIENCE = 5.0
-"""Seconds that processes get to be gone after SIGKILL."""
+"""Seconds to wait for processes to end after SIGKILL."""
 
 
 def main(arguments: list[str]) -> int:
     """Serve one lab; returns when its owner has closed the socket, or died."""
     parent = os.getppid()
-    for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C is for the owner, who closes the socket
+    for number in (
+        signal.SIGINT,
+        signal.SIGHUP,
+    ):  # Ctrl-C is for the owner, which closes the socket
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(arguments[0])) as owner, owner.makefile("r") as lines:
-        # As if the owner had closed it: an exception could strike in the middle of `end`.
+        # Not an exception, which could interrupt `end`: it looks as if the owner closed the socket.
         def hang_up(*_: object) -> None:
-            with contextlib.suppress(OSError):  # it has
+            with contextlib.suppress(OSError):  # the owner has closed it
                 owner.shutdown(socket.SHUT_RDWR)
 
         signal.signal(signal.SIGTERM, hang_up)
-        wanted = json.loads(lines.readline() or "null")
-        if wanted is None:
+        settings = json.loads(lines.readline() or "null")
+        if settings is None:
             return 0
         try:
             user = enter_root()
             # After enter_root, since new rights would undo it. The socket says the same, unless a
             # fork of the owner has inherited it.
             die_with(parent, signal.SIGTERM)
-            held = _Held(wanted)
+            held = _Held(settings)
         except (Refused, OSError) as error:
             owner.sendall(json.dumps({"refused": str(error)}).encode())
             return 0
@@ -67,17 +70,17 @@ def main(arguments: list[str]) -> int:
 
 
 class _Held:
-    def __init__(self, wanted: dict[str, Any]) -> None:
-        self.namespaces = Namespaces(wanted["sites"], wanted["algorithm"], wanted["sysctls"])
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.namespaces = Namespaces(settings["sites"], settings["algorithm"], settings["sysctls"])
         self.links = {}
         for number, (pair, devices) in enumerate(self.namespaces.devices.items()):
-            self.links[pair] = LabLink(*devices, wanted["seed"] + number)
+            self.links[pair] = LabLink(*devices, settings["seed"] + number)
             for device in devices:
-                os.close(device)  # the link has its own
+                os.close(device)  # the link has duplicates
         self._dropped = 0
 
     def do(self, what: str, **details: Any) -> Any:
-        """What a line asks for; what is given back. An error is told, and changes nothing else."""
+        """Do the request of a line, and return its answer: after an error, a description of it."""
         try:
             return getattr(self, what)(**details)
         except (ValueError, TypeError) as error:
@@ -89,18 +92,18 @@ class _Held:
             settings["rate_bits_per_s"] = math.inf
         for key, link in self.links.items():
             if pair is None or set(pair) == set(key):
-                # `back` is meant in the order that the owner gave.
+                # `back` refers to the order in which the owner named the pair.
                 turned = pair is not None and tuple(pair) != key
                 for one in (False, True) if back is None else (back != turned,):
                     link.set(one, **settings)
 
     def forget(self) -> None:
-        """All connections are reset when they next send something."""
+        """Reset all connections when they next send a packet."""
         for link in self.links.values():
             link.forget()
 
     def report(self) -> list[Any]:
-        """Each pair with its link's report, and packets that got lost before a link saw them."""
+        """Each pair with its link's report, and the number of packets lost before a link."""
         reports = [[pair, link.report()] for pair, link in self.links.items()]
         return [reports, self.namespaces.dropped() - self._dropped]
 
@@ -111,7 +114,7 @@ class _Held:
             link.clear()
 
     def end(self) -> None:
-        """Nobody is left in the namespaces."""
+        """Kill all processes in the namespaces, and close the links."""
         fds = (*self.namespaces.hosts.values(), *self.namespaces.routers.values())
         inside = {os.fstat(fd).st_ino for fd in fds}
         deadline = time.monotonic() + _PATIENCE
@@ -127,14 +130,14 @@ class _Held:
 
 
 def _processes(namespaces: set[int]) -> list[int]:
-    """Living processes that are in one of these network namespaces, but for this one."""
+    """The living processes in these network namespaces, except this one."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) != os.getpid():
             try:
                 if os.stat(f"/proc/{entry}/ns/net").st_ino in namespaces:
                     found.append(int(entry))
-            except OSError:  # it has ended, or is somebody else's
+            except OSError:  # it has ended, or belongs to another user
                 continue
     return found
 

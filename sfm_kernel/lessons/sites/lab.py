@@ -1,19 +1,19 @@
-"""A wide area network on one machine: sites with real TCP, and long ways between them.
+"""A wide area network on one machine: sites with real TCP, and long paths between them.
 
     with Lab({"A": 2, "B": 1}, rtt=0.1, rate=100e6, loss=1e-4) as lab:
         server = lab.run("A", [sys.executable, "server.py", lab.address("A")])
         client = lab.run("B", [sys.executable, "client.py", lab.address("A")])
         client.wait()
-        lab.check()  # or nothing that was measured counts
+        lab.check()  # raises if the measurement does not count
 
-Each host is a network namespace with the kernel's own TCP; hosts of a site are on one switch. The
-way between two sites delays, limits, queues, loses and cuts (``native/src/lab``). It takes
-processor time that the programs do not get, and the other way round: ``check`` tells whether it
-was late. Good for 500 Mbit/s on two processors, and 1 Gbit/s for short.
+Each host is a network namespace with the kernel's TCP; hosts of a site are on one switch. The
+path between two sites delays, limits, queues, loses and cuts (``native/src/lab``). The lab and the
+programs take processor time from each other: ``check`` raises if the lab was late. On two
+processors it carries 500 Mbit/s, and 1 Gbit/s for a short time.
 
 Needs Linux with user namespaces, or root, and /dev/net/tun: ``LabRefused`` says what is missing.
-A file system is shared by all sites, so is the time; and shared memory: give programs of different
-hosts an ``SFM_DIR`` each.
+All sites share the file system, the clock and shared memory: give the programs of each host a
+different ``SFM_DIR``.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from sfm_kernel.spawn import process
 
 MTU = 1500
 LATE_SECONDS = 1e-3
-"""A link that delivers later than this on average has disturbed what was measured."""
+"""Seconds: a link that is later than this on average has disturbed the measurement."""
 
 _END_SECONDS = 10.0
 Pair = tuple[str, str]
 
 
 class LabRefused(SFMError):
-    """This machine does not allow what a lab needs: the text says what to do. Nothing is left."""
+    """This machine does not allow a lab: the text says what to do. Nothing of the lab remains."""
 
 
 class Disturbed(SFMError):
-    """The lab did not keep up: what was measured says something about this machine's load."""
+    """The lab did not keep up: the measurement depends on this machine's load."""
 
 
 def refusal() -> str:
-    """Why this machine allows no lab, what to do; empty if it does. Asked once."""
+    """Why this machine allows no lab, and what to do; empty if it does. Found out only once."""
     if not _REFUSAL:
         try:
             Lab(rtt=0).close()
@@ -65,27 +65,27 @@ _REFUSAL: list[str] = []
 
 
 class Lab:
-    """Sites with hosts, and a way between any two of them. Ends with ``close``, or its process.
+    """Sites with hosts, and a path between any two of them. Ends with ``close``, or its process.
 
     Args:
-        sites: hosts of each site, by name.
+        sites: the number of hosts of each site, by name.
         rtt: seconds from one site to another and back, with empty queues.
-        rate: bits a second of each direction, of whole IP packets; ``math.inf``: no limit.
-        loss: share of the packets of each direction that get lost.
-        queue: bytes that may wait before a way, in each direction; what comes then is dropped.
-            None: as much as is on its way in one ``rtt``, and at least 64 packets.
-        cross: bits a second of other people's packets, in each direction, which come by chance.
-        algorithm: congestion control of connections between sites; None: this system's own.
-            It is set by route, and read back from a connection.
-        sysctls: of net.ipv4, in each host: ``{"tcp_slow_start_after_idle": 0}``, say.
-        seed: of what happens by chance.
+        rate: bits a second in each direction, of whole IP packets; ``math.inf``: no limit.
+        loss: the share of packets that get lost, in each direction.
+        queue: bytes that may wait in front of a path, in each direction; further packets are
+            dropped. None: the bytes that the path carries in one ``rtt``, and at least 64 packets.
+        cross: bits a second of foreign packets, in each direction, at random times.
+        algorithm: congestion control of connections between sites; None: the system's default.
+            The lab sets it for routes, and reads it back from a connection.
+        sysctls: settings of net.ipv4 in each host, such as ``{"tcp_slow_start_after_idle": 0}``.
+        seed: the seed of losses and foreign packets.
     Raises:
         LabRefused: see above.
         SFMError: the kernel does not give connections that ``algorithm``.
     """
 
     gateway_options: tuple[str, ...] = ()
-    """What gateways in it are told, which have nothing to play here: see ``Emulated``."""
+    """Options of gateways in it: none, since they emulate nothing here; see ``Emulated``."""
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class Lab:
         self.rtt, self.rate = rtt, rate
         self._started: list[subprocess.Popen[Any]] = []
         self._fds: list[int] = []
-        ours, its = socket.socketpair()
-        with its:
+        ours, theirs = socket.socketpair()
+        with theirs:
             self._holder = subprocess.Popen(
-                [sys.executable, "-m", "sfm_kernel.lessons.sites.hold", str(its.fileno())],
-                pass_fds=[its.fileno()],
+                [sys.executable, "-m", "sfm_kernel.lessons.sites.hold", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
             )
         self._socket, self._lines = ours, ours.makefile("r", encoding="utf-8")
-        wanted = {"sites": self.sites, "algorithm": algorithm, "sysctls": dict(sysctls or {})}
+        request = {"sites": self.sites, "algorithm": algorithm, "sysctls": dict(sysctls or {})}
         try:
-            ours.sendall(json.dumps({**wanted, "seed": seed}).encode() + b"\n")
+            ours.sendall(json.dumps({**request, "seed": seed}).encode() + b"\n")
             hello = self._hello()
             self.algorithms: dict[str, str] = hello["algorithms"]
             if algorithm not in (None, *self.algorithms.values()):
@@ -159,7 +159,7 @@ class Lab:
     ) -> None:
         self.close()
 
-    # What runs in it
+    # Programs in the hosts
 
     def address(self, site: str, host: int = 1) -> str:
         """The IPv4 address of a host."""
@@ -175,13 +175,13 @@ class Lab:
         host: int = 1,
         **options: Any,
     ) -> subprocess.Popen[Any]:
-        """Start a program in a host; it, and what it has started, ends with the lab at the latest.
+        """Start a program in a host; it and its children end with the lab at the latest.
 
         Args:
             command: the program and its arguments.
-            env: what differs from this process's environment.
-            options: of ``subprocess.Popen``.
-        Cost: some 50 ms until the program begins.
+            env: changes to this process's environment.
+            options: options of ``subprocess.Popen``.
+        Cost: about 50 ms until the program begins.
         """
         network = self._host(site, host)
         user = "-" if self._user is None else str(self._user)
@@ -198,11 +198,11 @@ class Lab:
 
     def _host(self, site: str, host: int) -> int:
         if (site, host) not in self._hosts:
-            there = ", ".join(f"{site} (1 to {count})" for site, count in self.sites.items())
-            raise SFMError(f"the lab has no host {host} of site {site!r}. There: {there}")
+            known = ", ".join(f"{site} (1 to {count})" for site, count in self.sites.items())
+            raise SFMError(f"the lab has no host {host} of site {site!r}. There are: {known}")
         return self._hosts[site, host]
 
-    # The ways between sites
+    # The paths between sites
 
     def settings(
         self,
@@ -216,16 +216,16 @@ class Lab:
         between: Pair | None = None,
         one_way: bool = False,
     ) -> None:
-        """Change ways while they are used, for packets that come from now on; None: as it was.
+        """Change paths while they are used, for packets from now on; None: unchanged.
 
         Args:
-            rtt, rate, loss, queue, cross: as of ``Lab``. A rate or rtt without a queue sets that
-                anew, too.
-            down: everything disappears without a word, also what is on its way.
+            rtt, rate, loss, queue, cross: as in ``Lab``. A rate or rtt without a queue also sets
+                the queue.
+            down: all packets disappear silently, also those that are on their way.
             between: only between these two sites.
             one_way: only from the first of them to the second, which then takes all of ``rtt / 2``.
         Raises:
-            ValueError: one of them is out of range; it, and what follows it, is as it was.
+            ValueError: one of them is out of range; it and the settings after it are unchanged.
         """
         if one_way and between is None:
             raise ValueError("one_way needs between=(from, to)")
@@ -245,7 +245,7 @@ class Lab:
         self._ask("set", pair=between and list(between), back=back, settings=settings)
 
     def cut(self, seconds: float, between: Pair | None = None) -> None:
-        """Nothing passes for so long: returns when it does again."""
+        """Let nothing pass for ``seconds``; return when packets pass again."""
         self.settings(down=True, between=between)
         try:
             time.sleep(seconds)
@@ -253,42 +253,42 @@ class Lab:
             self.settings(down=False, between=between)
 
     def reset_connections(self) -> None:
-        """Connections between sites are reset when one of their ends next sends something.
+        """Reset connections between sites when one of their ends next sends a packet.
 
-        It is what a firewall does that was restarted. New connections are not concerned.
+        A firewall that was restarted does the same. New connections are not affected.
         """
         self._ask("forget")
 
-    # What became of it
+    # Reports
 
     def clear(self) -> None:
-        """``report`` counts from 0 again."""
+        """Let ``report`` count from 0 again."""
         self._ask("clear")
 
     def report(self) -> dict[str, Any]:
-        """What has happened since the start, or ``clear``; see ``LabLink.report``.
+        """The counts and delays since the start, or ``clear``; see ``LabLink.report``.
 
         ``ways`` maps "A-B" to the report of that link, in which ``there`` is from A to B;
         ``late_mean_s``, ``late_p99_s``, ``late_max_s`` are the worst of all links; ``missed`` are
-        packets that were dropped before a link saw them, since it did not get to it.
+        packets that were dropped in front of a link, since it was too slow.
         """
         links, missed = self._ask("report")
-        ways = {"-".join(pair): report for pair, report in links}
+        reports = {"-".join(pair): report for pair, report in links}
         late = ("late_mean_s", "late_p99_s", "late_max_s")
-        worst = {name: max(report[name] for report in ways.values()) for name in late}
-        return {**worst, "missed": missed, "ways": ways}
+        worst = {name: max(report[name] for report in reports.values()) for name in late}
+        return {**worst, "missed": missed, "ways": reports}
 
     def check(self) -> dict[str, Any]:
         """The report, if the lab has kept up since the start, or ``clear``.
 
         Raises:
-            Disturbed: a link was later than a millisecond on average, did not get to packets at
-                all, or has ended.
+            Disturbed: a link was later than a millisecond on average, missed packets, or has
+                ended.
         """
         report = self.report()
-        failures = [way["failure"] for way in report["ways"].values() if way["failure"]]
+        failures = [link["failure"] for link in report["ways"].values() if link["failure"]]
         if failures:
-            raise Disturbed(f"a way of the lab has ended ({failures[0]}): measure again")
+            raise Disturbed(f"a link of the lab has ended ({failures[0]}): measure again")
         if report["late_mean_s"] > LATE_SECONDS or report["missed"]:
             raise Disturbed(
                 f"the lab delivered {report['late_mean_s'] * 1e3:.2f} ms late on average, and "
@@ -302,19 +302,19 @@ class Lab:
             self._socket.sendall(json.dumps({"what": what, **details}).encode() + b"\n")
             line = self._lines.readline()
         except OSError as error:
-            raise Disturbed(f"the lab's helper is gone ({error}): make a new lab") from error
+            raise Disturbed(f"the lab's helper has ended ({error}): make a new lab") from error
         if not line:
-            raise Disturbed("the lab's helper is gone: make a new lab")
+            raise Disturbed("the lab's helper has ended: make a new lab")
         answer = json.loads(line)
         if isinstance(answer, dict) and "error" in answer:
             raise ValueError(answer["error"])
         return answer
 
     def close(self) -> None:
-        """End all programs, and remove everything. Again: no effect."""
+        """End all programs, and remove the lab. Harmless when repeated."""
         process.send(self._started, signal.SIGKILL)
         self._lines.close()
-        self._socket.close()  # the helper ends what is left
+        self._socket.close()  # the helper ends the remaining processes
         process.wait([*self._started, self._holder], _END_SECONDS)
         process.end([*self._started, self._holder], 0)
         for fd in self._fds:

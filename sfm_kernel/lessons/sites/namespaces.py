@@ -5,7 +5,7 @@ A site has a router, and hosts on a switch:
     host 1  eth0 10.S.0.1 ──┐
     host 2  eth0 10.S.0.2 ──┴─ lan 10.S.0.254, the router ── TUN device to each other site
 
-``enter_root`` makes them possible without root: in a user namespace everybody is.
+``enter_root`` makes them possible without root: in a user namespace every user is root.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from sfm_kernel.transport.tcp_info import choosable, congestion
 
 _NEWUSER, _NEWNET = 0x10000000, 0x40000000
 _QUEUE = 4000
-"""Packets that wait in a TUN device while the link's thread does not run: 48 ms at 1 Gbit/s."""
+"""Packets that may wait in a TUN device while the link's thread does not run: 48 ms at 1 Gbit/s."""
 _SYSCTL = Path("/proc/sys/net/ipv4")
 
 
 class Refused(Exception):
-    """A step that this machine does not allow: which, and what to do."""
+    """This machine does not allow a step: the text names it, and says what to do."""
 
 
 def enter_root() -> int | None:
-    """This process may make network namespaces; the user namespace's descriptor if it needs one."""
+    """Let this process make network namespaces; return the user namespace's descriptor, if any."""
     try:
         unshare(_NEWNET)
         return None
@@ -40,7 +40,7 @@ def enter_root() -> int | None:
     user, group = os.geteuid(), os.getegid()
     try:
         unshare(_NEWUSER)
-        # Root within: that is who may choose any congestion control in its network namespaces.
+        # Root in the namespace may choose any congestion control in its network namespaces.
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         Path("/proc/self/gid_map").write_text(f"0 {group} 1")
@@ -56,12 +56,12 @@ def enter_root() -> int | None:
 
 
 class Namespaces:
-    """All sites' namespaces, made in this process, which ends up in one of them.
+    """The namespaces of all sites. This process makes them, and is in one of them afterwards.
 
     Args:
-        sites: the number of hosts of each site, by its name; the first has number 1.
-        algorithm: congestion control of connections between sites; None: the system's.
-        sysctls: of net.ipv4, for each host.
+        sites: the number of hosts of each site, by its name; the first site has number 1.
+        algorithm: congestion control of connections between sites; None: the system's default.
+        sysctls: settings of net.ipv4, for each host.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Namespaces:
                 _sysctl(name, value)
 
     def algorithms(self) -> dict[str, str]:
-        """The congestion control of a connection from each site's first host, read from one."""
+        """The congestion control of each site, read from a connection of its first host."""
         found = {}
         for site in self.routers:
             setns(self.hosts[site, 1])
@@ -151,7 +151,7 @@ class Namespaces:
         return found
 
     def dropped(self) -> int:
-        """Packets that TUN devices had no room for, since the link did not fetch them in time."""
+        """The number of packets that TUN devices dropped, since the link was too slow."""
         total = 0
         for router in self.routers.values():
             setns(router)
@@ -163,7 +163,7 @@ class Namespaces:
 
 
 def _new() -> int:
-    """A new network namespace, which this process is in then: its descriptor."""
+    """Enter a new network namespace; return its descriptor."""
     unshare(_NEWNET)
     with Netlink() as netlink:
         netlink.up("lo")

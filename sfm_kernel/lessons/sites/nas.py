@@ -1,4 +1,4 @@
-"""The patterns of the NAS Parallel Benchmarks, played by sixteen programs at two sites."""
+"""The patterns of the NAS Parallel Benchmarks, run by sixteen programs at two sites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.sites.counts import COUNTED
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.patterns import PATTERNS, RANKS, Step, computing, site
-from sfm_kernel.lessons.sites.ways import DIRECT, Way
+from sfm_kernel.lessons.sites.routes import DIRECT, Route
 from sfm_kernel.lessons.sites.world import LabWorld
 
 LAB: dict[str, Any] = {
@@ -19,19 +19,19 @@ LAB: dict[str, Any] = {
     "sites": {"A": RANKS // 2, "B": RANKS // 2},
 }
 CROSS = 200e6
-"""Bits per second of other people's packets, where there are any."""
+"""Bits per second of foreign packets, in experiments that have them."""
 
 GATEWAYS_HURT = 1.05
 
 
 def iterations(
-    lab: Lab, way: Way = DIRECT, names: Sequence[str] = ("BT",), count: int | None = None
+    lab: Lab, route: Route = DIRECT, names: Sequence[str] = ("BT",), count: int | None = None
 ) -> Iterator[Row]:
-    """Some iterations of each pattern, each rank in a host of its own; one before counts not.
+    """Iterations of each pattern, each rank in a different host, after one that is not counted.
 
-    An iteration takes as long as it takes the slowest rank.
+    The time of an iteration is that of its slowest rank.
     """
-    with LabWorld(lab, way) as world:
+    with LabWorld(lab, route) as world:
         sites = list(lab.sites)
         programs = [
             world.program(f"r{rank}", sites[site(rank)], rank % (RANKS // 2) + 1)
@@ -58,7 +58,7 @@ def iterations(
 
 
 def _named(steps: Iterable[Step]) -> list[Any]:
-    """Steps with the programs' names for ranks, as JSON can tell them."""
+    """Steps as values of JSON, with the programs' names instead of ranks."""
     return [
         step
         if isinstance(step, float)
@@ -68,14 +68,14 @@ def _named(steps: Iterable[Step]) -> list[Any]:
 
 
 def _play(programs: Sequence[Any], steps: list[list[Any]], count: int) -> list[float]:
-    for one, its in zip(programs, steps, strict=True):
-        one.begin("play", steps=its, iterations=count)
-    told = [one.end()["seconds"] for one in programs]
-    return [max(some) for some in zip(*told, strict=True)]
+    for program, own_steps in zip(programs, steps, strict=True):
+        program.begin("play", steps=own_steps, iterations=count)
+    times = [program.end()["seconds"] for program in programs]
+    return [max(some) for some in zip(*times, strict=True)]
 
 
 def table(measured: Sequence[Row]) -> list[Row]:
-    """A row for each pattern: seconds of an iteration direct, and of each way times that."""
+    """A row for each pattern: seconds of a direct iteration, and the ratio of each other route."""
     listed = []
     for (measure, name), group in grouped(measured, ("measure", "pattern")).items():
         if name is None:
@@ -99,7 +99,7 @@ def table(measured: Sequence[Row]) -> list[Row]:
 
 
 def counts(measured: Sequence[Row]) -> list[Row]:
-    """A row for each pattern and way: what was counted, of an iteration (Tables 4 and 6)."""
+    """A row for each pattern and route: the counts of an iteration (Tables 4 and 6)."""
     return [
         {
             "pattern": row["measure"].removeprefix("nas "),

@@ -1,6 +1,6 @@
-"""A network namespace's devices, addresses and routes: what ``ip`` does, without needing it.
+"""A network namespace's devices, addresses and routes: does what ``ip`` does, without that program.
 
-Everything concerns the namespace in which the object was made.
+An object changes the namespace in which it was made.
 Source: rtnetlink(7), and the kernel's include/uapi/linux/{if_link,rtnetlink,veth}.h.
 """
 
@@ -28,7 +28,7 @@ _LINK = struct.Struct("=BxHiII")
 
 
 class Netlink:
-    """Changes one network namespace. Every method raises OSError, and nothing was changed then."""
+    """Changes one network namespace. A method that raises OSError has changed nothing."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
@@ -83,7 +83,7 @@ class Netlink:
         device: str | None = None,
         algorithm: str | None = None,
     ) -> None:
-        """A way to ``network``; TCP connections over it use ``algorithm`` unless told otherwise."""
+        """A route to ``network``; TCP connections over it use ``algorithm`` by default."""
         scope = _SCOPE_LINK if gateway is None else _SCOPE_UNIVERSE
         body = struct.pack(
             "=BBBBBBBBI", socket.AF_INET, prefix, 0, 0, _TABLE_MAIN, _PROTOCOL_BOOT, scope,

@@ -1,7 +1,6 @@
-"""What pairs of programs see whose sites are far from each other: each function is one experiment.
+"""Pairs of programs whose sites are far from each other: each function is one experiment.
 
-Each is given a lab as it needs it and the way that messages take, and yields rows: the same is
-asked of any way.
+Each gets a lab and the route of the messages, and yields rows. It measures the same for any route.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from sfm_kernel.lessons.sites.counts import COUNTED, total
 from sfm_kernel.lessons.sites.emulated import Emulated
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.plain import MESSAGE
-from sfm_kernel.lessons.sites.ways import DIRECT, Way
-from sfm_kernel.lessons.sites.world import LabWorld, Told
+from sfm_kernel.lessons.sites.routes import DIRECT, Route
+from sfm_kernel.lessons.sites.world import LabWorld, ProgramHandle
 
 PAUSE = 1.4
 """Seconds for which a pair is silent: longer than several of TCP's timeouts."""
 SHORT = (1_000, 1_000_000)
-"""Bytes of round trips on a short way."""
+"""Bytes of round trips over a short path."""
 
 
-def joined(world: LabWorld, pairs: int) -> list[tuple[Told, Told]]:
-    """Pairs of programs, of the first site, which serves, and the second; their way is settled."""
+def joined(world: LabWorld, pairs: int) -> list[tuple[ProgramHandle, ProgramHandle]]:
+    """Pairs of a server at the first site and a client at the second, with settled routes."""
     here, there, *_ = world.lab.sites
     made = []
     for number in range(pairs):
@@ -37,40 +36,42 @@ def joined(world: LabWorld, pairs: int) -> list[tuple[Told, Told]]:
     for server, client in made:
         server.begin("serve")
         client.do("ask", to=server.name, length=1, count=1)
-        client.do("settle", to=server.name, kind=world.way.kind)
+        client.do("settle", to=server.name, kind=world.route.kind)
     return made
 
 
-def part(server: Told, client: Told) -> Row:
-    """What a server tells, after its client has said that it has no more questions."""
+def stopped(server: ProgramHandle, client: ProgramHandle) -> Row:
+    """Let a client stop its server; return the server's result."""
     client.do("stop", to=server.name)
     return server.end()
 
 
-def parted(world: LabWorld, pairs: Sequence[tuple[Told, Told]]) -> dict[str, int]:
-    """Pairs part; what the kernels have counted of both ends of what lies between them."""
+def stopped_with_counts(
+    world: LabWorld, pairs: Sequence[tuple[ProgramHandle, ProgramHandle]]
+) -> dict[str, int]:
+    """Stop all servers; return the kernels' counts of both ends of the connections between them."""
     servers, clients = zip(*pairs, strict=True)
-    # Before anybody says "stop", which is a message after a silence.
+    # Before any client sends "stop", which is a message after a silence.
     counts = world.counts(clients)
     for pair in pairs:
-        part(*pair)
-    return counts if world.way.gateways else total([counts, world.counts(servers)])
+        stopped(*pair)
+    return counts if world.route.gateways else total([counts, world.counts(servers)])
 
 
-def start(lab: Lab | Emulated, way: Way = DIRECT) -> Iterator[Row]:
-    """From nothing to the first answer, between a program that waits and one that comes.
+def start(lab: Lab | Emulated, route: Route = DIRECT) -> Iterator[Row]:
+    """The time to the first answer, between a program that waits and one that joins.
 
-    Gateways, if there are any, have met; the program that comes knows none yet.
+    Gateways, if there are any, have met; the program that joins has no connection yet.
     """
     here, there, *_ = lab.sites
-    with LabWorld(lab, way) as world:
+    with LabWorld(lab, route) as world:
         server, client = world.program("a", here), world.program("b", there)
         server.do("join")
         world.settle(server)
         server.begin("serve")
         times = {"join": client.do("join")["join_s"]}
-        if way.gateways:
-            client.do("settle", to="a", kind=way.kind)
+        if route.gateways:
+            client.do("settle", to="a", kind=route.kind)
         met = client.do("meet", to="a")
         client.do("stop", to="a")
         times["first message there"] = server.end()["first_at"] - met["sent_at"]
@@ -81,32 +82,35 @@ def start(lab: Lab | Emulated, way: Way = DIRECT) -> Iterator[Row]:
 
 
 def after_silence(
-    lab: Lab | Emulated, way: Way = DIRECT, silences: Sequence[float] = (0.0, PAUSE), count: int = 5
+    lab: Lab | Emulated,
+    route: Route = DIRECT,
+    silences: Sequence[float] = (0.0, PAUSE),
+    count: int = 5,
 ) -> Iterator[Row]:
-    """160 kB there and an answer, after each silence, by one pair that has sent much before."""
-    with LabWorld(lab, way) as world:
+    """160 kB there and an answer, after each silence, of one pair that has sent much before."""
+    with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
         asked = [one for one in silences for _ in range(count)]
-        told = client.do("ask_silently", to=server.name, length=MESSAGE, silences=asked)["seconds"]
+        times = client.do("ask_silently", to=server.name, length=MESSAGE, silences=asked)["seconds"]
         for number, silence in enumerate(silences):
-            seconds = median(told[number * count : (number + 1) * count])
+            seconds = median(times[number * count : (number + 1) * count])
             yield {
                 "what": f"160 kB after {silence:g} s of silence",
                 "silence_s": silence,
                 "seconds": seconds,
                 "rtts": seconds / lab.rtt,
             }
-        part(server, client)
+        stopped(server, client)
 
 
 def sizes(
     lab: Lab | Emulated,
-    way: Way = DIRECT,
+    route: Route = DIRECT,
     lengths: Sequence[int] = (1 << 20,),
     amount: int = 48 << 20,
 ) -> Iterator[Row]:
     """``amount`` bytes in messages of each length, over a connection that is warm."""
-    with LabWorld(lab, way) as world:
+    with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
         client.do("stream", to=server.name, length=1 << 20, count=16)
         rows = []
@@ -120,21 +124,21 @@ def sizes(
                     "mbit_s": length * count * 8e-6 / seconds,
                 }
             )
-        counts = parted(world, [(server, client)])
+        counts = stopped_with_counts(world, [(server, client)])
         yield from (row | counts for row in rows)
 
 
 def small(
-    lab: Lab | Emulated, way: Way = DIRECT, length: int = 1000, count: int = 200
+    lab: Lab | Emulated, route: Route = DIRECT, length: int = 1000, count: int = 200
 ) -> Iterator[Row]:
-    """Round trips with ``length`` bytes there: where packets get lost, some take long."""
-    with LabWorld(lab, way) as world:
+    """Round trips with ``length`` bytes there: if packets get lost, some take long."""
+    with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
         asked = client.do("ask", to=server.name, length=length, count=count, silence=0, warm=0)
-        told = sorted(asked["seconds"])
-        counts = parted(world, [(server, client)])
+        times = sorted(asked["seconds"])
+        counts = stopped_with_counts(world, [(server, client)])
         for name, at in (("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("longest", 1.0)):
-            seconds = told[min(int(count * at), count - 1)]
+            seconds = times[min(int(count * at), count - 1)]
             yield {
                 "what": f"{length / 1e3:g} kB there and back, {name}",
                 "seconds": seconds,
@@ -144,14 +148,14 @@ def small(
 
 
 def silent_pairs(
-    lab: Lab | Emulated, way: Way = DIRECT, pairs: int = 8, count: int = 5
+    lab: Lab | Emulated, route: Route = DIRECT, pairs: int = 8, count: int = 5
 ) -> Iterator[Row]:
-    """160 kB of each of some pairs, every ``PAUSE`` seconds, one after the other."""
-    with LabWorld(lab, way) as world:
+    """160 kB from each pair every ``PAUSE`` seconds, the pairs one after the other."""
+    with LabWorld(lab, route) as world:
         all_pairs = joined(world, pairs)
         for server, client in all_pairs:  # windows are open at first
             client.do("ask", to=server.name, length=MESSAGE, count=1, warm=4)
-            part(server, client)  # who serves cannot be asked for counts
+            stopped(server, client)  # a program that serves cannot report its counts
         before = world.counts([one for pair in all_pairs for one in pair])
         for server, _ in all_pairs:
             server.begin("serve")
@@ -167,7 +171,7 @@ def silent_pairs(
         for one in timers:
             one.join()
         seconds = [one for _, client in all_pairs for one in client.end()["seconds"][1:]]
-        after = parted(world, all_pairs)
+        after = stopped_with_counts(world, all_pairs)
         yield {
             "what": f"160 kB after {PAUSE:g} s of silence, {pairs} pairs",
             "pairs": pairs,
@@ -180,10 +184,10 @@ def silent_pairs(
 
 
 def short(
-    lab: Lab | Emulated, way: Way = DIRECT, count: int = 300, amount: int = 64 << 20
+    lab: Lab | Emulated, route: Route = DIRECT, count: int = 300, amount: int = 64 << 20
 ) -> Iterator[Row]:
-    """Round trips, and the rate of large messages, where the way is short: what gateways cost."""
-    with LabWorld(lab, way) as world:
+    """Round trips, and the rate of large messages, over a short path: the cost of gateways."""
+    with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
         for length in SHORT:
             number = count if length < 100_000 else count // 10
@@ -194,7 +198,7 @@ def short(
             }
         rates = []
         for _ in range(3):
-            told = client.do("stream", to=server.name, length=4 << 20, count=amount >> 22)
-            rates.append(amount * 8e-6 / told["seconds"])
+            sent = client.do("stream", to=server.name, length=4 << 20, count=amount >> 22)
+            rates.append(amount * 8e-6 / sent["seconds"])
         yield {"what": "messages of 4 MB", "seconds": None, "mbit_s": median(rates)}
-        part(server, client)
+        stopped(server, client)

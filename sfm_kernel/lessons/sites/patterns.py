@@ -1,11 +1,11 @@
-"""The NAS Parallel Benchmarks as patterns of messages: who sends how much to whom, and computes.
+"""The NAS Parallel Benchmarks as patterns of messages and of times in which ranks compute.
 
 Sixteen ranks, 0 to 7 at one site and 8 to 15 at another, as in the paper, in class B; only FT is
-smaller, so that an iteration ends within seconds. A rank's iteration is a list of
-steps: a number (seconds of computing), or an exchange: to whom how many bytes, and from whom
-something is received. Computing is sleeping, as long as the paper's processors had to compute.
+smaller, so that an iteration ends within seconds. A rank's iteration is a list of steps: a number
+(seconds of computing), or an exchange: receivers with numbers of bytes, and senders. To compute is
+to sleep, as long as the paper's processors had to compute.
 
-What goes between the sites in an iteration is what the paper's Table 2 says; a test compares.
+The messages between the sites in an iteration are those of the paper's Table 2; a test compares.
 
 Sources: the messages, NPB 2.4's Fortran (copy_faces, x_solve, exch_proc, transpose, comm3,
 exchange_1, exchange_3); sizes and times, Glück and Mignot, Tables 2, 3 and 5.
@@ -17,19 +17,19 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 RANKS, EDGE = 16, 4
-"""Ranks, and how many there are in each of the two directions of a square."""
+"""The number of ranks, and the number along each side of their square."""
 
 Exchange = tuple[list[tuple[int, int]], list[int]]
 Step = float | Exchange
 
 
 class Pattern(NamedTuple):
-    """One of the eight.
+    """One of the eight benchmarks.
 
     Attributes:
-        iteration: the steps of a rank.
-        iterations: of class B; ``shown``: how many are measured.
-        expected: what the paper says of its messages: how they come, and their class (Table 3).
+        iteration: returns the steps of a rank.
+        iterations: the iterations of class B; ``shown``: the number that is measured.
+        expected: the paper's description of the messages, and their class (Table 3).
     """
 
     iteration: Callable[[int], list[Step]]
@@ -46,7 +46,7 @@ def _shift(to: int, nbytes: int, source: int) -> Step:
     return ([(to, nbytes)], [source])
 
 
-def _place(row: int, column: int) -> int:
+def _rank_at(row: int, column: int) -> int:
     return row % EDGE * EDGE + column % EDGE
 
 
@@ -54,20 +54,20 @@ def neighbours(rank: int) -> list[tuple[int, int]]:
     """Predecessor and successor in each of the three directions of a multipartition (BT, SP)."""
     row, column = divmod(rank, EDGE)
     return [
-        (_place(row, column - 1), _place(row, column + 1)),
-        (_place(row - 1, column), _place(row + 1, column)),
-        (_place(row - 1, column + 1), _place(row + 1, column - 1)),
+        (_rank_at(row, column - 1), _rank_at(row, column + 1)),
+        (_rank_at(row - 1, column), _rank_at(row + 1, column)),
+        (_rank_at(row - 1, column + 1), _rank_at(row + 1, column - 1)),
     ]
 
 
 def _multipartition(rank: int, face: int, forward: int, back: int, compute: float) -> list[Step]:
     """Each rank has a cell in every slice of every direction, so that all work in all sweeps.
 
-    Half of the computing is before the faces are exchanged, the other half in the sweeps.
+    A rank does half of its computing before the exchange of faces, and half in the sweeps.
     """
     around = neighbours(rank)
-    everybody = [one for both in around for one in both]
-    steps: list[Step] = [compute / 2, ([(one, face) for one in everybody], everybody)]
+    all_neighbours = [one for both in around for one in both]
+    steps: list[Step] = [compute / 2, ([(one, face) for one in all_neighbours], all_neighbours)]
     stages = EDGE - 1
     for before, after in around:
         for _ in range(stages):
@@ -93,21 +93,21 @@ def cg(rank: int) -> list[Step]:
     Rows are within a site; of the transposition's 16 messages of 150 kB, 8 go between sites.
     """
     row, column = divmod(rank, EDGE)
-    halves = [_place(row, column ^ bit) for bit in (1, 2)]
+    halves = [_rank_at(row, column ^ bit) for bit in (1, 2)]
     steps: list[Step] = [0.03]
     steps += [_swap(one, 150_000) for one in halves]
     if row != column:
-        steps.append(_swap(_place(column, row), 150_000))
+        steps.append(_swap(_rank_at(column, row), 150_000))
     return steps + [_swap(one, 8) for _ in range(2) for one in halves]
 
 
 def ep(rank: int) -> list[Step]:
-    """Embarrassingly parallel: computes, and adds up in the end."""
+    """Embarrassingly parallel: computes, and adds up at the end."""
     return [1.5, *_allreduce(rank, 16), *_allreduce(rank, 16), *_allreduce(rank, 80)]
 
 
 def _allreduce(rank: int, nbytes: int) -> list[Step]:
-    """Recursive doubling, as MPICH does it, which the paper has measured: it knows no sites."""
+    """Recursive doubling, as in MPICH, which the paper has measured, and which ignores sites."""
     return [_swap(rank ^ bit, nbytes) for bit in (1, 2, 4, 8)]
 
 
@@ -117,23 +117,23 @@ def _alltoall(rank: int, nbytes: int) -> Step:
 
 
 def ft(rank: int) -> list[Step]:
-    """Fourier transform: everybody sends everybody 0.5 MB, as in class A (B: 2 MB); 1.2 s."""
+    """Fourier transform: every rank sends each other 0.5 MB, as in class A (B: 2 MB); 1.2 s."""
     return [1.2, _alltoall(rank, 1 << 19), *_allreduce(rank, 16)]
 
 
 def is_(rank: int) -> list[Step]:
-    """Integer sort: sizes of buckets are added up and told, then all keys go to their places."""
+    """Integer sort: ranks add up and exchange the sizes of buckets, then send all keys to them."""
     return [1.1, *_allreduce(rank, 4116), _alltoall(rank, 4), _alltoall(rank, 525_000)]
 
 
 PLANES = 100
-"""Of LU's cube, in each of which a wave goes from corner to corner and back."""
+"""Planes of LU's cube; in each a wave goes from corner to corner and back."""
 
 
 def lu(rank: int) -> list[Step]:
     """Lower-upper: waves of 1 kB messages, each plane's after the one before; then faces of 200 kB.
 
-    An iteration of class B as it is. Computing: 0.7 ms for a plane.
+    A complete iteration of class B. Computing takes 0.7 ms for a plane.
     """
     row, column = divmod(rank, EDGE)
     west, east = ([rank + by] if 0 <= column + by < EDGE else [] for by in (-1, 1))
@@ -152,7 +152,7 @@ LEVELS = 8
 def mg(rank: int) -> list[Step]:
     """Multigrid: halos of 2 x 2 x 4 boxes, on grids that halve down to 2 points, and double again.
 
-    The direction that is cut in four goes through both sites, and is periodic.
+    The direction that is divided into four goes through both sites, and is periodic.
     """
     levels = [*range(1, LEVELS), LEVELS - 1]
     levels += [level for level in range(LEVELS - 2, -1, -1) for _ in range(2)]
@@ -202,20 +202,20 @@ def between_sites(pattern: Pattern) -> list[int]:
 
 
 def site(rank: int) -> int:
-    """0 or 1."""
+    """The site of a rank: 0 or 1."""
     return rank // (RANKS // 2)
 
 
 def computing(steps: Iterable[Step]) -> float:
-    """Seconds of it, of one rank."""
+    """The seconds that one rank computes in these steps."""
     return sum(step for step in steps if isinstance(step, float))
 
 
 def played(pattern: Pattern, iterations: int = 1) -> list[int]:
-    """How many messages each rank has received when all ranks have played the pattern to its end.
+    """The number of messages that each rank receives in complete iterations of the pattern.
 
     Raises:
-        ValueError: some would wait for ever, or not all messages are received.
+        ValueError: some ranks would wait for ever, or not all messages are received.
     """
     todo = [iter(pattern.iteration(rank) * iterations) for rank in range(RANKS)]
     waiting: list[list[int] | None] = [[] for _ in range(RANKS)]

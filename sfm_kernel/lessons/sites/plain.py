@@ -1,4 +1,4 @@
-"""What bare TCP does between two sites: what any way of sending messages has to live with."""
+"""Bare TCP between two sites, on which all messages between sites depend."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sfm_kernel.lessons.sites.lab import Lab
 
 PORT = 7098
 MESSAGE = 160_000
-"""Bytes of most of the messages of BT and SP between sites, in the paper's Table 2."""
+"""The size in bytes of most messages of BT and SP between sites, in the paper's Table 2."""
 
 
 def ask(lab: Lab, **job: Any) -> dict[str, Any]:
-    """Have ``raw`` do a job between the first hosts of the first two sites."""
+    """Let ``raw`` do a job between the first hosts of the first two sites."""
     here, there, *_ = lab.sites
     raw = [sys.executable, "-m", "sfm_kernel.lessons.sites.raw"]
     address, pipe = lab.address(there), subprocess.PIPE
@@ -26,21 +26,21 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
         assert server.stdout is not None
         try:
             server.stdout.readline()
-            lab.clear()  # what the programs' start has delayed
+            lab.clear()  # delays during the programs' start do not count
             command = [*raw, "ask", address, str(PORT), json.dumps(job)]
-            told, _ = lab.run(here, command, stdout=pipe, text=True).communicate()
+            output, _ = lab.run(here, command, stdout=pipe, text=True).communicate()
         finally:
             server.kill()
-    if not told:
+    if not output:
         raise SFMError("the lab's TCP client has failed: its reason is above")
-    answer: dict[str, Any] = json.loads(told)
+    answer: dict[str, Any] = json.loads(output)
     return answer
 
 
 def silence(lab: Lab, silences: tuple[float, ...], count: int = 3) -> Iterator[Row]:
-    """160 kB after a silence: the round trips that they take, and the window before."""
-    told = ask(lab, job="after_silence", length=MESSAGE, silences=silences, count=count)
-    for one in told["rows"]:
+    """160 kB after a silence: the number of round trips, and the window before."""
+    answer = ask(lab, job="after_silence", length=MESSAGE, silences=silences, count=count)
+    for one in answer["rows"]:
         yield {
             "what": f"160 kB after {one['silence_s']:g} s of silence",
             "silence_s": one["silence_s"],
@@ -52,11 +52,11 @@ def silence(lab: Lab, silences: tuple[float, ...], count: int = 3) -> Iterator[R
 
 def bulk(lab: Lab, length: int, count: int = 3) -> Iterator[Row]:
     """``length`` bytes again and again over one connection."""
-    told = ask(lab, job="bulk", length=length, count=count)
-    for number, seconds in enumerate(told["seconds"], start=1):
+    answer = ask(lab, job="bulk", length=length, count=count)
+    for number, seconds in enumerate(answer["seconds"], start=1):
         yield {
             "what": f"{length / 1e6:g} MB, time {number}",
             "seconds": seconds,
             "mbit_s": length * 8e-6 / seconds,
-            "retransmitted": told["total_retrans"],
+            "retransmitted": answer["total_retrans"],
         }

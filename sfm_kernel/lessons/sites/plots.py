@@ -1,4 +1,4 @@
-"""Plots of messages between sites: after a silence; bars of ways beside each other."""
+"""Plots of messages between sites: times after a silence; bars of several routes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfm_kernel.plots import COLOURS, QUIET, Panel, Row
 
 
 class AfterSilence(Panel):
-    """How long the next message takes, against the silence before it; a line for each way.
+    """The time of a message against the silence before it; a line for each route.
 
     Columns: silence_s, seconds, way. ``rtt``: seconds of a round trip, drawn dashed.
     """
@@ -25,7 +25,7 @@ class AfterSilence(Panel):
 
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
-        axes.set(xlabel="silence  (s)", ylabel="160 kB there, and heard of it  (ms)")
+        axes.set(xlabel="silence  (s)", ylabel="160 kB and its answer  (ms)")
         axes.set(xlim=(-0.05 * self.last, 1.5 * self.last), ylim=(0, self.top * self.rtt))
         axes.axhline(self.rtt, linestyle="--", color=QUIET, linewidth=1.5)
         self.note("a round trip", (0, self.rtt), (6, -14))
@@ -39,12 +39,12 @@ class Bars(Panel):
     """A bar for each of ``names``: the median of a column, over the rows that have that name.
 
     Args:
-        names: from the top.
-        named: the name of a row's bar, or None if it has none.
-        label: of the axis; ``top``: where it ends.
-        column, scale: what is drawn of a row, and times what.
-        marks: values that are drawn as dashed lines, with their names.
-        colours: after so many bars they are used again.
+        names: the names of the bars, from the top.
+        named: returns the name of a row's bar, or None if it has none.
+        label: the label of the axis; ``top``: its end.
+        column, scale: the column to draw, and its factor.
+        marks: values of dashed lines, by their names.
+        colours: the number of bars after which colours repeat.
     """
 
     x, y = "at", "value"
@@ -70,16 +70,16 @@ class Bars(Panel):
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         axes.grid(visible=False, axis="y")
-        places = range(len(self.names))
-        colours = [self._colours[place % len(self._colours)] for place in places]
+        positions = range(len(self.names))
+        colours = [self._colours[at % len(self._colours)] for at in positions]
         widths = [0.0] * len(self.names)
-        self._bars = axes.barh(places, widths, 0.7, color=colours, animated=True)
+        self._bars = axes.barh(positions, widths, 0.7, color=colours, animated=True)
         self._texts = [
             axes.annotate("not measured", (0, at), (5, 0), textcoords="offset points", va="center",
-                          size=11, color=QUIET, animated=True) for at in places
+                          size=11, color=QUIET, animated=True) for at in positions
         ]  # fmt: skip
         axes.set(xlabel=self.label, xlim=(0, self.top), ylim=(len(self.names) - 0.2, -0.5))
-        axes.set_yticks(places, self.names)
+        axes.set_yticks(positions, self.names)
         for name, value in self._marks.items():
             axes.axvline(value, linestyle="--", color=QUIET, linewidth=1.5)
             self.note(name, (value, len(self.names) - 0.35), (4, 0))

@@ -1,9 +1,9 @@
-"""A process of a world in the lab, which does what it is told, one thing after the other.
+"""A process of a world in the lab, which does jobs, one after the other.
 
     python -m sfm_kernel.lessons.sites.program NAME      with SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 
-``world`` starts it, gives it lines of JSON, and gets one back for each. Times of different programs
-can be compared: they are of one machine's clock.
+``world`` starts it, sends it lines of JSON, and receives one for each. Times of different programs
+can be compared, since they share one machine's clock.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import numpy as np
 import sfm_kernel
 from sfm_kernel.directory import RemoteDirectory
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.sites.counts import TOLD_AFTER, of_lines, of_reports
+from sfm_kernel.lessons.sites.counts import REPORTED_AFTER, of_links, of_reports
 from sfm_kernel.transport.tcp import TcpTransport
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 WARM_BYTES = 4 << 20
-"""What opens the window before a silence."""
+"""Bytes sent before a silence to open the window."""
 SILENCE = 0.05
-"""Seconds without a message that are worth telling."""
+"""Seconds without a message that are reported as a silence."""
 
 
 class Numbers:
@@ -43,7 +43,7 @@ class Numbers:
         self._doubled = self._late = 0
 
     def add(self, src: str, number: int) -> None:
-        """One has come."""
+        """Count a message that has come."""
         due, skipped = self._next.get(src, 0), self._skipped.setdefault(src, set())
         if number >= due:
             skipped.update(range(due, number))
@@ -54,14 +54,14 @@ class Numbers:
         else:
             self._doubled += 1
 
-    def told(self) -> dict[str, int]:
-        """How many are missing, came again, or after a later one."""
+    def counts(self) -> dict[str, int]:
+        """The numbers of messages that are missing, came twice, or came after a later one."""
         lost = sum(map(len, self._skipped.values()))
         return {"lost": lost, "doubled": self._doubled, "late": self._late}
 
 
 class Program:
-    """What it can be told: each public method."""
+    """Does the jobs; each public method is one."""
 
     def __init__(self, name: str) -> None:
         self._name, self._sfm = name, None
@@ -75,13 +75,13 @@ class Program:
     _sfm: Endpoint | None
 
     def join(self) -> dict[str, Any]:
-        """Join the world; seconds until it has."""
+        """Join the world; return the seconds that this took."""
         start = time.monotonic()
         self._sfm = sfm_kernel.join(os.environ["SFM_WORLD"], self._name)
         return {"join_s": time.monotonic() - start}
 
     def know(self, names: list[str], seconds: float = 30.0) -> None:
-        """All of these have joined, as far as this process has heard."""
+        """Wait until this process knows that all of these have joined."""
         end = time.monotonic() + seconds
         while missing := set(names) - {one.name for one in self.sfm.members()}:
             if time.monotonic() > end:
@@ -89,7 +89,7 @@ class Program:
             time.sleep(0.02)
 
     def settle(self, to: str, kind: str, seconds: float = 20.0) -> dict[str, Any]:
-        """Messages to ``to`` go by the way of that kind; which kind they go in the end."""
+        """Wait until the route to ``to`` is of that kind; return the kind."""
         end = time.monotonic() + seconds
         while (found := self.sfm.route_kind(to)) != kind and time.monotonic() < end:
             time.sleep(0.02)
@@ -98,11 +98,11 @@ class Program:
         return {"kind": found}
 
     def kind(self, to: str) -> dict[str, Any]:
-        """By which kind of way messages go."""
+        """The kind of the route to ``to``."""
         return {"kind": self.sfm.route_kind(to)}
 
     def see_gateways(self, count: int, seconds: float = 20.0) -> None:
-        """So many gateways tell that each is connected to those of other sites."""
+        """Wait until ``count`` gateways report that each is connected to those of other sites."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             reports = self._reports()
@@ -117,27 +117,27 @@ class Program:
         raise SFMError(f"{count} gateways should have met in {seconds:g} s, and have not")
 
     def gateways_count(self) -> dict[str, int]:
-        """What the kernels have counted of connections between gateways."""
-        time.sleep(TOLD_AFTER)
+        """The kernels' counts of connections between gateways."""
+        time.sleep(REPORTED_AFTER)
         return of_reports(self._reports())
 
     def count(self) -> dict[str, int]:
-        """What the kernel has counted of this process's direct lines to other sites."""
+        """The kernel's counts of this process's direct links to other sites."""
         (tcp,) = (one for one in self.sfm._transports if isinstance(one, TcpTransport))
-        return of_lines(tcp.exchange.connections())
+        return of_links(tcp.exchange.connections())
 
     def _reports(self) -> list[dict[str, Any]]:
         key = bytes.fromhex(os.environ["SFM_KEY"])
         with RemoteDirectory(os.environ["SFM_WORLD"], os.environ["SFM_DIRECTORY"], key) as one:
-            return [{"uid": uid, **told} for uid, told in one.reports().items()]
+            return [{"uid": uid, **report} for uid, report in one.reports().items()]
 
     def serve(self, idle: float = 120.0) -> dict[str, Any]:
-        """Answer questions until a message says stop, or none comes for so long.
+        """Answer questions until a message says stop, or none comes for ``idle`` seconds.
 
-        Returns: how many questions were answered, and numbered ones heard; "lost",
-        "doubled" and "late": numbers of questions that were skipped, came again, or after a later
-        one; when the first came and, in "silences", when nothing came for longer than
-        ``SILENCE``: from, until.
+        Returns: "answered" and "heard", the numbers of answers and of numbered questions; "lost",
+        "doubled" and "late", the numbers of questions that were skipped, came twice, or came after
+        a later one; "first_at", the time of the first; "silences", the begin and end of each time
+        longer than ``SILENCE`` in which none came.
         """
         numbers, silences = Numbers(), list[tuple[float, float]]()
         answered = heard = 0
@@ -169,15 +169,15 @@ class Program:
             "first_at": first,
             "silences": silences,
             "ended": ended,
-            **numbers.told(),
+            **numbers.counts(),
         }
 
     def stop(self, to: str) -> None:
-        """Have ``to`` stop serving."""
+        """Let ``to`` stop serving."""
         self.sfm.send(dest=to, tag="question", stop=True)
 
     def meet(self, to: str) -> dict[str, Any]:
-        """The first message to ``to``, and round trips after it: when sent, seconds each."""
+        """Send the first message to ``to``; return its time, and the seconds of round trips."""
         sent_at = time.monotonic()
         trips = list(self._asked(to, 8, 5))
         return {"sent_at": sent_at, "round_trips_s": trips}
@@ -185,11 +185,11 @@ class Program:
     def ask(
         self, to: str, length: int, count: int, silence: float = 0.0, warm: int = 0
     ) -> dict[str, Any]:
-        """Round trips with ``length`` bytes there; before each a silence, and before that traffic.
+        """Round trips with ``length`` bytes there; before each traffic, and then a silence.
 
         Args:
-            silence: seconds.
-            warm: how often ``WARM_BYTES`` are sent, each with its answer.
+            silence: its length in seconds.
+            warm: the number of times that ``WARM_BYTES`` are sent, each with its answer.
         """
         seconds: list[float] = []
         for _ in range(count):
@@ -208,25 +208,25 @@ class Program:
         return {"seconds": seconds}
 
     def flood(self, to: str, length: int, seconds: float, patience: float) -> dict[str, Any]:
-        """Send numbered messages as fast as they go, for so long; until the last one is answered.
+        """Send numbered messages as fast as possible for ``seconds``; wait for the last answer.
 
-        ``patience``: seconds for that answer.
+        ``patience``: the longest wait for that answer, in seconds.
         """
         data, start, number = np.zeros(length, np.uint8), time.monotonic(), 0
         while time.monotonic() < start + seconds:
-            self._say(to, number, data=data)
+            self._ask_numbered(to, number, data=data)
             number += 1
-        self._say(to, number, wanted=True)
+        self._ask_numbered(to, number, wanted=True)
         self.sfm.recv(patience, tag="answer", number=number)
         return {"sent": number + 1, "seconds": time.monotonic() - start}
 
-    def _say(self, to: str, number: int, wanted: bool = False, **more: Any) -> None:
+    def _ask_numbered(self, to: str, number: int, wanted: bool = False, **more: Any) -> None:
         self.sfm.send(
             dest=to, tag="question", number=number, counted=True, wanted=wanted, **more
         )  # fmt: skip
 
     def request(self, to: str, length: int, seconds: float, pause: float) -> dict[str, Any]:
-        """Ask small questions for so long; seconds that each took."""
+        """Ask small questions for ``seconds``; return the seconds of each."""
         took, end = list[float](), time.monotonic() + seconds
         while time.monotonic() < end:
             took += self._asked(to, length, 1)
@@ -234,7 +234,7 @@ class Program:
         return {"seconds": took}
 
     def bulk(self, to: str, length: int, seconds: float) -> dict[str, Any]:
-        """Send large messages for so long, two under way; how many arrived, in which time."""
+        """Send large messages for ``seconds``, two under way; return their number and time."""
         data, start, number = np.zeros(length, np.uint8), time.monotonic(), 0
         while time.monotonic() < start + seconds:
             self.sfm.send(dest=to, tag="question", data=data, number=number, wanted=True)
@@ -245,8 +245,8 @@ class Program:
         return {"messages": number, "seconds": time.monotonic() - start}
 
     def barriers(self, members: list[str], count: int) -> dict[str, Any]:
-        """Seconds of each of some barriers of these members, in this order, after a first one."""
-        from sfm_kernel.collectives import Group  # 0.1 s, which other jobs need not wait for
+        """Seconds of each of ``count`` barriers of these members, in this order, after a first."""
+        from sfm_kernel.collectives import Group  # takes 0.1 s, and other jobs do not need it
 
         group = Group(self.sfm, members)
         seconds = []
@@ -257,10 +257,10 @@ class Program:
         return {"seconds": seconds[1:]}
 
     def play(self, steps: list[Any], iterations: int) -> dict[str, Any]:
-        """Compute and exchange, as ``patterns`` describes; seconds of each iteration.
+        """Compute and exchange, as ``patterns`` describes; return the seconds of each iteration.
 
-        A number is for how long to compute; two lists are to whom to send how many bytes, and from
-        whom to receive.
+        A number is a time to compute; a pair of lists has the receivers with numbers of bytes, and
+        the senders.
         """
         seconds = []
         room = np.zeros(max([1, *(n for one in steps if isinstance(one, list)
@@ -279,7 +279,7 @@ class Program:
         return {"seconds": seconds}
 
     def stream(self, to: str, length: int, count: int) -> dict[str, Any]:
-        """Seconds until ``count`` messages, sent one after the other, are all there."""
+        """Seconds until ``count`` messages, sent one after the other, have all arrived."""
         data = np.zeros(length, np.uint8)
         start = time.monotonic()
         for number in range(count):
@@ -289,10 +289,10 @@ class Program:
         return {"seconds": time.monotonic() - start}
 
     def beat(self, to: str, seconds: float, pause: float = 0.1, patience: float = 1.0) -> Any:
-        """Ask again and again, for so long; when each was sent and heard, or what it ended with.
+        """Ask again and again for ``seconds``; return each send and answer time, and any error.
 
-        ``patience``: seconds for an answer, after which the next question goes out, too; answers
-        that come later are counted.
+        ``patience``: seconds to wait for an answer before the next question; later answers count,
+        too.
         """
         beats: list[list[float | None]] = []
         start, ended = time.monotonic(), ""
@@ -300,7 +300,7 @@ class Program:
             beats.append([time.monotonic(), None])
             try:
                 number = len(beats) - 1
-                self._say(to, number, wanted=True)
+                self._ask_numbered(to, number, wanted=True)
                 self._hear(beats, patience, number)
             except SFMError as error:
                 ended = f"{type(error).__name__} after {time.monotonic() - start:.1f} s"
@@ -308,14 +308,14 @@ class Program:
         try:
             self._hear(beats, patience, -1)
         except SFMError:
-            pass  # told already
+            pass  # reported already
         return {"beats": beats, "ended": ended}
 
     def _hear(self, beats: list[list[float | None]], patience: float, until: int) -> None:
         deadline = time.monotonic() + patience
-        while (left := deadline - time.monotonic()) > 0:
+        while (remaining := deadline - time.monotonic()) > 0:
             try:
-                number = self.sfm.recv(left, tag="answer").number
+                number = self.sfm.recv(remaining, tag="answer").number
             except sfm_kernel.RecvTimeout:
                 return
             beats[number][1] = time.monotonic()
@@ -332,7 +332,7 @@ class Program:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the lines say until there are no more."""
+    """Do the job of each line of stdin, until it ends."""
     faulthandler.register(signal.SIGUSR1)
     program = Program(*arguments)
     for line in sys.stdin:

@@ -1,10 +1,10 @@
-"""A bare TCP connection between two hosts of a lab, and what is measured on it.
+"""A bare TCP connection between two hosts of a lab, and measurements on it.
 
     python -m sfm_kernel.lessons.sites.raw serve ADDRESS PORT       answers, until it is killed
     python -m sfm_kernel.lessons.sites.raw ask ADDRESS PORT JSON    prints a line of JSON
 
-A request is a length and that many bytes; the answer is one byte, sent when all of them are there.
-So a request that goes through at once takes one round trip and the time to send it.
+A request is a length and that many bytes; the answer is one byte, sent when all bytes have arrived.
+So a request that TCP sends at once takes one round trip and the time to send it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,16 @@ from sfm_kernel.transport.tcp_info import congestion, set_congestion, tcp_info
 _LENGTH = struct.Struct("!Q")
 _ROOM = 1 << 20
 WARM_BYTES = 4 << 20
-"""What opens the window before a silence."""
-TOLD = ("rtt_s", "snd_cwnd", "total_retrans", "total_rto", "bytes_retrans", "lost", "dsack_dups")
+"""Bytes sent before a silence to open the window."""
+REPORTED = (
+    "rtt_s",
+    "snd_cwnd",
+    "total_retrans",
+    "total_rto",
+    "bytes_retrans",
+    "lost",
+    "dsack_dups",
+)
 
 
 def serve(address: str, port: int) -> None:
@@ -42,9 +50,9 @@ def _answer(one: socket.socket) -> None:
     with one, suppress(OSError):
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while header := one.recv(_LENGTH.size, socket.MSG_WAITALL):
-            (left,) = _LENGTH.unpack(header)
-            while left:
-                left -= one.recv_into(room[: min(left, _ROOM)])
+            (remaining,) = _LENGTH.unpack(header)
+            while remaining:
+                remaining -= one.recv_into(room[: min(remaining, _ROOM)])
             one.sendall(b"\0")
 
 
@@ -52,7 +60,7 @@ class Asking:
     """A connection to ``serve``.
 
     Args:
-        algorithm: its congestion control; None: as the route says.
+        algorithm: its congestion control; None: that of the route.
     """
 
     def __init__(self, address: str, port: int, algorithm: str | None = None) -> None:
@@ -65,22 +73,22 @@ class Asking:
         self.algorithm = congestion(self.socket)
 
     def ask(self, length: int) -> float:
-        """Seconds until ``length`` bytes were there, and it was heard of."""
+        """Send ``length`` bytes; return the seconds until their answer."""
         start = time.perf_counter()
         self.socket.sendall(_LENGTH.pack(length) + bytes(length))
         self.socket.recv(1, socket.MSG_WAITALL)
         return time.perf_counter() - start
 
-    def told(self) -> dict[str, Any]:
-        """Some of what the kernel knows of the connection."""
+    def report(self) -> dict[str, Any]:
+        """Some of the kernel's facts about the connection."""
         info = tcp_info(self.socket)
-        return {"algorithm": self.algorithm} | {name: info[name] for name in TOLD}
+        return {"algorithm": self.algorithm} | {name: info[name] for name in REPORTED}
 
 
 def after_silence(
     asking: Asking, length: int, silences: list[float], count: int = 3
 ) -> dict[str, Any]:
-    """How long ``length`` bytes take after each silence, with a window that was open before."""
+    """The time of ``length`` bytes after each silence, with a window that was open before."""
     rows = []
     for silence in silences * count:
         for _ in range(3):
@@ -89,20 +97,20 @@ def after_silence(
         window = tcp_info(asking.socket)["snd_cwnd"]
         seconds = asking.ask(length)
         rows.append({"silence_s": silence, "seconds": seconds, "cwnd_before": window})
-    return {**asking.told(), "rows": rows}
+    return {**asking.report(), "rows": rows}
 
 
 def bulk(asking: Asking, length: int, count: int) -> dict[str, Any]:
-    """How long ``count`` requests of ``length`` bytes take, one after the other."""
+    """The times of ``count`` requests of ``length`` bytes, one after the other."""
     seconds = [asking.ask(length) for _ in range(count)]
-    return {**asking.told(), "connect_s": asking.connect_s, "seconds": seconds}
+    return {**asking.report(), "connect_s": asking.connect_s, "seconds": seconds}
 
 
 _JOBS: dict[str, Callable[..., dict[str, Any]]] = {"after_silence": after_silence, "bulk": bulk}
 
 
 def main(arguments: list[str]) -> int:
-    """See above."""
+    """Serve, or do one job and print its result."""
     what, address, port, *rest = arguments
     if what == "serve":
         serve(address, int(port))

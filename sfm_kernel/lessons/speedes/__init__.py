@@ -1,9 +1,10 @@
-"""The fuzzy barrier: how much of an imbalance it hides, against a barrier that blocks.
+"""The fuzzy barrier: how much of an imbalance it hides, compared with a barrier that blocks.
 
-Engines work in steps, and none may begin a step before all have done the last one. In each step
-another engine has more to do than the rest. Besides, every engine has other work, on which nobody
-depends. With a blocking barrier an engine does it afterwards; with a fuzzy barrier, between saying
-that it is there and asking whether all are. So it costs no time where there is waiting to fill.
+Engines work in steps, and none may begin a step before all have finished the last one. In each step
+a different engine has more to do than the others. Every engine also has other work, on which no
+engine depends. With a blocking barrier an engine does it after the barrier; with a fuzzy barrier,
+between entering the barrier and leaving it. So it takes no additional time while the engine would
+only wait.
 
 An engine's work is a sleep, so that each behaves as if it had a core of its own.
 
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
     from sfm_kernel.message import Message
 
 GROUP = 1 << 20
-"""The group of the benchmark's nodes: not one that a user has in the same world."""
+"""The number of the benchmark's first group: a user's groups in the same world are below it."""
 
 
 # The program that every engine runs
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Take the steps that home asks for, until it says stop. Runs on every engine."""
+    """Do the steps that home asks for, until it says stop. Runs on every engine."""
     rank_of(sfm)
     with ExitStack() as stack:
         groups: dict[int, SpeedesComm] = {}
@@ -65,13 +66,13 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 
 
 def take_steps(comm: SpeedesComm, job: Message) -> Mapping[str, Any]:
-    """All steps of a job; the time that the slowest needed, and how long all together waited."""
+    """Do all steps of a job; return the time of the slowest node, and the sum of all waiting."""
     me, nodes, waited = comm.get_node_id(), comm.get_num_nodes(), 0.0
     comm.barrier_sync()
     started = time.perf_counter()
     for step in range(job.steps):
-        own = share(step, me, nodes, job.long, job.short)
-        waited += STEP[job.how](comm, own, job.other)
+        work = share(step, me, nodes, job.long, job.short)
+        waited += STEP[job.how](comm, work, job.other)
     seconds = comm.global_max(time.perf_counter() - started)
     return {"seconds": seconds, "waited": comm.global_sum(waited)}
 
@@ -91,9 +92,9 @@ def rows(
 ) -> Iterator[Row]:
     """Measure both barriers with growing amounts of other work; yield a row after each.
 
-    Without ``home``, local processes are started (4 unless told). With it (the endpoint of a
-    notebook), the engines of its world are used (all unless told), which must run ``serve(sfm)``.
-    Repeats are interleaved: each round measures everything once.
+    Without ``home``, local processes are started (4 by default). With it (the endpoint of a
+    notebook), the engines of its world are used (all by default), which must run ``serve(sfm)``.
+    Repeats are interleaved: each round measures every configuration once.
 
     Columns: how ("barrier", "fuzzy barrier"), engines, other_ms, round, step_ms (the time of a
     step), predicted_ms (if messages cost nothing), waiting_percent (of the engines' time).
@@ -104,19 +105,21 @@ def rows(
     """
     if engines is None:
         engines = home.size if home is not None else 4
-    there = home.size if home is not None else engines
-    if not 1 <= engines <= there:
-        raise ValueError(f"speedes cannot run on {engines} engines: choose 1 to {max(there, 1)}")
+    available = home.size if home is not None else engines
+    if not 1 <= engines <= available:
+        raise ValueError(
+            f"speedes cannot run on {engines} engines: choose 1 to {max(available, 1)}"
+        )
     if steps < 1 or repeat < 1 or not others_ms or min(others_ms) < 0:
         raise ValueError(
             f"steps {steps}, repeat {repeat}: 1 at least; others_ms {list(others_ms)}: 0 or more"
         )
     if not 0 <= short_ms <= long_ms or long_ms == 0:
         raise ValueError(f"short_ms {short_ms} is 0 or more and at most long_ms {long_ms}")
-    stop = {"stop": True, "engines": there}
+    stop = {"stop": True, "engines": available}
     with driving("speedes", serve, engines, home, stop=stop) as ask:
         work = {"long": long_ms / 1e3, "short": short_ms / 1e3, "engines": engines}
-        for how in STEP:  # not measured: the first messages open the ways
+        for how in STEP:  # not measured: the first messages open channels
             ask(timeout=START_SECONDS, how=how, steps=1, other=0.0, **work)
         for number in range(repeat):
             for other_ms, how in product(others_ms, STEP):
@@ -175,7 +178,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def plot(measured: Sequence[Row]) -> Figure:
-    """Against the other work in a step: its time, and how much of that is waiting."""
+    """The time of a step, and the share of waiting in it, against the other work."""
     from sfm_kernel.lessons.speedes.plots import StepTime, Waiting
     from sfm_kernel.plots import still
 

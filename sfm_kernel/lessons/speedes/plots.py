@@ -1,4 +1,4 @@
-"""Pictures of SpeedesComm: what engines do over time, and messages between them."""
+"""Plots of SpeedesComm: what engines do over time, and messages between them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from sfm_kernel.lessons.speedes.steps import (
 )
 from sfm_kernel.plots import COLOURS, DOTS_PER_INCH, QUIET, Panel
 
-DOING = {"work": COLOURS[0], "other work": COLOURS[5], "waiting": "#dddddd"}
-"""What an engine does -> its colour."""
+ACTIVITIES = {"work": COLOURS[0], "other work": COLOURS[5], "waiting": "#dddddd"}
+"""Activity of an engine -> its colour."""
 
 
 class StepTime(Panel):
     """The time of a step against other work, for each barrier. Columns: other_ms, step_ms, how.
 
-    Dashed: what it would be if messages cost nothing.
+    The dashed lines are for messages that cost nothing.
     """
 
     x, y = "other_ms", "step_ms"
@@ -52,7 +52,7 @@ class StepTime(Panel):
 
     @classmethod
     def of(cls, measured: Sequence[Row]) -> StepTime:
-        """The panel for these rows, with their own predictions dashed."""
+        """The panel for these rows, with their predictions dashed."""
         panel = cls(others_ms=[row["other_ms"] for row in measured])
         panel._ideal = {how: {} for how in STEP}
         for row in sorted(measured, key=lambda row: row["other_ms"]):
@@ -70,7 +70,7 @@ class StepTime(Panel):
 
 
 class Waiting(Panel):
-    """The share of their time that engines only wait. Columns: other_ms, waiting_percent, how."""
+    """The share of time in which engines only wait. Columns: other_ms, waiting_percent, how."""
 
     x, y = "other_ms", "waiting_percent"
 
@@ -85,29 +85,29 @@ class Waiting(Panel):
 
 
 def gantt(runs: Mapping[str, Sequence[Span]]) -> Figure:
-    """What every engine did, a row for each; one below the other, with one scale of time.
+    """The activities of every engine, a row for each; runs one below the other, on one time scale.
 
     Args:
         runs: title -> spans. The earliest span of each run is its time 0.
     """
     figure = Figure(figsize=(9, 0.8 + 1.9 * len(runs)), dpi=DOTS_PER_INCH, layout="constrained")
-    places = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, (title, spans) in zip(places, runs.items(), strict=True):
+    panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, (title, spans) in zip(panels, runs.items(), strict=True):
         begin = min(span.start for span in spans)
         end = max(span.stop for span in spans)
         for span in spans:
             length = (span.stop - span.start) * 1e3
             left = (span.start - begin) * 1e3
-            axes.barh(span.node, length, 0.72, left, color=DOING[span.what], edgecolor="white")
+            axes.barh(span.node, length, 0.72, left, color=ACTIVITIES[span.what], edgecolor="white")
         nodes = sorted({span.node for span in spans})
         axes.set_yticks(nodes, [f"engine {node}" for node in nodes], size=11)
         axes.invert_yaxis()
         axes.spines[["top", "right"]].set_visible(False)
         axes.axvline((end - begin) * 1e3, color=QUIET, linestyle=":", linewidth=1.5)
         axes.set_title(f"{title}: {(end - begin) * 1e3:.0f} ms", size=13, loc="left")
-    places[-1].set_xlabel("time  (ms)", size=13)
-    patches = [Patch(color=colour, label=what) for what, colour in DOING.items()]
-    places[0].legend(handles=patches, ncols=3, loc="lower right", bbox_to_anchor=(1, 1),
+    panels[-1].set_xlabel("time  (ms)", size=13)
+    patches = [Patch(color=colour, label=what) for what, colour in ACTIVITIES.items()]
+    panels[0].legend(handles=patches, ncols=3, loc="lower right", bbox_to_anchor=(1, 1),
                      frameon=False, fontsize=11)  # fmt: skip
     return figure
 
@@ -117,7 +117,7 @@ def space_time(flights: Sequence[Flight], over: Mapping[int, float]) -> Figure:
 
     Args:
         flights: the messages.
-        over: node -> when it was told that nothing more is in transit, by the same clock.
+        over: node -> when it knew that nothing more is in transit, by the same clock.
     """
     figure = Figure(figsize=(9, 1.6 + 0.75 * len(over)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.subplots()

@@ -9,24 +9,24 @@ from typing import NamedTuple
 from sfm_kernel.speedes import SpeedesComm
 
 LONG_MS, SHORT_MS = 12.0, 4.0
-"""What a step's busiest engine, and every other, has to do before the barrier."""
+"""Milliseconds of work before the barrier: of a step's busiest engine, and of the others."""
 
 OTHERS_MS = (0.0, 2.0, 4.0, 8.0, 12.0, 16.0)
-"""How much other work there is in a step."""
+"""Milliseconds of other work in a step."""
 
 STEPS = 12
 
 SLICE = 2e-3
-"""Seconds of other work between two looks at the fuzzy barrier."""
+"""Seconds of other work between two tests of the fuzzy barrier."""
 
 PAUSE = 1e-4
-"""Seconds between two looks of an engine that has nothing else to do."""
+"""Seconds between two tests of the fuzzy barrier without other work."""
 
-# For pictures
+# For plots
 
 
 class Span(NamedTuple):
-    """What a node did for some time, in seconds: "work", "other work" or "waiting"."""
+    """A time in which a node did one thing: "work", "other work" or "waiting"; in seconds."""
 
     node: int
     what: str
@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 
 class Flight(NamedTuple):
-    """A message: from whom, when, to whom, when it was received; seconds by one clock."""
+    """A message: its sender, when it was sent, its receiver, when it arrived; by one clock."""
 
     src: int
     sent: float
@@ -43,12 +43,12 @@ class Flight(NamedTuple):
     received: float
 
 
-# What one engine does in a step; each returns the seconds for which it only waited
+# One engine's step; each function returns the seconds for which the engine only waited
 
 
-def blocking(comm: SpeedesComm, own: float, other: float) -> float:
+def blocking(comm: SpeedesComm, work: float, other: float) -> float:
     """Work, wait for all, do the other work."""
-    time.sleep(own)
+    time.sleep(work)
     started = time.perf_counter()
     comm.barrier_sync()
     waited = time.perf_counter() - started
@@ -56,13 +56,13 @@ def blocking(comm: SpeedesComm, own: float, other: float) -> float:
     return waited
 
 
-def fuzzy(comm: SpeedesComm, own: float, other: float) -> float:
-    """Work, say so, do the other work; then, if need be, wait for all."""
-    time.sleep(own)
+def fuzzy(comm: SpeedesComm, work: float, other: float) -> float:
+    """Work, enter the barrier, do the other work; then, if necessary, wait for all."""
+    time.sleep(work)
     comm.enter_fuzzy_barrier()
     done = False
-    for part in slices(other):
-        time.sleep(part)
+    for seconds in slices(other):
+        time.sleep(seconds)
         done = done or comm.exit_fuzzy_barrier()
     started = time.perf_counter()
     while not (done or comm.exit_fuzzy_barrier()):
@@ -71,7 +71,7 @@ def fuzzy(comm: SpeedesComm, own: float, other: float) -> float:
 
 
 def slices(seconds: float) -> list[float]:
-    """Equal parts of about ``SLICE``; none of nothing."""
+    """Equal slices of about ``SLICE``; none for 0 seconds."""
     count = max(1, round(seconds / SLICE))
     return [seconds / count] * count if seconds else []
 
@@ -83,7 +83,7 @@ STEP: dict[str, Callable[[SpeedesComm, float, float], float]] = {
 
 
 def share(step: int, node: int, nodes: int, long: float, short: float) -> float:
-    """What a node has to do before the barrier of this step: the busiest changes."""
+    """A node's work before the barrier of this step: the busiest node changes from step to step."""
     return long if step % nodes == node else short
 
 
@@ -91,9 +91,9 @@ def predicted(how: str, nodes: int, steps: int, long: float, short: float, other
     """The time of one step if messages cost nothing, in the unit of the others."""
     ready = [0.0] * nodes  # when each begins its next step
     for step in range(steps):
-        there = [ready[node] + share(step, node, nodes, long, short) for node in range(nodes)]
+        entered = [ready[node] + share(step, node, nodes, long, short) for node in range(nodes)]
         if how == "barrier":
-            ready = [max(there) + other] * nodes
+            ready = [max(entered) + other] * nodes
         else:
-            ready = [max(*there, one + other) for one in there]
+            ready = [max(*entered, one + other) for one in entered]
     return max(ready) / steps

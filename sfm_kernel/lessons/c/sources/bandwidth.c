@@ -1,10 +1,10 @@
-/* How many bytes a second go one way, when many messages are under way at once.
+/* The bandwidth in one direction, when many messages are under way at once.
  *
  *     bandwidth SECONDS BYTES...
  *
- * Rank 0 begins to send a window of messages (MPI_Isend), and rank 1, which has begun to receive as
- * many (MPI_Irecv), replies when it has all of them. A window is 64 messages, or 64 MB where these
- * would be more. Rank 0 prints a line of JSON for each size, in microseconds of one message.
+ * Rank 0 begins to send a window of messages (MPI_Isend), and rank 1, which has begun to receive the
+ * same number (MPI_Irecv), replies when it has all of them. A window has 64 messages, but at most
+ * 64 MB. Rank 0 prints a line of JSON for each size, in microseconds of one message.
  * Source: Chou, Nestinger and Cheng, "Ch MPI", bandwidth testing (Fig. 8).
  */
 #include "measure.h"
@@ -27,7 +27,7 @@ static void window(void *about)
         MPI_Waitall(one->window, requests, MPI_STATUSES_IGNORE);
         MPI_Recv(&reply, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (one->rank == 1) {
-        /* The same memory for all: only one of them could be looked at, and nobody does. */
+        /* The same memory for all messages: the program does not read any of them. */
         for (int i = 0; i < one->window; i++)
             MPI_Irecv(one->data, one->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
         MPI_Waitall(one->window, requests, MPI_STATUSES_IGNORE);

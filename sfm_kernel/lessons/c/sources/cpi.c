@@ -1,9 +1,9 @@
-/* Pi by the midpoint rule: the integral of 4 / (1 + x²) from 0 to 1, shared out among processes.
+/* Pi by the midpoint rule: the integral of 4 / (1 + x²) from 0 to 1, divided among processes.
  *
  *     cpi [INTERVALS [TIMES]]
  *
- * Asks for numbers of intervals until it is told 0; with an argument it asks nobody, and prints how
- * long the loop takes, TIMES times, as lines of JSON.
+ * Asks for numbers of intervals until it gets 0; with an argument it does not ask, and prints the
+ * time of the loop, TIMES times, as lines of JSON.
  * Source: Chou, Nestinger and Cheng, "Ch MPI", Fig. 4 (from Gropp, Lusk and Skjellum), Table 2.
  */
 #include <math.h>

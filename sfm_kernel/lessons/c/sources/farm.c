@@ -1,4 +1,4 @@
-/* A task farm: a master hands the lines of a file to whoever is ready, and they run them.
+/* A task farm: a master hands the lines of a file to workers that are ready, which run them.
  *
  *     farm FILE
  *
@@ -24,7 +24,7 @@ static void hand_out(FILE *tasks, int workers)
     MPI_Status status;
     double start = MPI_Wtime();
     int given = 0, working = workers;
-    while (working > 0) { /* everybody asks first: task -1 is done when a worker has begun */
+    while (working > 0) { /* each worker asks first: task -1 is done when it has begun */
         MPI_Recv(&done, sizeof done, MPI_BYTE, MPI_ANY_SOURCE, DONE, MPI_COMM_WORLD, &status);
         if (done.task >= 0) {
             printf("{\"what\": \"task\", \"task\": %d, \"worker\": %d, \"status\": %d, "
@@ -59,7 +59,7 @@ static void work(void)
         if (status.MPI_TAG == STOP)
             return;
         MPI_Recv(line, sizeof line, MPI_CHAR, 0, TASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        done.began = MPI_Wtime(); /* of one machine's ranks: they have one clock */
+        done.began = MPI_Wtime(); /* ranks of one machine share a clock */
         done.status = system(line);
         done.ended = MPI_Wtime();
     }

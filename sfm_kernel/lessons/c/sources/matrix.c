@@ -2,9 +2,9 @@
  *
  *     matrix [ROWS INNER COLUMNS]
  *
- * Rank 0 shares out the rows of A, gives everybody B, and does not compute. It prints a line of
- * JSON: the longest time that a worker has computed, and the time from the first send to the last
- * receive. Source: Chou, Nestinger and Cheng, "Ch MPI", Fig. 10 and 11.
+ * Rank 0 divides the rows of A among the workers, sends B to all, and does not compute. It prints a
+ * line of JSON: the longest time that a worker has computed, and the time from the first send to the
+ * last receive. Source: Chou, Nestinger and Cheng, "Ch MPI", Fig. 10 and 11.
  */
 #include <math.h>
 
@@ -33,7 +33,7 @@ static double *matrix(int rows, int columns)
     return found;
 }
 
-/* The first row of a worker's share; that of the one after the last is the number of rows. */
+/* The first row of a worker's share; for the number after the last worker, the number of rows. */
 static int first_row(int worker, int workers, int rows)
 {
     return (int)((long)rows * (worker - 1) / workers);

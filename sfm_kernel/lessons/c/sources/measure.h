@@ -1,8 +1,8 @@
-/* What the programs of this folder measure with: batches of calls, and the median of them.
+/* The measurements of the programs of this folder: batches of calls, and the median of them.
  *
- * A single small message takes less than a microsecond, so the clock is read around a batch of
- * them; the median over batches does not care about those in which the machine did something else.
- * Rank 0 decides how many there are and tells the others, since all must do the same number.
+ * A single small message takes less than a microsecond, so the programs read the clock around a
+ * batch of them; the median ignores batches in which the machine did something else. Rank 0 chooses
+ * the number of batches and sends it to the others, since all must do the same number.
  */
 #ifndef SFM_BENCH_MEASURE_H
 #define SFM_BENCH_MEASURE_H
@@ -33,7 +33,7 @@ static inline void measure(void (*call)(void *about), void *about, double second
 {
     int rank, plan[2];
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int i = 0; i < 3; i++) /* opens the ways, and touches the memory */
+    for (int i = 0; i < 3; i++) /* opens channels, and touches the memory */
         call(about);
     double start = MPI_Wtime();
     for (int i = 0; i < 3; i++)
@@ -79,7 +79,7 @@ static inline void fail(const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Memory for `bytes` that has been touched; ends all ranks where there is none. */
+/* Memory for `bytes` that has been touched; ends all ranks if there is none. */
 static inline char *memory(size_t bytes)
 {
     char *found = malloc(bytes ? bytes : 1);

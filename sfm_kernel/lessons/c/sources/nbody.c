@@ -1,15 +1,15 @@
-/* Particles on a line that attract each other: a task for the farm, and no MPI in it.
+/* Particles on a line that attract each other: a task for the farm, without MPI.
  *
  *     nbody PARTICLES [STEPS]
  *
- * Every particle is pulled by every other one, to the left or to the right, by one over the square
- * of their distance. Prints the mean distance of neighbours at the end.
+ * Every particle pulls every other, to the left or to the right, by one over the square of their
+ * distance. Prints the mean distance of neighbours at the end.
  * Source: Chou, Nestinger and Cheng, "Ch MPI", "Task Farming" (after Aarseth).
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double STEP = 1e-4, SOFT = 1e-2; /* no force is endless, however close they come */
+static const double STEP = 1e-4, SOFT = 1e-2; /* limits the force of close particles */
 
 static void step(double *x, double *v, int n)
 {

@@ -1,9 +1,9 @@
-/* What a message takes one way: half of a round trip between ranks 0 and 1.
+/* The time of a message one way: half of a round trip between ranks 0 and 1.
  *
  *     pingpong SECONDS BYTES...
  *
- * Rank 0 prints a line of JSON for each size, after it has seen that what came back is what it
- * sent. Source: Chou, Nestinger and Cheng, "Ch MPI", latency testing (Fig. 9).
+ * Rank 0 prints a line of JSON for each size, after it has checked that its message came back
+ * unchanged. Source: Chou, Nestinger and Cheng, "Ch MPI", latency testing (Fig. 9).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
-"""Processes that are no engines (MPI ranks, an ipyparallel client), and who drives them.
+"""Processes that are not engines (MPI ranks, an ipyparallel client), and the job that drives them.
 
-MPI ranks that wait for a message keep a core busy. Between two jobs every process therefore waits
+MPI ranks that wait for a message keep a core busy. Between two tasks every process therefore waits
 for a thread that reads a socket, which costs nothing. The socket is its lifeline, too: the process
 ends with its driver.
 """
@@ -30,14 +30,14 @@ from sfm_kernel.spawn import lifeline, process
 
 Answer = dict[str, Any]
 OURS = "SFM's MPI"
-"""The kind of a crew whose mpi4py runs on our library, in ranks of our launcher."""
+"""The kind of a job whose mpi4py runs on SFM's library, in ranks of SFM's launcher."""
 
 GRACE = 10.0
-"""Seconds that processes get to end by themselves; a cluster of ipyparallel takes some."""
+"""Seconds before processes are killed; a cluster of ipyparallel takes some to end."""
 
 
 def absent(kind: str) -> str | None:
-    """Why this crew cannot be had here, and how to get it; None if it can.
+    """Why jobs of this kind cannot run here, and what to install; None if they can.
 
     Args:
         kind: "mpi4py" or "ipyparallel".
@@ -50,38 +50,38 @@ def absent(kind: str) -> str | None:
 
 
 def launcher(kind: str, n: int) -> list[str]:
-    """The words that start Python as ``n`` ranks of an MPI: of MPICH ("mpi4py"), or of ours."""
+    """The command that starts Python as ``n`` ranks of MPICH ("mpi4py"), or of SFM's MPI."""
     if kind == OURS:
         return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(n)]
     return [_mpiexec() or "mpiexec", "-n", str(n), sys.executable]
 
 
 def _mpiexec() -> str | None:
-    # That of this environment first: another MPI's would start single processes.
-    own = Path(sys.executable).with_name("mpiexec")
-    return str(own) if own.exists() else shutil.which("mpiexec")
+    # This environment's mpiexec first: that of another MPI would start single processes.
+    path = Path(sys.executable).with_name("mpiexec")
+    return str(path) if path.exists() else shutil.which("mpiexec")
 
 
-def ranks(kind: str, n: int, module: str) -> Crew:
-    """A crew of ``n`` ranks of an MPI (see ``launcher``), each of which runs a module."""
-    return Crew(kind, n, [*launcher(kind, n), "-m", module])
+def ranks(kind: str, n: int, module: str) -> LaunchedJob:
+    """A job of ``n`` ranks of an MPI (see ``launcher``); each runs a module."""
+    return LaunchedJob(kind, n, [*launcher(kind, n), "-m", module])
 
 
-class Crew:
+class LaunchedJob:
     """``n`` processes of a kind, started by the constructor; a context manager that ends them.
 
     Args:
-        kind: what they are called in errors.
-        command: the words that start them; the path of a socket is added as the last one.
+        kind: the name of the processes in errors.
+        command: the words that start them; the path of a socket is added as the last word.
 
     Raises:
-        SFMError: they did not start. What they wrote to stderr is in the message.
+        SFMError: they did not start. The message has what they wrote to stderr.
     """
 
     def __init__(self, kind: str, n: int, command: Sequence[str]) -> None:
         self._kind = kind
         self._stack = ExitStack()
-        self._links: dict[int, Connection[Any, Any]] = {}
+        self._connections: dict[int, Connection[Any, Any]] = {}
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sfm-bench-"))
         self._stderr = Path(folder, "stderr")
         with socket.socket(socket.AF_UNIX) as server, self._stderr.open("wb") as stderr:
@@ -99,68 +99,68 @@ class Crew:
 
     def _accept(self, server: socket.socket, n: int) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while len(self._links) < n:
+        while len(self._connections) < n:
             try:
-                link: Connection[Any, Any] = Connection(server.accept()[0].detach())
+                accepted: Connection[Any, Any] = Connection(server.accept()[0].detach())
             except TimeoutError:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     raise self._failure("did not start") from None
                 continue
-            self._links[json.loads(link.recv_bytes())] = link
+            self._connections[json.loads(accepted.recv_bytes())] = accepted
 
-    def ask(self, what: str, **job: Any) -> Answer:
-        """Let every process do a job; return the answer of rank 0.
+    def ask(self, task: str, **details: Any) -> Answer:
+        """Let every process do a task; return the answer of rank 0.
 
         Raises:
-            SFMError: it failed, on any of them.
+            SFMError: the task failed, in any of the processes.
         """
-        order = json.dumps([what, job]).encode()
+        order = json.dumps([task, details]).encode()
         try:
-            for link in self._links.values():
-                link.send_bytes(order)
+            for connection in self._connections.values():
+                connection.send_bytes(order)
             while True:
-                ready = wait(list(self._links.values()))
-                for link in [one for one in self._links.values() if one in ready]:
-                    answer: Answer = json.loads(link.recv_bytes())
+                ready = wait(list(self._connections.values()))
+                for connection in [one for one in self._connections.values() if one in ready]:
+                    answer: Answer = json.loads(connection.recv_bytes())
                     if "failed" in answer:
                         raise self._failure(f"failed: {answer['failed']}")
-                    if link is self._links[0]:
+                    if connection is self._connections[0]:
                         return answer
         except (EOFError, OSError):
             raise self._failure("ended") from None
 
     def _failure(self, what: str) -> SFMError:
-        said = self._stderr.read_text(errors="replace").strip()[-2000:]
-        return SFMError(f"{self._kind} {what}" + (f"; it said:\n{said}" if said else ""))
+        stderr = self._stderr.read_text(errors="replace").strip()[-2000:]
+        return SFMError(f"{self._kind} {what}" + (f"; it said:\n{stderr}" if stderr else ""))
 
     def close(self) -> None:
-        """End the processes: first by themselves, then by force. Harmless when repeated."""
-        for link in self._links.values():
-            link.close()
-        process.wait([self._process], GRACE if self._links else 0)
-        # mpiexec takes its ranks along when it is asked to end, and cannot when it is killed.
+        """Let the processes end, and kill those that do not. Harmless when repeated."""
+        for connection in self._connections.values():
+            connection.close()
+        process.wait([self._process], GRACE if self._connections else 0)
+        # mpiexec ends its ranks when it is asked to end; it cannot if it is killed.
         process.end([self._process], GRACE)
         self._stack.close()
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> LaunchedJob:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]) -> None:
-    """Do what the crew's driver asks, until it closes the connection. What each process runs."""
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect(path)
-        connection: Connection[Any, Any] = Connection(link.detach())
+def serve(path: str, rank: int, tasks: Mapping[str, Callable[..., Answer | None]]) -> None:
+    """Do the driver's tasks until it closes the connection. Each process of a job calls this."""
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.connect(path)
+        connection: Connection[Any, Any] = Connection(unix.detach())
     with connection:
         connection.send_bytes(json.dumps(rank).encode())
         orders: SimpleQueue[bytes | None] = SimpleQueue()
         idle = threading.Event()
 
         def ended() -> None:
-            """The driver has gone: end this process, also when its job does not come to an end."""
+            """The driver has gone: end this process, even if its task does not end."""
             orders.put(None)
             if not idle.wait(1.0):
                 os._exit(1)
@@ -168,18 +168,18 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
         lifeline.follow(connection.recv_bytes, orders.put, ended)
         try:
             while order := orders.get():
-                what, job = json.loads(order)
+                task, details = json.loads(order)
                 try:
-                    answer = jobs[what](**job)
+                    answer = tasks[task](**details)
                 except Exception as error:
                     connection.send_bytes(json.dumps({"failed": repr(error)}).encode())
                     raise
                 if rank == 0:
                     connection.send_bytes(json.dumps(answer or {}).encode())
         finally:
-            idle.set()  # there is time to end what it has started itself (a cluster)
+            idle.set()  # the process may take its time to end a cluster that it has started
 
 
 def left_out(kinds: Sequence[str]) -> list[str]:
-    """A line for each of these crews that cannot be had here."""
+    """A line for each of these kinds whose jobs cannot run here."""
     return [line for line in map(absent, kinds) if line is not None]
