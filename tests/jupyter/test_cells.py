@@ -172,14 +172,14 @@ def test_reset_does_not_take_the_names_and_users_may(book: Notebook) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("%%sfm C\n1", "no engine is called C. There: A, B"),
+        ("%%sfm C\n1", "no engine is called C. Known: A, B"),
         ("%%sfm {A}\n1", "no engine is called {A}"),
         ("%%sfm --nonsense\n1", "%%sfm: unrecognized arguments: --nonsense"),
         ("%sfm strat 4", "did you mean `%sfm start`? Known: start, connect"),
         ("%sfm start 0", "a number from 1 to"),
         ("%sfm start 'A", "No closing quotation"),
-        ("%sfm start A B C", "nothing started. running already: 2 engines: A (rank 0), B (rank 1)"),
-        ("%sfm connect", "connected already: 2 engines"),
+        ("%sfm start A B C", "nothing started. already running: 2 engines: A (rank 0), B (rank 1)"),
+        ("%sfm connect", "already connected: 2 engines"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str) -> None:
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str
 
 
 def test_starting_the_same_again_changes_nothing(book: Notebook) -> None:
-    assert "running already: 2 engines" in book.run("%sfm start A B").ok().text
+    assert "already running: 2 engines" in book.run("%sfm start A B").ok().text
 
 
 def test_help_shows_an_example(book: Notebook) -> None:
@@ -236,7 +236,7 @@ def test_errors_of_ours_show_the_user_s_line_and_what_they_say(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("%sfm '", "a quotation mark needs another one"),
+        ("%sfm '", "a quotation mark has no partner"),
         ("%sfm 4", "did you mean `%sfm start 4`?"),
         ("%sfm WHY", "did you mean `%sfm why`?"),
         ("%sfm timeline /nowhere/run.json", "cannot be written (No such file or directory)"),

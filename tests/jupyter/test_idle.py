@@ -79,7 +79,7 @@ def test_another_notebook_counts() -> None:
 def test_the_time_can_be_changed_while_they_run() -> None:
     with notebook("%sfm start A") as one:
         changed = one.run("%sfm start A --idle 2s").ok().text
-        assert "running already" in changed
+        assert "already running" in changed
         ended(one)
 
 
@@ -88,10 +88,7 @@ def test_on_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_MAX_IDLE", "2h")
     monkeypatch.setenv("SFM_MAX_ENGINES", "1")
     with notebook() as one:
-        assert (
-            "this hub allows 1 engine for each user: `%sfm start 1`"
-            in one.run("%sfm start 2").error
-        )
+        assert "this hub allows each user 1 engine: `%sfm start 1`" in one.run("%sfm start 2").error
         assert "they end after 30 minutes without use" in one.run("%sfm start 1").ok().text
         one.run("%sfm stop").ok()
         asked = one.run("%sfm start 1 --idle never").text
@@ -126,7 +123,7 @@ def test_engines_of_the_panel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with server(tmp_path) as one:
         status, answer = one.post("sfm/worlds", {"engines": 3})
         assert status == 500
-        assert answer["message"] == "this machine allows 2 engines for each user: `%sfm start 2`"
+        assert answer["message"] == "this machine allows each user 2 engines: `%sfm start 2`"
         with one.stream() as stream:
             stream.watch(None)
             world = one.done("sfm/worlds", {"names": ["A", "B"]})["world"]

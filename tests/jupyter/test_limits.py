@@ -9,7 +9,7 @@ import pytest
 
 from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
 
-LIMIT = "LimitReached: this machine allows 4 engines for each user"
+LIMIT = "LimitReached: this machine allows each user 4 engines"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_engines_of_all_notebooks_are_counted_together(told: Any) -> None:
         assert refused(one, "%sfm start 9") == f"{LIMIT}: `%sfm start 4`"
         assert "no engines" in one.run("%sfm status").text, "nothing was started"
         one.run("%sfm start 3").ok()
-        runs_there = "and 3 run in another notebook or from the panel"
+        runs_there = "and 3 are running in another notebook or from the panel"
         assert refused(two, "%sfm start A B") == (
             f"{LIMIT}, {runs_there}: ask for 1 at most, or stop those"
         )
@@ -48,8 +48,8 @@ def test_engines_of_all_notebooks_are_counted_together(told: Any) -> None:
         one.run("%sfm stop").ok()
         two.run("%sfm scale 4").ok()
         assert refused(one, "%sfm start") == (
-            f"{LIMIT}, and 4 run in another notebook or from the panel: stop those first, with "
-            "`%sfm stop` or in the panel"
+            f"{LIMIT}, and 4 are running in another notebook or from the panel: stop those first, "
+            "with `%sfm stop` or in the panel"
         )
 
 
@@ -72,7 +72,7 @@ def test_of_those_who_start_at_once_no_two_get_the_last_place(told: Any) -> None
         sent = [book.send("%sfm start 2") for book in books]
         errors = [book.wait(message).error for book, message in zip(books, sent, strict=True)]
         assert sorted(map(bool, errors)) == [False, False, True], errors
-        assert "and 4 run in another notebook" in "".join(errors)
+        assert "and 4 are running in another notebook" in "".join(errors)
 
 
 def test_stop_ends_the_wait_for_another_notebook(told: Any, sfm_dir: Path) -> None:
@@ -96,9 +96,7 @@ def test_a_configuration_file_is_as_good(tmp_path: Path, told: Any) -> None:
     )
     told(IPYTHONDIR=str(tmp_path))
     with notebook() as one:
-        assert refused(one, "%sfm start 4").endswith(
-            "allows 3 engines for each user: `%sfm start 3`"
-        )
+        assert refused(one, "%sfm start 4").endswith("allows each user 3 engines: `%sfm start 3`")
         assert "they end after 2 hours without use" in one.run("%sfm start 1").ok().text
         told_there = one.run("%%sfm\nimport os; print(os.environ['OMP_NUM_THREADS'])").ok().text
         assert told_there.strip().endswith("2")
@@ -122,11 +120,11 @@ def test_memory_of_an_engine(told: Any) -> None:
     with notebook("%sfm start A B") as one:
         much = one.run("%%sfm A\nimport numpy\nkept = numpy.ones(10 ** 8)")
         assert much.error.startswith("CellFailed: on A: MemoryError")
-        assert "This engine may take 400 MB of memory, and has" in much.shown
+        assert "This engine may use 400 MB of memory, and uses" in much.shown
         assert "or `%sfm restart A`" in much.shown
         one.run("%%sfm A\nkept = numpy.ones(10 ** 7)").ok()
         little = one.run("%%sfm B\nkept = []\nwhile True: kept.append('x' * 1000)")
-        assert "This engine may take 400 MB" in little.shown
+        assert "This engine may use 400 MB" in little.shown
         one.run("%%sfm B\ndel kept\nsend(dest='A', x=1)").ok()
         one.run("%%sfm A\nassert recv().x == 1").ok()
 

@@ -84,7 +84,7 @@ def test_a_class_that_starts_at_once(effort: int) -> None:
 SEEN = """
 import glob, json, os, sys
 from sfm_kernel import directory
-from sfm_kernel.jupyter.places import running_clusters
+from sfm_kernel.jupyter.cluster_files import running_clusters
 from sfm_kernel.jupyter.server.sampler import Worlds
 from tests.jupyter.notebook import notebook
 from tests.jupyter.test_many_notebooks import meet_nobody

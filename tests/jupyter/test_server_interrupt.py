@@ -140,7 +140,7 @@ def test_another_machine_cannot_be_reached(world: str) -> None:
     with programs(world, A=WAITS):
         wait_until_blocked(world, 1)
         there = {**seen(world)["A"], "here": False, "host": "far"}
-        with pytest.raises(NotInterrupted, match="A runs on far, which cannot be reached"):
+        with pytest.raises(NotInterrupted, match="A runs on far, which this server cannot reach"):
             interrupt(os.path.join(directory.root(), world), [there], [there["uid"]])
 
 

@@ -18,7 +18,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.client import Client
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.server import remote
 from sfm_kernel.jupyter.server.clusters import Clusters, NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.sampler import Worlds

@@ -16,7 +16,7 @@ import pytest
 import zmq
 
 from sfm_kernel.errors import WorldAccess
-from sfm_kernel.jupyter.places import world_key
+from sfm_kernel.jupyter.cluster_files import world_key
 from tests.jupyter.notebook import Notebook, descendants, notebook
 
 pytestmark = pytest.mark.keeps("one cluster for the whole module")

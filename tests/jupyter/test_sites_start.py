@@ -16,7 +16,7 @@ import pytest
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter import gateway
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.sites import Sites, settle, take_sites
 from tests.jupyter.notebook import descendants, notebook, runs, wait_for
 
@@ -52,7 +52,9 @@ def test_what_is_told_is_understood() -> None:
     assert (sites.total, sites.names, sites.first) == (3, ["A", "B"], "A")
     assert [sites.number(rank) for rank in range(3)] == [0, 0, 1]
     assert sites.options == ("--delay", "20ms", "--limit", "200M")
-    assert Sites.of(sites.told()) == sites and Sites.of({}) is None
+    assert (
+        Sites.from_environment(sites.environment()) == sites and Sites.from_environment({}) is None
+    )
     assert take_sites(["4"]) == (["4"], None)
 
 
@@ -61,7 +63,7 @@ def test_an_engine_of_a_site_is_the_first_process_of_all(
 ) -> None:
     top = tmp_path / "nothing is here yet"
     monkeypatch.setenv("SFM_DIR", str(top))
-    for name, value in Sites((("A", 1), ("B", 1))).told().items():
+    for name, value in Sites((("A", 1), ("B", 1))).environment().items():
         monkeypatch.setenv(name, value)
     settle(1, "w")
     folders = [top, top / "w.sites", top / "w.sites/1"]

@@ -11,9 +11,9 @@ from IPython.core.error import UsageError
 from sfm_kernel.errors import UnknownName, WorldAccess
 from sfm_kernel.jupyter.cell import options
 from sfm_kernel.jupyter.cluster import Engines
+from sfm_kernel.jupyter.cluster_files import world_key, world_name
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.places import world_key, world_name
-from sfm_kernel.jupyter.starting import wanted_engines
+from sfm_kernel.jupyter.starting import parse_engines
 from sfm_kernel.transport.base import Member
 
 CONNECTION = {"key": "secret", "location": "here", "registration": 4711}
@@ -52,19 +52,19 @@ def home() -> Home:
     ],
 )
 def test_what_start_starts(words: list[str], names: list[str]) -> None:
-    assert wanted_engines(words) == (names, None, None)
+    assert parse_engines(words) == (names, None, None)
 
 
 def test_what_start_starts_in_sites() -> None:
-    names, site, sites = wanted_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
+    names, site, sites = parse_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
     assert (names, site) == (["A", "B", "C"], None) and sites is not None and sites.total == 3
-    assert wanted_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
+    assert parse_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["3", "--sites", "X=1,Y=1"], "leave the former out"),
+        (["3", "--sites", "X=1,Y=1"], "give only --sites"),
         (["--site", "X", "--sites", "X=1,Y=1"], "not both"),
         (["--sites", "X=200,Y=200"], "from 1 to 256"),
         (["--sites", "X"], "has no number"),
@@ -72,7 +72,7 @@ def test_what_start_starts_in_sites() -> None:
 )
 def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        wanted_engines(words)
+        parse_engines(words)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
 )
 def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
     with pytest.raises(UsageError, match="takes a number"):
-        wanted_engines(words)
+        parse_engines(words)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_option_targets_names_engines_too() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how cells are run"),
+        ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how to run cells"),
         ("--out", "expected one argument. `%sfm help`"),
         ("'A", "No closing quotation. `%sfm help`"),
         ("--progress-after soon", "invalid float value: 'soon'"),
@@ -148,8 +148,8 @@ def test_a_comma_too_many_names_nobody_else(home: Home) -> None:
 
 
 def test_an_option_of_start_that_there_is_none_of_is_told() -> None:
-    with pytest.raises(UsageError, match=r"no option --fast: there are --site, .*`%sfm help`"):
-        wanted_engines(["4", "--fast"])
+    with pytest.raises(UsageError, match=r"no option --fast: it has --site, .*`%sfm help`"):
+        parse_engines(["4", "--fast"])
 
 
 def test_engines_and_clients_find_the_same_world() -> None:
