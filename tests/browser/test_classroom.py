@@ -26,7 +26,7 @@ VERDICTS = ("deadlock", "running", "idle", "waiting", "idle")
 
 
 def report(nth: int, name: str = "") -> bytes:
-    """Of a student; every fifth is stuck, the later the longer."""
+    """The report of a student; every fifth is stuck, later ones for longer."""
     verdict, now = VERDICTS[nth % 5], time.time()
     state = {"deadlock": "blocked in recv", "waiting": "blocked in recv", "running": "running"}
     about: dict[str, Any] = {"where": place(3, cell=2), "since": now - 7 * nth - 5}
@@ -53,7 +53,7 @@ def report(nth: int, name: str = "") -> bytes:
 
 @pytest.fixture
 def room() -> Iterator[Class]:
-    """A class of thirty, all of whom speak."""
+    """A class of thirty students, all of whom send reports."""
     one = Class()
     over = threading.Event()
 
@@ -77,7 +77,7 @@ def room() -> Iterator[Class]:
 
 @pytest.fixture
 def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
-    """Its page, which must not complain, and ask only its own server."""
+    """The class's page, which must log no error, and ask only its server."""
     page = context.new_page()
     told: list[str] = []
     page.set_viewport_size({"width": 1366, "height": 768})
@@ -164,7 +164,7 @@ def test_the_students_line_shows_nothing(context: BrowserContext, room: Class) -
     page.close()
 
 
-def test_what_was_known_stays_when_the_class_is_away(context: BrowserContext) -> None:
+def test_the_page_keeps_its_state_when_the_class_is_away(context: BrowserContext) -> None:
     room = Class()
     page = context.new_page()
     room.share(report(0), "a-secret-of-student-0")

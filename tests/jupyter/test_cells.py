@@ -182,7 +182,7 @@ def test_reset_does_not_take_the_names_and_users_may(book: Notebook) -> None:
         ("%sfm connect", "already connected: 2 engines"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str) -> None:
+def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
     cell = book.run(code)
     assert words in cell.text
     assert len(cell.shown.strip().splitlines()) == 1
@@ -203,7 +203,7 @@ def test_clean_leaves_the_living(book: Notebook) -> None:
     assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
 
 
-def test_what_came_before_anybody_listened_is_shown_once(book: Notebook) -> None:
+def test_early_output_is_shown_once(book: Notebook) -> None:
     slow = "from sfm_kernel.jupyter import cell; import time\nfast = cell._View.execute\n"
     slow += "cell._View.execute = lambda *args, **kwargs: "
     slow += "(fast(*args, **kwargs), time.sleep(0.3))[0]"

@@ -1,4 +1,4 @@
-"""``%sfm check`` in a notebook: it looks at cells that were run, and leaves the engines alone."""
+"""``%sfm check`` in a notebook: it reads cells that have run, and does not touch the engines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_way_of_a_student(book: Notebook) -> None:
     assert book.run("%sfm check ring --seed 2 -n 2").ok().text.startswith("✓ ring: ")
 
 
-def test_where_grades_are_given_it_raises(book: Notebook) -> None:
+def test_a_failed_check_raises_under_nbgrader(book: Notebook) -> None:
     book.run("%%sfm\ndef swap(word):\n    ...")
     strict = book.run("%sfm check swap --strict")
     assert strict.error.startswith("CheckFailed: swap: not solved yet")

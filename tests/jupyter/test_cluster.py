@@ -83,7 +83,7 @@ sum(range(10**13))"""
         assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
 
 
-def test_what_an_engine_had_started_ends_with_it() -> None:
+def test_children_of_an_engine_end_with_it() -> None:
     start = "import subprocess; print('helper', subprocess.Popen(['sleep', '1000']).pid)"
     with notebook("%sfm start A B") as book:
         text = book.run(f"%%sfm A\n{start}").ok().text
@@ -119,7 +119,7 @@ def test_a_second_notebook_and_a_restarted_one_connect() -> None:
         two.restart(now=True)
         assert "this notebook is 'home2'" in two.run("%sfm connect").ok().text
         assert "in the notebook that started" in two.run("%sfm restart A").text
-        assert "it runs on" in two.run("%sfm stop").ok().text
+        assert "it runs until its owner" in two.run("%sfm stop").ok().text
         assert "alive" in one.run("%%sfm\nprint('alive')").ok().text
         assert "no cluster is called other. Choose one:" in two.run("%sfm connect other").text
         two.run("%sfm connect").ok()

@@ -1,4 +1,4 @@
-"""Engines that nobody uses end; who uses them is not disturbed, and who comes back is told."""
+"""Unused engines end; a user of engines is not disturbed, and a returning user is informed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LONG = 5.0
 
 
 def ended(book: Notebook) -> None:
-    """Wait until nothing that this notebook has started runs any more."""
+    """Wait until no process that this notebook has started runs any longer."""
     wait_for(lambda: not any(map(runs, descendants(book.pid))), "the engines end")
 
 
 def alive(book: Notebook) -> bool:
-    """Whether anything does."""
+    """Whether such a process runs."""
     return any(map(runs, descendants(book.pid)))
 
 
@@ -46,7 +46,7 @@ def test_they_end_and_the_next_cell_says_so(sfm_dir: Path) -> None:
         assert "ended" not in one.run("%sfm start 1 --idle never").ok().text
 
 
-def test_what_runs_is_never_ended() -> None:
+def test_a_running_program_is_never_ended() -> None:
     with notebook("%sfm start A B --idle 2s") as one:
         one.run("%%sfm A --noblock --no-detect\nrecv(tag='never sent')").ok()
         time.sleep(LONG)  # blocked
@@ -97,7 +97,7 @@ def test_on_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", ["--idle", "--idle soon", "--idle=", "2 --idle -3"])
-def test_what_is_no_time(words: str, shared: Notebook) -> None:
+def test_a_wrong_time_is_refused(words: str, shared: Notebook) -> None:
     assert "is no time: write 90s, 30m, 2h or never" in shared.run(f"%sfm start {words}").text
     assert "no engines" in shared.run("%sfm status").text
 

@@ -14,7 +14,7 @@ LIMIT = "LimitReached: this machine allows each user 4 engines"
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a spawner's environment says, to all notebooks that are opened from now on."""
+    """Set a spawner's environment for all notebooks that are opened from now on."""
 
     def say(**said: str) -> None:
         for name, text in said.items():
@@ -24,7 +24,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def refused(book: Notebook, cell: str) -> str:
-    """What a cell says that a limit ends."""
+    """The error of a cell that a limit ends."""
     return book.run(cell).error
 
 
@@ -43,7 +43,7 @@ def test_engines_of_all_notebooks_are_counted_together(told: Any) -> None:
             f"{LIMIT}, {runs_there}: ask for 1 at most, or stop those"
         )
         two.run("%%sfm\nprint('goes on')").ok()
-        assert "and 1 runs in" in refused(one, "%sfm scale 4")
+        assert "and 1 is running in" in refused(one, "%sfm scale 4")
         one.run("%sfm restart 2").ok()
         one.run("%sfm stop").ok()
         two.run("%sfm scale 4").ok()
@@ -65,7 +65,7 @@ def test_the_killed_give_their_places_back(told: Any) -> None:
         two.run("%sfm restart 1").ok()
 
 
-def test_of_those_who_start_at_once_no_two_get_the_last_place(told: Any) -> None:
+def test_two_simultaneous_starts_never_get_the_same_last_engine(told: Any) -> None:
     told(SFM_MAX_ENGINES="5")
     with notebook() as one, notebook() as two, notebook() as three:
         books = (one, two, three)
@@ -102,7 +102,7 @@ def test_a_configuration_file_is_as_good(tmp_path: Path, told: Any) -> None:
         assert told_there.strip().endswith("2")
         assert "Current: 3" in one.run("%config SFM").ok().text
         one.run("%config SFM.max_engines = 1").ok()
-        assert "allows 1 engine for" in refused(one, "%sfm scale 2")
+        assert "allows each user 1 engine" in refused(one, "%sfm scale 2")
 
 
 def test_a_setting_that_makes_no_sense_is_told_when_it_matters(told: Any) -> None:
@@ -130,7 +130,7 @@ def test_memory_of_an_engine(told: Any) -> None:
 
 
 def test_an_inbox_does_not_take_all_of_it(told: Any) -> None:
-    """Seven engines send to one that does not receive: they wait, and it lives."""
+    """Seven engines send to an engine that does not receive: they wait, and it survives."""
     told(SFM_MEMORY_LIMIT="256M")
     with notebook("%sfm start 8") as one:
         sends = one.send(

@@ -30,7 +30,7 @@ class Page:
         self.url, self._authorization = url, authorization
 
     def get(self, what: str) -> Any:
-        """What it is told."""
+        """The answer to a request of the page."""
         headers = {"Authorization": self._authorization}
         request = urllib.request.Request(self.url + what, headers=headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -38,21 +38,21 @@ class Page:
 
     @property
     def line(self) -> str:
-        """What students type."""
+        """The line that students type."""
         return f"%sfm share {self.url}#{self.get('session')['join']}"
 
     def worlds(self) -> list[dict[str, Any]]:
-        """All, in short."""
+        """The summaries of all worlds."""
         found: list[dict[str, Any]] = self.get("worlds")["worlds"]
         return found
 
     def state(self, name: str) -> str:
-        """Of one; empty where it is not known."""
+        """The state of a world; empty if it is unknown."""
         states = {one["name"]: str(one["state"]) for one in self.worlds()}
         return states.get(name, "")
 
     def details(self, name: str) -> dict[str, Any]:
-        """All that is known of one."""
+        """The details of a world."""
         identity = next(one["id"] for one in self.worlds() if one["name"] == name)
         found: dict[str, Any] = self.get(f"worlds/{identity}")
         return found
@@ -60,7 +60,7 @@ class Page:
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    """A class of its own."""
+    """A class without a Jupyter server."""
     process = subprocess.Popen(
         [sys.executable, "-m", "sfm_kernel.classroom", "--port", "0"],
         stdout=subprocess.PIPE,
@@ -163,7 +163,7 @@ def test_wrong_words(book: Notebook, page: Page, words: str, told: str) -> None:
 
 
 @keeps
-def test_who_is_not_named_is_asked(book: Notebook, page: Page) -> None:
+def test_a_shared_account_is_asked_for_a_name(book: Notebook, page: Page) -> None:
     book.run("import os; os.environ['JUPYTERHUB_USER'] = 'jovyan'").ok()
     assert "add your name" in book.run(page.line).text
     book.run("os.environ['JUPYTERHUB_USER'] = 'grace'").ok()

@@ -1,4 +1,4 @@
-"""``%sfm start --sites``: sites with gateways on one machine, and what is said of bad input."""
+"""``%sfm start --sites``: sites with gateways on one machine, and errors about wrong input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_bad_input(words: str, problem: str) -> None:
         take_sites(["--sites", "two words=1"])
 
 
-def test_what_is_told_is_understood() -> None:
+def test_sites_survive_the_environment() -> None:
     rest, sites = take_sites(["--sites", "A=2,B=1", "X", "--delay=20ms", "--limit", "200M"])
     assert rest == ["X"] and sites is not None
     assert (sites.total, sites.names, sites.first) == (3, ["A", "B"], "A")
@@ -98,7 +98,7 @@ def test_a_cluster_s_gateway_finds_all_in_the_connection_file(tmp_path: Path) ->
         ('{"key": "", "sfm_directory": "tcp://a:1"}', "no session key"),
     ],
 )
-def test_what_is_no_connection_file(
+def test_a_wrong_connection_file_is_refused(
     text: str | None, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "engine.json"
@@ -110,7 +110,7 @@ def test_what_is_no_connection_file(
 
 
 def gateways(pid: int) -> list[psutil.Process]:
-    """The process that runs them, and themselves, for a notebook's process."""
+    """The process that runs a notebook's gateways, and the gateways."""
     found = []
     for one in descendants(pid):
         with contextlib.suppress(psutil.Error):  # it has just ended

@@ -1,4 +1,4 @@
-"""What the words after %sfm and %%sfm mean; no process is started."""
+"""The parsing of the words after %sfm and %%sfm; no process is started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def member(rank: int, name: str | int) -> Member:
 
 
 class Directory:
-    """Three engines, of which the one with rank 1 is dead, and a notebook."""
+    """A notebook and three engines; the engine with rank 1 is dead."""
 
     def members(self) -> list[Member]:
         home = Member("f" * 32, 9, None, "home", 1, "host", "", "", {})
@@ -51,11 +51,11 @@ def home() -> Home:
         (["worker_1"], ["worker_1"]),
     ],
 )
-def test_what_start_starts(words: list[str], names: list[str]) -> None:
+def test_start_parses_names_and_numbers(words: list[str], names: list[str]) -> None:
     assert parse_engines(words) == (names, None, None)
 
 
-def test_what_start_starts_in_sites() -> None:
+def test_start_parses_sites() -> None:
     names, site, sites = parse_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
     assert (names, site) == (["A", "B", "C"], None) and sites is not None and sites.total == 3
     assert parse_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
@@ -70,7 +70,7 @@ def test_what_start_starts_in_sites() -> None:
         (["--sites", "X"], "has no number"),
     ],
 )
-def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
+def test_start_refuses_wrong_sites(words: list[str], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         parse_engines(words)
 
@@ -99,18 +99,18 @@ def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
         ([":"], [0, 2]),
     ],
 )
-def test_what_a_cell_addresses(home: Home, words: list[str], ranks: list[int]) -> None:
+def test_words_that_name_engines(home: Home, words: list[str], ranks: list[int]) -> None:
     assert [one.rank for one in home.resolve(words)] == ranks
 
 
 @pytest.mark.parametrize("word", ["B", "1", "C", "7", "home", "A:B", "-1"])
-def test_who_does_not_live_is_no_address(home: Home, word: str) -> None:
+def test_a_dead_engine_is_no_target(home: Home, word: str) -> None:
     with pytest.raises(UnknownName) as caught:
         home.resolve([word])
     assert caught.value.known == ["A", 2]
 
 
-def test_who_ended_is_known(home: Home) -> None:
+def test_ended_engines_are_known(home: Home) -> None:
     assert home.ended() == ["B"]
 
 
