@@ -160,7 +160,7 @@ def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
     assert "KeyboardInterrupt" in ended.error and title not in ended.text, "it is told once"
     assert "are ended" in book.run("%sfm detect on").ok().text
     assert book.run("recv(src='A', tag='never')").error.startswith(f"DeadlockDetected: {title}")
-    assert "stand" in book.run("%sfm detect off").ok().text
+    assert "but not ended" in book.run("%sfm detect off").ok().text
 
 
 def test_an_unknown_name_is_mentioned(book: Notebook) -> None:

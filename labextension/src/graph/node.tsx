@@ -84,7 +84,7 @@ function labelOf(node: Node, status: string): string {
 }
 
 function tipOf(node: Node, status: string): string {
-  const place = node.where ? `\n${locationText(node.where)}` : '';
+  const location = node.where ? `\n${locationText(node.where)}` : '';
   const head = node.members > 1 ? String(node.name) : `${node.name}: ${status}`;
-  return `${head}\n${node.text}${place}`.trim();
+  return `${head}\n${node.text}${location}`.trim();
 }

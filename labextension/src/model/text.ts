@@ -47,8 +47,8 @@ export function namesText(names: readonly Name[]): string {
 
 /** The site of each process, by uid; empty if all processes are at one site. */
 export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, string> {
-  const told = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
-  return new Map(new Set(told.map(([, site]) => site)).size > 1 ? told : []);
+  const sites = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
+  return new Map(new Set(sites.map(([, site]) => site)).size > 1 ? sites : []);
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */

@@ -74,8 +74,8 @@ async function start(): Promise<void> {
     }
   };
   const chosen = (item: Flight | Span | null): void => {
-    const places = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
-    mark(places.map(location => location && lineId(location, listings)));
+    const locations = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
+    mark(locations.map(location => location && lineId(location, listings)));
   };
   const select = (name: Name): void => {
     const row = document.querySelector(`tr[data-name=${CSS.escape(String(name))}]`);

@@ -79,8 +79,8 @@ interface MessageRowProps {
 const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.Element {
   const { flight, begin, nameOf, onJump } = props;
   const { sent, received } = flight;
-  const places = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
-  const single = places.length === 2 && locationText(places[0]!) === locationText(places[1]!);
+  const locations = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
+  const single = locations.length === 2 && locationText(locations[0]!) === locationText(locations[1]!);
   return (
     <tr>
       <td>{sent === null ? 'not seen' : sinceText(sent - begin)}</td>
@@ -99,7 +99,7 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
       </td>
       <td>{flight.late && lateText(flight, nameOf)}</td>
       <td>
-        {places.slice(0, single ? 1 : 2).map((location, i) => (
+        {locations.slice(0, single ? 1 : 2).map((location, i) => (
           <React.Fragment key={i}>
             {i > 0 && ' → '}
             <LocationButton location={location} onJump={onJump} />
