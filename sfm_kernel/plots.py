@@ -1,12 +1,12 @@
-"""Plots that are drawn while a benchmark runs, and stay when it is done.
+"""Plots that are drawn while a benchmark runs, and remain when it is done.
 
-A *panel* turns rows into one pair of axes. ``Live`` draws panels side by side, again and again as
-rows come, and hands each frame (a PNG) to a function; ``sfm_kernel.jupyter.live`` has one that
-shows frames in a notebook. ``still`` draws the same from rows that are there.
+A *panel* draws rows into one pair of axes. ``Live`` draws panels side by side, repeatedly as rows
+come, and passes each frame (a PNG) to a function; ``sfm_kernel.jupyter.live`` has a function that
+shows frames in a notebook. ``still`` draws the same from existing rows.
 
-Drawing must not disturb what is measured. A frame therefore repaints only what moves, over a kept
-background (drawing logarithmic axes anew takes ten times as long), and ``Live.add`` draws between
-two measurements; a thread draws only when a measurement takes long.
+Drawing must not disturb the measurement. A frame therefore repaints only moving artists over a
+stored background (drawing logarithmic axes again takes ten times as long), and ``Live.add`` draws
+between two measurements; a thread draws only when a measurement takes long.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from PIL import Image, ImageColor
 
 Row = dict[str, Any]
 Points = dict[float, list[float]]
-"""Of one series: every y that was measured at an x."""
+"""The points of one series: all y that were measured at each x."""
 
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; each series
-# has a marker and a label of its own as well.
+# Okabe and Ito's colours, which people with any kind of colour vision can distinguish; each series
+# also has its marker and label.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "os^DvPX"
 QUIET = "#666666"
@@ -39,10 +39,10 @@ DOTS_PER_INCH = 120
 
 
 class Panel:
-    """One pair of axes: for each value of the column ``by`` a line, and a dot for every row.
+    """One pair of axes: a line for each value of the column ``by``, and a dot for every row.
 
-    ``only`` maps columns to the values that are drawn; rows with others are left out. Subclasses
-    say which columns are x and y, and draw what does not move in ``begin``.
+    ``only`` maps columns to the values that are drawn; rows with other values are omitted.
+    Subclasses name the columns x and y, and draw everything that does not move in ``begin``.
     """
 
     x: ClassVar[str]
@@ -54,19 +54,19 @@ class Panel:
         self._series: dict[Any, _Series] = {}
 
     def begin(self, axes: Axes) -> None:
-        """Draw all that does not move, and fix the limits."""
+        """Draw everything that does not move, and fix the limits."""
         self.axes = axes
         axes.grid(color="#dddddd", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
 
     def add(self, row: Row) -> None:
-        """Take in a row. Nothing is drawn yet."""
+        """Add a row. Nothing is drawn yet."""
         if all(row[column] == value for column, value in self.only.items()):
             value, x, y = row[self.by], row[self.x], row[self.y]
             self._points.setdefault(value, {}).setdefault(x, []).append(y)
 
     def moving(self) -> list[Artist]:
-        """Bring what moves up to date, and return it."""
+        """Update the moving artists, and return them."""
         for value, points in self._points.items():
             if value not in self._series:
                 self._series[value] = _Series(self.axes, len(self._series), _label(self.by, value))
@@ -75,20 +75,20 @@ class Panel:
         return [artist for series in self._series.values() for artist in series.artists]
 
     def shown(self, points: Points) -> tuple[Points, dict[float, float]]:
-        """What is drawn of one series: the dots, and the line, by default through medians."""
+        """The dots and the line of one series, by default through medians."""
         return points, {x: median(ys) for x, ys in points.items()}
 
     def note(self, text: str, at: tuple[float, float], offset: tuple[int, int] = (6, 4)) -> None:
-        """Write a word about the axes at a point of the data, ``offset`` in points of type."""
+        """Write a note at a point of the data, with an ``offset`` in points of type."""
         self.axes.annotate(text, at, offset, textcoords="offset points", color=QUIET, size=11)
 
 
 class Speedup(Panel):
     """Speed-up against engines, with the ideal line. Columns: engines, seconds and ``by``.
 
-    Speed-up is the shortest time on one engine divided by the time on several: the line for the
-    shortest of those, which what else runs on the machine disturbs least, a dot for each.
-    ``cores`` marks where this machine's cores are used up.
+    Speed-up is the shortest time on one engine divided by the time on several. Each time is a dot;
+    the line goes through the shortest ones, which other programs on the machine disturb least.
+    ``cores`` marks the number of this machine's cores.
     """
 
     x, y = "engines", "seconds"
@@ -118,7 +118,7 @@ class Speedup(Panel):
 
     def shown(self, points: Points) -> tuple[Points, dict[float, float]]:
         alone = min(points.get(1, [math.nan]))
-        dots = {engines: [alone / one for one in seconds] for engines, seconds in points.items()}
+        dots = {engines: [alone / time for time in times] for engines, times in points.items()}
         return dots, {engines: max(speedups) for engines, speedups in dots.items()}
 
 
@@ -158,11 +158,12 @@ class Live:
 
     Args:
         panels: what to draw; every row goes to all of them.
-        display: called with each frame, the bytes of a PNG, from whichever thread drew it.
+        display: called with each frame, the bytes of a PNG, in the thread that drew it.
 
     ``add`` draws if the last frame was begun more than ``EAGER`` seconds ago; a thread draws when
     that was ``LATEST`` seconds ago. The last frame is drawn when the block ends, however it ends.
-    If ``display`` raises, drawing ends and the next ``add`` or the end of the block raises it.
+    If ``display`` raises, drawing ends, and the next ``add`` or the end of the block raises the
+    error.
     """
 
     EAGER, LATEST = 0.10, 0.15
@@ -180,7 +181,7 @@ class Live:
         self._pulse.start()
 
     def add(self, row: Row) -> None:
-        """Take in a row, and draw a frame if one is due."""
+        """Add a row, and draw a frame if one is due."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -191,7 +192,7 @@ class Live:
                 self._draw()
 
     def close(self) -> None:
-        """Draw the last frame and stop; harmless when done before."""
+        """Draw the last frame and stop; harmless when repeated."""
         if self._done.is_set():
             return
         self._done.set()
@@ -272,7 +273,7 @@ def png(figure: Figure) -> bytes:
 
 
 class _Canvas:
-    """A figure of panels whose background is drawn once and kept."""
+    """A figure of panels whose background is drawn once and stored."""
 
     def __init__(self, panels: Sequence[Panel]) -> None:
         self._panels = panels
@@ -281,15 +282,15 @@ class _Canvas:
         self._status = self._figure.text(0.995, 0.985, "", ha="right", va="top", animated=True)
         self._status.set(color=QUIET, size=10)
         self._canvas.draw()
-        self._figure.set_layout_engine("none")  # found its place; finding it again is slow
+        self._figure.set_layout_engine("none")  # the layout is done; repeating it is slow
         self._background = self._canvas.copy_from_bbox(self._figure.bbox)
         self._palette = _palette()
 
     def frame(self, status: str, last: bool) -> bytes:
-        """The figure as it is now, the bytes of a PNG.
+        """The current frame as the bytes of a PNG.
 
-        All but the last have few colours: a third of the time, and of the bytes. (A Jupyter
-        server withholds output beyond 1 MB/s.)
+        All frames but the last have few colours, which takes a third of the time and of the bytes.
+        (A Jupyter server withholds output beyond 1 MB/s.)
         """
         self._status.set_text(status)
         self._canvas.restore_region(self._background)
@@ -307,12 +308,13 @@ class _Canvas:
 
 
 def _palette() -> Image.Image:
-    """The colours of plots, each in shades up to white."""
+    """The palette of plots: each colour in shades up to white."""
     palette = Image.new("P", (1, 1))
     shades = []
     for colour in (*COLOURS, QUIET):
         for share in range(17):
-            shades += [round(255 - (255 - part) * share / 16) for part in ImageColor.getrgb(colour)]
+            rgb = ImageColor.getrgb(colour)
+            shades += [round(255 - (255 - value) * share / 16) for value in rgb]
     palette.putpalette(shades)
     return palette
 
@@ -320,7 +322,7 @@ def _palette() -> Image.Image:
 class _Series:
     """One value of ``by``: dots, a line, and a label at its end.
 
-    Each is thinner than the one before, so that lines that coincide are seen as several.
+    Each line is thinner than the one before, so that lines that coincide are visible as several.
     """
 
     def __init__(self, axes: Axes, index: int, name: str) -> None:
@@ -346,7 +348,7 @@ class _Series:
 
 def _begin(panels: Sequence[Panel]) -> Figure:
     figure = Figure(figsize=(4.9 * len(panels), 4.2), dpi=DOTS_PER_INCH)
-    figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.96))  # above it: Live's status
+    figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.96))  # Live's status is above
     for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
         panel.begin(axes)
         axes.xaxis.label.set_size(13)
@@ -360,7 +362,7 @@ def _label(column: str, value: object) -> str:
 
 
 def _short(number: int) -> str:
-    """1000 as 10³, 4800000 as 4.8·10⁶; numbers without many zeros as they are."""
+    """1000 as 10³, 4800000 as 4.8·10⁶; numbers without many zeros unchanged."""
     factor, _, exponent = f"{number:e}".partition("e+")
     if number < 1000 or float(f"{float(factor):g}") != float(factor):
         return f"{number:,}"
@@ -369,17 +371,17 @@ def _short(number: int) -> str:
 
 
 def spread(axes: Axes, labels: Sequence[Annotation], gap: float = 18.0) -> None:
-    """Move labels apart that would stand on each other: at least ``gap`` points between two."""
+    """Move labels apart that would overlap: at least ``gap`` points between two."""
     points = 72 / DOTS_PER_INCH
     height = {label: axes.transData.transform(label.xy)[1] * points for label in labels}
     ordered = sorted(labels, key=height.__getitem__)
-    place, lowest = {}, float("-inf")
+    position, lowest = {}, float("-inf")
     for label in ordered:
-        place[label] = max(height[label], lowest)
-        lowest = place[label] + gap
-    # Those that would leave the axes at the top move down again.
+        position[label] = max(height[label], lowest)
+        lowest = position[label] + gap
+    # Labels that would leave the axes at the top move down again.
     highest = max([axes.bbox.y1 * points - gap / 2, *height.values()])
     for label in reversed(ordered):
-        place[label] = min(place[label], highest)
-        highest = place[label] - gap
-        label.xyann = (10, place[label] - height[label])
+        position[label] = min(position[label], highest)
+        highest = position[label] - gap
+        label.xyann = (10, position[label] - height[label])

@@ -3,15 +3,15 @@ import { namesText } from './model/text';
 import type { Diagnosis } from './model/types';
 
 /**
- * Tells a screen reader when the verdict on the shown world changes, and says nothing in between:
- * what is drawn ten times a second is no live region.
+ * Announces to a screen reader when the verdict on the shown world changes, and nothing else: a
+ * drawing that changes ten times a second cannot be a live region.
  */
 export class Announcer {
   constructor(store: Store) {
     this._alert = region('alert', 'assertive');
     this._status = region('status', 'polite');
     store.judged.connect((_, diagnosis) => {
-      // Where nothing shows it, a notification speaks.
+      // If no widget shows it, a notification announces it.
       this._judge(store.shows('diagnosis') ? diagnosis : null);
     });
   }
@@ -35,7 +35,7 @@ export class Announcer {
   private _key: string | null = null;
 }
 
-/** Equal for two diagnoses that say the same of the world. */
+/** A key that is equal for two diagnoses with the same verdict on the world. */
 export function verdictKey({ verdict, world, cycle, stuck }: Diagnosis): string {
   return verdict === 'deadlock'
     ? JSON.stringify([verdict, world, namesText(cycle), namesText(stuck)])

@@ -2,12 +2,12 @@ import { Notification } from '@jupyterlab/apputils';
 import { verdictKey } from './announcer';
 import type { Store } from './model/store';
 
-/** What a notification shows of a title; the rest of the explanation is in the panel. */
+/** Most characters of a title in a notification; the panel has the explanation. */
 const LONGEST = 130;
 
 /**
- * Tell the user of a deadlock in the way that the settings ask for: a notification where nothing
- * else shows it, or the panel itself.
+ * Tell the user of a deadlock as the settings ask for: by a notification if no widget
+ * shows it, or by opening the panel.
  */
 export function followDeadlocks(store: Store, showPanel: () => void): void {
   let known: string | null = null;

@@ -33,7 +33,7 @@ import { ISfm } from './tokens';
 /** Pixels: two halves of a narrower window would both be too small. */
 const ROOM = 900;
 
-/** The worlds, as the server tells them, and the world of the focused notebook. */
+/** The worlds, as the server sends them, and the world of the focused notebook. */
 const worlds: JupyterFrontEndPlugin<ISfm> = {
   id: '@sfm/labextension:plugin',
   description: 'Follows the worlds of this user.',
@@ -123,7 +123,7 @@ const views: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** Where a view opens: with the other views, else beside the notebook if there is room. */
+/** Where a view opens: with the other views, or beside the notebook if there is room. */
 function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOptions {
   if (view) {
     return { mode: 'tab-after', ref: view.id };
@@ -131,7 +131,7 @@ function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOpti
   return { mode: window.innerWidth >= ROOM ? 'split-right' : 'tab-after' };
 }
 
-/** Engines running, blocked and dead, in the status bar. */
+/** The numbers of running, blocked and dead engines, in the status bar. */
 const status: JupyterFrontEndPlugin<void> = {
   id: '@sfm/labextension:status',
   description: 'Counts engines in the status bar.',
@@ -143,7 +143,7 @@ const status: JupyterFrontEndPlugin<void> = {
       item,
       align: 'left',
       rank: 90,
-      priority: 1, // stays where the window is too narrow for all
+      priority: 1, // remains if the window is too narrow for all items
       isActive: () => item.active,
       activeStateChanged: item.activeChanged
     });

@@ -6,7 +6,7 @@ import { plural } from './model/text';
 import type { State, World } from './model/types';
 import { StateShape } from './widgets/shapes';
 
-/** How many engines of the shown world run, are blocked, are dead; of all worlds without one. */
+/** The running, blocked and dead engines of the shown world; of all worlds if none is shown. */
 export class StatusItem extends ReactWidget {
   constructor(store: Store, onClick: () => void) {
     super();
@@ -16,7 +16,7 @@ export class StatusItem extends ReactWidget {
     store.changed.connect(this._look, this);
   }
 
-  /** Whether there is something to count. */
+  /** Whether there are engines to count. */
   get active(): boolean {
     return this._store.worlds.length > 0;
   }

@@ -1,6 +1,6 @@
 """``python -m sfm_kernel.classroom``: one page with the worlds that students share.
 
-Students type the line that is printed into their notebooks; who does not is not seen.
+Students type the printed line into their notebooks; the page shows no other notebooks.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from urllib.parse import urlsplit
 
 from tornado.netutil import bind_sockets
 
-from sfm_kernel.classroom.board import Board
+from sfm_kernel.classroom.shared_worlds import SharedWorlds
 from sfm_kernel.classroom.web import Server, application, certificate
-from sfm_kernel.classroom.web import server as made
+from sfm_kernel.classroom.web import server as make_server
 from sfm_kernel.transport.address import own_ip
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until Ctrl-C; the exit status."""
+    """Serve until Ctrl-C; returns the exit status."""
     options = _options(arguments)
     try:
         context = certificate(options.cert, options.key) if options.cert else None
     except OSError as problem:
-        print(f"{options.cert}: no certificate that can be used: {problem}", file=sys.stderr)
+        print(f"{options.cert} is no usable certificate: {problem}", file=sys.stderr)
         return 1
     base = "/" + options.base.strip("/") + "/" if options.base.strip("/") else "/"
     try:
         sockets = bind_sockets(options.port, options.host)
     except OSError as problem:
         print(
-            f"nothing can listen on {options.host}, port {options.port}: {problem.strerror}. "
-            "Choose another one with --port; 0 takes any that is free",
+            f"cannot listen on {options.host}, port {options.port}: {problem.strerror}. "
+            "Choose another port with --port; 0 takes any free one",
             file=sys.stderr,
         )
         return 1
     port = sockets[0].getsockname()[1]
     local = options.host in LOOPBACK
-    host = options.host if local else _reached_at(options.host)
-    where = f"{'https' if context else 'http'}://{host}:{port}{base}"
-    board, key = Board(), secrets.token_urlsafe(24)
-    server = made(application(board, key, base, "" if local else where), context)
-    seen = where
-    if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:  # it is reached through the hub's proxy
-        seen = os.environ.get("JUPYTERHUB_PUBLIC_URL") or f"https://YOUR.HUB{base}"
-    print(f"Your page, which you keep to yourself:\n    {seen}#teach-{key}")
-    print(f"What students type into a notebook with engines:\n    %sfm share {seen}#{board.join}")
-    if not local and context is None and seen == where:
+    host = options.host if local else _public_host(options.host)
+    url = f"{'https' if context else 'http'}://{host}:{port}{base}"
+    worlds, key = SharedWorlds(), secrets.token_urlsafe(24)
+    server = make_server(application(worlds, key, base, "" if local else url), context)
+    public = url
+    if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:  # browsers reach it through the hub's proxy
+        public = os.environ.get("JUPYTERHUB_PUBLIC_URL") or f"https://YOUR.HUB{base}"
+    print(f"Your page; keep this address to yourself:\n    {public}#teach-{key}")
+    print(f"Students type into a notebook with engines:\n    %sfm share {public}#{worlds.join}")
+    if not local and context is None and public == url:
         print(
-            "This is plain HTTP: whoever is on the network's way can read what students share, and "
-            "your key. --cert FILE (and --key FILE) make it HTTPS; so does a hub."
+            "This is plain HTTP: others on the network can read what students share, and your key. "
+            "--cert FILE (and --key FILE) make it HTTPS; so does a hub."
         )
     asyncio.run(_serve(server, sockets))
     return 0
@@ -74,7 +74,7 @@ async def _serve(server: Server, sockets: list[socket.socket]) -> None:
     await server.close_all_connections()
 
 
-def _reached_at(host: str) -> str:
+def _public_host(host: str) -> str:
     return own_ip() if host in ("0.0.0.0", "::", "") else host
 
 
@@ -97,7 +97,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--base",
         default=os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/"),
-        help="the path under which it is seen, as a service of a hub (default: %(default)s)",
+        help="the path of the page, as a service of a hub (default: %(default)s)",
     )
     return parser.parse_args(arguments)
 

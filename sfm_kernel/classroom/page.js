@@ -1,10 +1,10 @@
-// The class's page: asks once a second, and shows what it is told as text, never as markup.
+// The class's page: asks once a second, and shows the answers as text, never as markup.
 'use strict';
 
 const EVERY = 1000;
 const KEY = 'sfm-classroom-key';
 
-/** How a state is drawn, said of one world, and of several. */
+/** A state's symbol, and its words for one world and for several. */
 const WORDS = {
   stuck: ['▲', 'stuck for', 'stuck'],
   waits: ['◆', 'waits for', 'waiting'],
@@ -22,7 +22,7 @@ let chosen = null;
 let shown = null;
 let onlyStuck = false;
 
-/** An element with texts and elements in it. */
+/** Make an element with texts and elements in it. */
 function make(tag, options, ...children) {
   const { data, ...properties } = options ?? {};
   const element = Object.assign(document.createElement(tag), properties);
@@ -44,7 +44,7 @@ function plural(count, one, several = `${one}s`) {
   return `${count} ${count === 1 ? one : several}`;
 }
 
-/** The time of the class's machine, as far as is known. */
+/** The time of the class's machine, extrapolated from its last answer. */
 function now() {
   return listing ? listing.now + (performance.now() - received) / 1000 : 0;
 }
@@ -61,7 +61,7 @@ function why(world) {
     return repeats ? world.first || world.title : `${world.title}: ${world.first}`;
   }
   if (world.state === 'gone') {
-    return 'Silent: its kernel has ended or is held up, or the network is away.';
+    return 'Silent: its kernel has ended or is held up, or the network is down.';
   }
   if (world.hung && world.state !== 'left') {
     const [first] = world.hung.text.split('\n');
@@ -72,15 +72,15 @@ function why(world) {
 
 function countsText(world) {
   if (world.state === 'left') {
-    return 'shares no more';
+    return 'no longer shared';
   }
   const engines = plural(world.engines, 'engine');
-  const parts = [world.blocked ? `${world.blocked} of ${engines} blocked` : engines];
-  parts.push(`${world.sent} sent`);
+  const counts = [world.blocked ? `${world.blocked} of ${engines} blocked` : engines];
+  counts.push(`${world.sent} sent`);
   if (world.queued) {
-    parts.push(`${world.queued} queued`);
+    counts.push(`${world.queued} queued`);
   }
-  return parts.join(' · ');
+  return counts.join(' · ');
 }
 
 function card(world) {
@@ -106,9 +106,9 @@ function put(element, text) {
 function paint() {
   const worlds = listing.worlds.filter(one => !onlyStuck || one.state === 'stuck');
   const list = byId('worlds');
-  const there = new Set(worlds.map(world => world.id));
+  const shownIds = new Set(worlds.map(world => world.id));
   for (const [id, { item }] of cards) {
-    if (!there.has(id)) {
+    if (!shownIds.has(id)) {
       item.remove();
       cards.delete(id);
     }
@@ -129,12 +129,12 @@ function paint() {
       }
     }
   });
-  const of = state => listing.worlds.filter(world => world.state === state).length;
-  const told = Object.keys(WORDS)
-    .filter(of)
-    .map(state => `${of(state)} ${WORDS[state][2]}`)
+  const count = state => listing.worlds.filter(world => world.state === state).length;
+  const counts = Object.keys(WORDS)
+    .filter(count)
+    .map(state => `${count(state)} ${WORDS[state][2]}`)
     .join(', ');
-  put(byId('counts'), told ? `${plural(listing.worlds.length, 'world')}: ${told}` : '');
+  put(byId('counts'), counts ? `${plural(listing.worlds.length, 'world')}: ${counts}` : '');
   if (byId('nobody').hidden !== worlds.length > 0) {
     byId('joining').open = listing.worlds.length === 0;
   }
@@ -147,13 +147,13 @@ function paint() {
 async function open(id) {
   chosen = id;
   shown = null;
-  await look();
+  await showDetails();
   if (chosen === id && !byId('details').open) {
     byId('details').showModal();
   }
 }
 
-async function look() {
+async function showDetails() {
   const world = listing?.worlds.find(one => one.id === chosen);
   if (!world) {
     byId('details').close();
@@ -163,18 +163,18 @@ async function look() {
   if (shown !== stamp) {
     const all = await ask(`worlds/${world.id}`);
     shown = stamp;
-    byId('all').replaceChildren(...parts(all));
+    byId('all').replaceChildren(...detailsOf(all));
   }
   put(byId('who'), `${world.name}: ${stateText(world)}`);
 }
 
-function parts(all) {
+function detailsOf(all) {
   const found = [make('p', { className: 'said' }, make('b', null, all.title))];
   if (all.sentences.length > 0) {
     found.push(make('ul', null, ...all.sentences.map(one => make('li', null, one))));
   }
   for (const one of all.told) {
-    found.push(make('h3', null, `A deadlock, told ${lasting(all.now - one.time)} ago`));
+    found.push(make('h3', null, `A deadlock, reported ${lasting(all.now - one.time)} ago`));
     found.push(make('p', { className: 'said' }, one.text));
   }
   if (all.processes.length > 0) {
@@ -215,7 +215,7 @@ function table(all) {
 
 // ---- asking
 
-/** The key after # in the address; it stays out of requests, and out of the address once it is known. */
+/** The teacher's key, which follows # in the address: no request has it; it is then removed from the address. */
 function key() {
   const found = location.hash.startsWith('#teach-') ? location.hash.slice('#teach-'.length) : '';
   if (found) {
@@ -227,7 +227,7 @@ function key() {
 
 const given = key();
 
-/** In a Jupyter server its cookies count; a hub's want to be shown that they can be read here. */
+/** The headers of a request. A Jupyter server checks its cookies; a hub also wants the XSRF cookie's value. */
 function headers() {
   const found = given ? { Authorization: `Bearer ${given}` } : {};
   const xsrf = /(?:^|; )_xsrf=([^;]*)/.exec(document.cookie);
@@ -242,8 +242,8 @@ async function ask(what) {
   if (answer.status === 403 || answer.status === 401 || answer.type === 'opaqueredirect') {
     throw new Problem(
       location.hash
-        ? 'This is the line for students: it goes into a notebook, after %sfm share. It shows nothing here.'
-        : 'This page needs the key of its teacher: open it by the whole address that was printed, or log in.'
+        ? 'This is the address for students: type it into a notebook, after %sfm share. It shows nothing here.'
+        : "This page needs its teacher's key: open the complete address that was printed, or log in."
     );
   }
   if (!answer.ok) {
@@ -264,10 +264,10 @@ async function follow() {
     complain('');
     paint();
     if (byId('details').open) {
-      await look();
+      await showDetails();
     }
   } catch (error) {
-    const text = 'The class does not answer: what is shown is as it was. ';
+    const text = 'The class does not answer: the page shows its last state. ';
     complain(error instanceof Problem ? error.message : text);
   }
   setTimeout(follow, EVERY);
@@ -293,7 +293,7 @@ async function start() {
     byId('line').textContent = `%sfm share ${url || here}#${join}`;
     byId('joining').open = true;
   } catch {
-    // What is wrong is told by what comes next.
+    // The next request shows what is wrong.
   }
   await follow();
 }

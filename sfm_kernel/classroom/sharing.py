@@ -1,4 +1,4 @@
-"""The student's side: a thread that looks at a world and sends what it sees to a class."""
+"""The student's side: a thread that observes a world and sends reports to a class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from sfm_kernel.classroom.picture import LINES, encoded, sent
+from sfm_kernel.classroom.report import LINES, encoded, report_of
 from sfm_kernel.errors import SFMError
 from sfm_kernel.observe import Observer
 from sfm_kernel.observe.explain import explain
@@ -23,29 +23,29 @@ from sfm_kernel.observe.record.listing import key_of
 from sfm_kernel.observe.snapshot import Remote, folder_of, pulse, snapshot
 
 EVERY = 1.0
-"""Seconds between two looks."""
+"""Seconds between two observations."""
 
-SAID = 5.0
-"""Seconds after which something is said in any case: that nothing has changed, if that is so."""
+KEEPALIVE = 5.0
+"""Most seconds between two requests; an empty one says that nothing has changed."""
 
 CALM = 3.0
-"""Seconds after the last movement during which the explanation may still change."""
+"""Seconds after the last change in the world during which the diagnosis may still change."""
 
 PATIENCE = 5.0
-"""Seconds for an answer."""
+"""Seconds to wait for an answer."""
 
 MOST = 30.0
-"""Seconds between two attempts at most, while the page is away."""
+"""Most seconds between two attempts while the class does not answer."""
 
 AROUND = 3
-"""Lines shown before and after one where a process is."""
+"""Lines shown before and after the line of a process."""
 
 Code = Callable[[Mapping[str, Any]], str | None]
-"""Gives the text of the cell or file that a place is in."""
+"""Returns the text of the cell or file of a code location."""
 
 
 class NotShared(SFMError):
-    """A class does not take this world: says why, and what to do."""
+    """A class does not take this world; the text says why, and what to do."""
 
 
 class Share:
@@ -53,15 +53,15 @@ class Share:
 
     Args:
         world: its folder on this machine, or an endpoint in it.
-        url: of the class, with its join token after a ``#``.
-        name: how it is called there.
-        code: where lines of code are shown as well.
-        told: what was said about deadlocks of late; each has ``time`` and ``text``.
-        remote: gives the processes on other machines, see ``explain``.
+        url: the url of the class, with its join token after a ``#``.
+        name: the name that the class's page shows.
+        code: returns code, if lines of code are shared, too.
+        deadlocks: the latest reports of deadlocks; each has ``time`` and ``text``.
+        remote: returns the processes on other machines, see ``explain``.
     Attributes:
-        problem: why the class does not hear of this world now; empty while it does.
+        problem: why the class gets no reports now; empty while it does.
     Raises:
-        NotShared: the class does not answer, or does not take it. Nothing is shared.
+        NotShared: the class does not answer, or refuses the world. Nothing is shared.
     """
 
     def __init__(
@@ -71,20 +71,20 @@ class Share:
         name: str,
         *,
         code: Code | None = None,
-        told: Sequence[Any] = (),
+        deadlocks: Sequence[Any] = (),
         remote: Remote | None = None,
     ) -> None:
         self._folder = folder_of(world)
         self.url, self.name, self.problem = url, name, ""
-        self._line = _Line(url)
-        self._code, self._told, self._remote = code, told, remote
+        self._client = _ClassClient(url)
+        self._code, self._deadlocks, self._remote = code, deadlocks, remote
         self._observer = Observer()
         self._pulse: int | None = None
-        self._sent: Any = None
-        self._moved = self._due = 0.0
+        self._last_sent: Any = None
+        self._moved_at = self._due = 0.0
         self._over = threading.Event()
         self._process = os.getpid()
-        self._look()  # so that what is wrong is said at once
+        self._step()  # raises at once if something is wrong
         self._thread = threading.Thread(target=self._run, name="sfm-share", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
@@ -95,71 +95,76 @@ class Share:
         return self._code is not None
 
     def stop(self) -> None:
-        """The class is told that this world is shared no more. Harmless when repeated."""
-        if self._over.is_set() or os.getpid() != self._process:  # a fork of the kernel exits
+        """Stop sharing, and tell the class so. Harmless when repeated."""
+        if self._over.is_set() or os.getpid() != self._process:  # an exiting fork of the kernel
             return
         self._over.set()
         self._thread.join(PATIENCE)
         atexit.unregister(self.stop)
         try:
-            self._line.say("DELETE", patience=1.0)
+            self._client.send("DELETE", patience=1.0)
         except NotShared:
-            pass  # it will take this world for gone
+            pass  # the class will consider this world silent
 
     def _run(self) -> None:
-        # Processes on other machines are asked, which costs more than a look at memory.
+        # Asking processes on other machines costs more than reading memory.
         every = pause = EVERY if self._remote is None else 2 * EVERY
         while not self._over.wait(pause):
             try:
-                self._look()
-            except _Away as away:
-                self.problem, pause = str(away), min(2 * pause, MOST)
+                self._step()
+            except _Unreachable as problem:
+                self.problem, pause = str(problem), min(2 * pause, MOST)
             except NotShared as refused:
                 self.problem = str(refused)
                 return
-            except (OSError, SFMError):  # the world is gone: whoever ends it stops this
+            except (OSError, SFMError):  # the notebook that ends the world stops this object, too
                 self.problem = "the world has ended"
                 return
             else:
                 self.problem, pause = "", every
 
-    def _look(self) -> None:
-        """Say what there is to say."""
+    def _step(self) -> None:
+        """Send a report if something has changed, or an empty request if one is due."""
         now, beat = time.monotonic(), pulse(self._folder, self._observer)
         if beat != self._pulse:
-            self._pulse, self._moved = beat, now
-        is_calm, is_due = now > self._moved + CALM, now >= self._due
+            self._pulse, self._moved_at = beat, now
+        is_calm, is_due = now > self._moved_at + CALM, now >= self._due
         if is_calm and not is_due and self._remote is None:
             return
-        picture = self._picture()
-        essence = _essence(picture)
-        is_news = essence != self._sent
+        report = self._report()
+        essence = _essence(report)
+        is_news = essence != self._last_sent
         if not (is_news or is_due):
             return
-        # Without a body: as it was. Not so where the class has begun anew.
-        if is_news or not is_calm or not self._line.say("POST"):
-            self._line.say("POST", encoded(picture))
-        self._sent, self._due = essence, now + SAID
+        # An empty body says that nothing has changed; a class that has restarted refuses it.
+        if is_news or not is_calm or not self._client.send("POST"):
+            self._client.send("POST", encoded(report))
+        self._last_sent, self._due = essence, now + KEEPALIVE
 
-    def _picture(self) -> dict[str, Any]:
-        told = self._remote(False) if self._remote else ()
-        seen = snapshot(self._folder, told, self._observer)
-        said = explain(self._folder, remote=self._remote, observer=self._observer, history=False)
-        deadlocks = [{"time": one.time, "text": one.text} for one in list(self._told)[-3:]]
+    def _report(self) -> dict[str, Any]:
+        remote, observer = self._remote, self._observer
+        seen = snapshot(self._folder, remote(False) if remote else (), observer)
+        diagnosis = explain(self._folder, remote=remote, observer=observer, history=False)
+        latest = list(self._deadlocks)[-3:]
+        deadlocks = [{"time": deadlock.time, "text": deadlock.text} for deadlock in latest]
         lines = _listings(seen["processes"], self._code) if self._code else []
-        return sent(self.name, seen, said, deadlocks, lines)
+        return report_of(self.name, seen, diagnosis, deadlocks, lines)
 
 
-def _essence(picture: Mapping[str, Any]) -> Any:
-    """What of it is news: not the time, nor how long something has lasted."""
-    seen, said = picture["snapshot"], picture["diagnosis"]
-    judged = [{**one, "text": ""} for one in said["processes"]]
-    still = {**said, "time": 0, "sentences": len(said["sentences"]), "processes": judged}
-    return {**picture, "snapshot": {**seen, "time": 0}, "diagnosis": still}
+def _essence(report: Mapping[str, Any]) -> Any:
+    """The report without times and durations, for comparison."""
+    diagnosis = report["diagnosis"]
+    timeless = {
+        **diagnosis,
+        "time": 0,
+        "sentences": len(diagnosis["sentences"]),
+        "processes": [{**process, "text": ""} for process in diagnosis["processes"]],
+    }
+    return {**report, "snapshot": {**report["snapshot"], "time": 0}, "diagnosis": timeless}
 
 
 def _listings(processes: Iterable[Mapping[str, Any]], code: Code) -> list[dict[str, Any]]:
-    """The lines around those where processes are now."""
+    """The lines around the current lines of processes."""
     at: dict[str, tuple[Mapping[str, Any], set[int]]] = {}
     for one in processes:
         now, polls = one["now"], one["polls"]
@@ -182,15 +187,15 @@ def _listings(processes: Iterable[Mapping[str, Any]], code: Code) -> list[dict[s
     return found
 
 
-# ---- the line to the class
+# ---- requests to the class
 
 
-class _Away(NotShared):
-    """Nobody answers now; somebody may later."""
+class _Unreachable(NotShared):
+    """The class does not answer now; it may answer later."""
 
 
-class _Line:
-    """Requests to one class, with its join token and a secret of this world's own."""
+class _ClassClient:
+    """Sends requests to one class, with its join token and a secret of this world."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -200,11 +205,11 @@ class _Line:
             raise NotShared(f"{url} is no address: {problem}") from None
         if parts.scheme not in ("http", "https") or not host or not parts.fragment:
             raise NotShared(
-                f"{url} is not the line of a class: it begins with http:// or https:// and has a "
-                "token after a #. The class's page shows it"
+                f"{url} is not the address of a class: that begins with http:// or https:// and "
+                "has a token after a #. The class's page shows it"
             )
         path = parts.path if parts.path.endswith("/") else parts.path + "/"
-        self._at = f"{parts.scheme}://{parts.netloc}{path}share"
+        self._address = f"{parts.scheme}://{parts.netloc}{path}share"
         self._headers = {
             "Authorization": f"Bearer {parts.fragment}",
             "X-SFM-Share": secrets.token_urlsafe(32),
@@ -214,15 +219,15 @@ class _Line:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
-    def say(self, method: str, body: bytes = b"", patience: float = PATIENCE) -> bool:
-        """Send something; False where the class does not know this world.
+    def send(self, method: str, body: bytes = b"", patience: float = PATIENCE) -> bool:
+        """Send a request; returns False if the class does not know this world.
 
         Raises:
-            _Away: nobody answers; or too many do.
-            NotShared: it is refused, and will be.
+            _Unreachable: the class does not answer, or has too many requests.
+            NotShared: the class refuses this world for good.
         """
         data = body if method == "POST" else None
-        request = urllib.request.Request(self._at, data, self._headers, method=method)
+        request = urllib.request.Request(self._address, data, self._headers, method=method)
         try:
             with self._opener.open(request, timeout=patience):
                 return True
@@ -232,29 +237,31 @@ class _Line:
         except (OSError, ValueError, urllib.error.URLError) as problem:
             reason = getattr(problem, "reason", problem)
             if isinstance(reason, ssl.SSLCertVerificationError):
-                why = f"the certificate of {self._at} is not trusted: {reason.verify_message}. "
+                why = (
+                    f"the certificate of {self._address} is not trusted: {reason.verify_message}. "
+                )
                 raise NotShared(why + "SSL_CERT_FILE can name one that is") from None
-            raise _Away(f"nobody answers at {self._at}: {reason}") from None
+            raise _Unreachable(f"no answer from {self._address}: {reason}") from None
 
     def _refused(self, answer: urllib.error.HTTPError) -> bool:
         try:
-            said = json.loads(answer.read(4096))["message"]
+            message = json.loads(answer.read(4096))["message"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            said = ""
-        status, said = answer.code, said if isinstance(said, str) else ""
-        said = "".join(letter for letter in said[:300] if letter.isprintable())
-        if status == 404 and said.startswith("nothing is known"):
+            message = ""
+        status, message = answer.code, message if isinstance(message, str) else ""
+        message = "".join(letter for letter in message[:300] if letter.isprintable())
+        if status == 404 and message.startswith("nothing is known"):
             return False
-        if status in (429, 502, 503, 504) or (status == 404 and not said):
-            raise _Away(f"the class does not answer now ({status}) {said}".rstrip())
+        if status in (429, 502, 503, 504) or (status == 404 and not message):
+            raise _Unreachable(f"the class does not answer now ({status}) {message}".rstrip())
         if 300 <= status < 400:
-            said = "it wants a login, as if this were no class's address"
-        raise NotShared(f"the class refuses this world: {said or f'status {status}'}")
+            message = "it asks for a login; perhaps this is no address of a class"
+        raise NotShared(f"the class refuses this world: {message or f'status {status}'}")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token goes where it was given for, and nowhere else."""
+    """Follows no redirects, so that the token is sent to no other address."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """None: an error is raised."""
+        """Return None, so that urllib raises an error."""
         return

@@ -1,34 +1,34 @@
-"""Jupyter and ipyparallel: the magics of a notebook, and what engines and controllers load.
+"""Jupyter and ipyparallel: the magics of a notebook, and the extensions of engines and controllers.
 
-Nothing is imported here before it is needed: a notebook, an engine and a controller each load
+This module imports nothing before it is needed: a notebook, an engine and a controller each load
 their own module.
 
     magics       %sfm and %%sfm in the notebook
     cell         runs a cell on engines, with ipyparallel's options
     c_cells      %%sfm c: programs and functions in C
-    programs     processes of their own, whose output comes into the cell
-    keyboard     asks the user when such a program reads
-    commands     the commands in words: what %sfm help says
-    looking      the commands that show a world and change nothing
+    programs     runs programs in new processes and shows their output in the cell
+    keyboard     asks the user for input when such a program reads its stdin
+    commands     the text of %sfm help
+    inspection   the commands that show a world and change nothing
     watch        the live table in a cell
-    recording    %sfm record: what happened, as a file to hand in
+    recording    %sfm record: writes the last run into a file to hand in
     sharing      %sfm share: shows this world to a class
-    observed     what is seen meanwhile: deadlocks, messages that nobody received
-    lines        which cell a line of code stands in
+    observed     observes the world while a cell runs: deadlocks, messages that nobody received
+    lines        finds the cell that a line of code is in
     home         the notebook in the engines' world
-    cluster      ipyparallel clusters are started, ended, found
-    ending       how engines and clusters end
-    settings     what an administrator sets: c.SFM, SFM_*
-    limits       how many engines a user has, and the memory of each
-    idle         engines that nobody uses end
+    cluster      starts, ends and finds ipyparallel clusters
+    ending       ends engines and clusters
+    settings     the administrator's settings: c.SFM, SFM_*
+    limits       limits the number of a user's engines, and the memory of each
+    idle         ends engines that nobody uses
     supervisor   the parent of this machine's engines
     engine       the IPython extension that gives an engine its queue
-    controller   what ipyparallel's controller does for SFM
-    places       the world, key and files of a cluster
-    names        which names engines may have
+    controller   changes to ipyparallel's controller
+    cluster_files  the world, key and files of a cluster
+    names        checks the names of engines
     server       the Jupyter server's extension, for the panel
     tables       small tables in HTML and text
-    live         plots that are drawn while a cell runs
+    live         draws plots while a cell runs
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Any
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add ``%sfm`` and ``%%sfm`` to a notebook; harmless in an engine, which has its names."""
+    """Add ``%sfm`` and ``%%sfm`` to a notebook; harmless in an engine, which already has them."""
     from sfm_kernel.jupyter.magics import load
 
     load(shell)

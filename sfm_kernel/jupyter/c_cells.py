@@ -1,7 +1,8 @@
 """``%%sfm c`` and ``%%sfm c++``: programs and functions in C, in cells.
 
-A cell with ``main`` is a program of several processes. One without defines functions: later C cells
-may call them, and so may Python, in this notebook and on the engines (``sfm.c.f(x)``).
+A cell with ``main`` is a program that runs in several processes. A cell without ``main`` defines
+functions: later C cells and Python may call them, in this notebook and on the engines
+(``sfm.c.f(x)``).
 """
 
 from __future__ import annotations
@@ -41,121 +42,122 @@ class CCells:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._cells: OrderedDict[object, _Cell] = OrderedDict()  # those that define functions
+        self._cells: OrderedDict[object, _Cell] = OrderedDict()  # the cells that define functions
 
     def run(self, words: Sequence[str], text: str, engines: _Engines, load: _Load) -> None:
         """Run a cell.
 
         Args:
-            words: those of the magic's line, the language first.
-            text: what is below it.
-            engines: those that words name, all for none. It raises UsageError where one of the
-                words is no engine's, or there are no engines at all.
+            words: the words of the magic's line, beginning with the language.
+            text: the lines below it.
+            engines: returns the engines that words name; all if there are no words. Raises
+                UsageError if a word names no engine, or if there are no engines.
             load: calls a function with arguments on engines.
         Raises:
-            UsageError: the words mean nothing.
+            UsageError: the words cannot be parsed.
             CompileError: the cell does not compile.
             CellFailed, CellInterrupted: the program failed, or was stopped.
         """
-        language, given = words[0], _parse(words)
+        language, options = words[0], _parse(words)
         number, identity = self._lines.cell
         name = f"cell {number}" if number is not None else "this cell"
-        # One line was the magic's own.
+        # The empty line stands for the magic's line, so that line numbers are right.
         source = Source(CELL, f"\n{text}", language, name)
         before = self._before(identity, source)
         if defines_main(text):
-            self._program(source, before, given, engines)
+            self._run_program(source, before, options, engines)
         else:
-            self._functions(source, before, given, engines, load)
+            self._define_functions(source, before, options, engines, load)
 
     # ---- programs
 
-    def _program(
-        self, source: Source, before: list[Source], given: argparse.Namespace, engines: _Engines
+    def _run_program(
+        self, source: Source, before: list[Source], options: argparse.Namespace, engines: _Engines
     ) -> None:
-        size, arguments = given.size, list(given.words)
+        size, arguments = options.size, list(options.words)
         if size is None:
             size, arguments = _size(arguments, engines)
         number, identity = self._lines.cell
         words = ["-n", str(size), *(["--label"] if size > 1 else [])]
-        if given.timeout is not None:
-            words += ["--timeout", given.timeout]
+        if options.timeout is not None:
+            words += ["--timeout", options.timeout]
         environment = {"SFM_CELL": f"{number or ''}\t{identity or ''}"}
-        with _stdin(given.stdin) as stdin:
+        with _stdin(options.stdin) as stdin:
             with programs.launcher(stdin=stdin, environment=environment) as run:
-                built = compiler.build([source], before=before, fast=given.fast)
+                built = compiler.build([source], before=before, fast=options.fast)
                 if built.warnings:
                     print(built.warnings, end="", file=sys.stderr, flush=True)
                 run([*words, built.path, *arguments])
 
     # ---- functions
 
-    def _functions(
+    def _define_functions(
         self,
         source: Source,
         before: list[Source],
-        given: argparse.Namespace,
+        options: argparse.Namespace,
         engines: _Engines,
         load: _Load,
     ) -> None:
         number, identity = self._lines.cell
         assert source.text is not None
-        own = declared(source.text, source.language)
-        built = compiler.build([source], before=before, fast=given.fast, shared=True)
+        fresh = declared(source.text, source.language)
+        built = compiler.build([source], before=before, fast=options.fast, shared=True)
         if built.warnings:
             print(built.warnings, end="", file=sys.stderr, flush=True)
-        same = [cell for one, cell in self._cells.items() if one != identity]
-        kept = [about for one, about in same if one in before]
-        whole = Declared(
-            [text for about in [*kept, own] for text in about.types],
-            {name: text for about in [*kept, own] for name, text in about.functions.items()},
+        earlier = [cell for other, cell in self._cells.items() if other != identity]
+        callable_cells = [declarations for cell, declarations in earlier if cell in before]
+        cells = [*callable_cells, fresh]
+        combined = Declared(
+            [text for cell in cells for text in cell.types],
+            {name: text for cell in cells for name, text in cell.functions.items()},
             source.language,
         )
-        arguments = source, before, whole, given.fast, source.shown
+        arguments = source, before, combined, options.fast, source.shown
         loaded = functions.load(*arguments)
-        members = engines(given.words) if given.words else []
-        with contextlib.suppress(UsageError):  # there need not be any
+        members = engines(options.words) if options.words else []
+        with contextlib.suppress(UsageError):  # a notebook without engines
             members = members or engines([])
         load(members, _load, *arguments)
-        self._take(identity if identity is not None else number, source, own)
-        names = ", ".join(f"sfm.c.{name}" for name in own.functions if name in loaded)
-        why = "" if names else problem(next(iter(own.functions), ""))
-        print(f"{names or 'no function'}{_places(members)}{why and f': {why}'}")
+        self._remember(identity if identity is not None else number, source, fresh)
+        names = ", ".join(f"sfm.c.{name}" for name in fresh.functions if name in loaded)
+        why = "" if names else problem(next(iter(fresh.functions), ""))
+        print(f"{names or 'no function'}{_where_loaded(members)}{why and f': {why}'}")
 
-    def _take(self, identity: object, source: Source, own: Declared) -> None:
-        """Remember a cell; it replaces those that have defined one of its functions."""
-        for other, (_, about) in list(self._cells.items()):
-            if other == identity or about.functions.keys() & own.functions.keys():
+    def _remember(self, identity: object, source: Source, fresh: Declared) -> None:
+        """Remember a cell; it replaces the cells that have defined one of its functions."""
+        for other, (_, declarations) in list(self._cells.items()):
+            if other == identity or declarations.functions.keys() & fresh.functions.keys():
                 del self._cells[other]
-        self._cells[identity] = source._replace(name=source.shown), own
+        self._cells[identity] = source._replace(name=source.shown), fresh
 
     def _before(self, identity: object, source: Source) -> list[Source]:
-        """The earlier cells whose functions this one may call."""
+        """The earlier cells whose functions this cell may call."""
         assert source.text is not None
-        own = declared(source.text, source.language).functions.keys()
+        defined = declared(source.text, source.language).functions.keys()
         return [
             cell
-            for other, (cell, about) in self._cells.items()
+            for other, (cell, declarations) in self._cells.items()
             if other != identity
             and cell.language in (source.language, "c")
-            and not about.functions.keys() & own
+            and not declarations.functions.keys() & defined
         ]
 
 
 def _load(*arguments: Any) -> None:
     """Load functions in an engine."""
-    from sfm_kernel.c.functions import functions as there
+    from sfm_kernel.c.functions import functions as engine_functions
 
-    there.load(*arguments)
+    engine_functions.load(*arguments)
 
 
-class Alone:
-    """What ``sfm`` is in a notebook without engines: only ``sfm.c``."""
+class WithoutEngines:
+    """``sfm`` in a notebook without engines: it has only ``sfm.c``."""
 
     c = functions
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"no engines, and so no sfm.{name}: `%sfm start 4` starts four")
+        raise AttributeError(f"no engines, so there is no sfm.{name}: `%sfm start 4` starts four")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -169,21 +171,24 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--stdin")
     parser.add_argument("--timeout")
-    given, rest, position = words[1:], [], 0
-    while position < len(given) and given[position].startswith("-"):
-        position += 2 if given[position] in ("-n", "-np", "--stdin", "--timeout") else 1
-    options, rest = list(given[:position]), list(given[position:])
+    rest, position = words[1:], 0
+    while position < len(rest) and rest[position].startswith("-"):
+        position += 2 if rest[position] in ("-n", "-np", "--stdin", "--timeout") else 1
+    options = list(rest[:position])
     if options and options[-1] == "--":
         options.pop()
-    found = parser.parse_args(options)
-    found.words = rest
-    return found
+    parsed = parser.parse_args(options)
+    parsed.words = list(rest[position:])
+    return parsed
 
 
 def _size(words: list[str], engines: _Engines) -> tuple[int, list[str]]:
-    """How many processes: as many as engines are named first, or as there are; and the rest."""
+    """The number of processes, and the words that remain as arguments of the program.
+
+    The number is that of the engines that the first word names, or of all engines.
+    """
     if words:
-        with contextlib.suppress(UsageError):  # then it is an argument of the program
+        with contextlib.suppress(UsageError):  # the word is an argument of the program
             return len(engines(words[:1])), words[1:]
     with contextlib.suppress(UsageError):
         return len(engines([])) or DEFAULT_SIZE, words
@@ -191,31 +196,31 @@ def _size(words: list[str], engines: _Engines) -> tuple[int, list[str]]:
 
 
 @contextmanager
-def _stdin(wanted: str | None) -> Iterator[Any]:
-    """What a program reads: a file, a text, or (None) what the user is asked for."""
-    if wanted is None:
+def _stdin(given: str | None) -> Iterator[Any]:
+    """The program's input: a file, a text, or None if the user is to be asked for it."""
+    if given is None:
         yield None
-    elif os.path.isfile(wanted):
-        with open(wanted, "rb") as file:
+    elif os.path.isfile(given):
+        with open(given, "rb") as file:
             yield file
     else:
         with tempfile.TemporaryFile() as file:
-            file.write(wanted.encode() + (b"" if wanted.endswith("\n") else b"\n"))
+            file.write(given.encode() + (b"" if given.endswith("\n") else b"\n"))
             file.seek(0)
             yield file
 
 
-def _places(members: Sequence[Any]) -> str:
+def _where_loaded(members: Sequence[Any]) -> str:
     if not members:
         return " in this notebook"
     return f" in this notebook and on {', '.join(str(member.name) for member in members)}"
 
 
 def language(line: str) -> list[str]:
-    """The words of a magic's line, if it is for a C cell; else none.
+    """The words of a magic's line if it introduces a C cell; otherwise none.
 
     Raises:
-        UsageError: its quotes are not closed.
+        UsageError: a quotation mark is not closed.
     """
     first = line.split(None, 1)[:1]
     if not first or first[0] not in LANGUAGES:

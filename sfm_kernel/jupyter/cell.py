@@ -22,32 +22,32 @@ from IPython.display import display
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.inspection import blocked_calls
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.looking import blocked_calls
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.jupyter.watch import watched
 from sfm_kernel.transport.base import Member
 
-_LOOK = 0.5
-"""Seconds between two looks at the controller."""
+_POLL = 0.5
+"""Seconds between two checks of the controller."""
 
 _ONCE = ("error", "execute_result", "display_data")
 
 _INTERRUPT_PATIENCE = 1.0
-"""Seconds that engines get to end their cell after the Stop button."""
+"""Seconds that engines have to end their cell after the Stop button."""
 
 
 class CellFailed(SFMError):
-    """A cell raised on engines; their tracebacks were shown when it happened."""
+    """A cell raised an error on engines; their tracebacks were shown when it happened."""
 
 
 class CellInterrupted(KeyboardInterrupt):
-    """The Stop button ended a cell, here and on the engines."""
+    """The Stop button ended a cell, in the notebook and on the engines."""
 
 
 @contextmanager
 def brief() -> Iterator[None]:
-    """Errors that tell all are shown as they are, without the frames of this package."""
+    """Show errors whose message says everything without the frames of this package."""
     try:
         yield
     except (SFMError, CellInterrupted) as problem:
@@ -63,22 +63,22 @@ def brief() -> Iterator[None]:
     "--local", action="store_true", help="run the cell in this notebook too, after sending it"
 )
 @argument(
-    "--no-detect", action="store_true", help="let a deadlock stand: see the panel, `%%sfm why`"
+    "--no-detect", action="store_true", help="do not end a deadlock: see the panel, `%%sfm why`"
 )
-@argument("--watch", action="store_true", help="show what each process does meanwhile")
-@argument("--record", metavar="FILE", help="then write what happened into an HTML file")
+@argument("--watch", action="store_true", help="show what each process does while the cell runs")
+@argument("--record", metavar="FILE", help="write what happened into an HTML file")
 @argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
 def options(line: str) -> Any:
-    """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.
+    """The options of ``%%sfm``, which are ipyparallel's, and the engines that the line names.
 
     Raises:
-        UsageError: an option is unknown or lacks its value.
+        UsageError: an option is unknown or has no value.
     """
     try:
         words = shlex.split(line)
         parsed = options.parser.parse_intermixed_args(words)
     except (ValueError, UsageError) as problem:
-        raise UsageError(f"%%sfm: {problem}. `%sfm help` shows how cells are run") from None
+        raise UsageError(f"%%sfm: {problem}. `%sfm help` shows how to run cells") from None
     if parsed.save_name is not None and not parsed.save_name.isidentifier():
         raise UsageError(f"%%sfm: --out takes the name of a variable, not {parsed.save_name!r}")
     number = _signal(parsed.signal_on_interrupt)
@@ -91,7 +91,7 @@ def options(line: str) -> Any:
 class CellRunner(ParallelMagics):
     """ipyparallel's implementation of cells, with results that know the engines' names."""
 
-    progress_after_seconds = -1  # a bar for a cell that waits in recv says nothing
+    progress_after_seconds = -1  # a progress bar tells nothing about a cell that waits in recv
 
     def __init__(self, shell: Any, home: Home, lines: Lines) -> None:
         super().__init__(shell, None)
@@ -101,12 +101,12 @@ class CellRunner(ParallelMagics):
         """Run the cell; returns the AsyncResult if it does not block.
 
         Raises:
-            CellFailed: it raised on an engine, which showed its traceback.
-            CellInterrupted: it was interrupted here, and so the engines were.
-            WorldGone: the controller has ended, so that no answer can come.
+            CellFailed: the cell raised an error on an engine, which showed its traceback.
+            CellInterrupted: the user interrupted the cell, and so its engines.
+            WorldGone: the controller has ended, so no answer can come.
         """
         self._home.ran[self._lines.cell] = time.time()
-        label = self._lines.label(before=1, failed=self._home.failed)  # the magic's own line
+        label = self._lines.label(before=1, failed=self._home.failed)  # 1: the magic's line
         self.view = _View(self._home, members, label)
         blocks = args.block is not False
         try:
@@ -131,7 +131,7 @@ class CellRunner(ParallelMagics):
             signal_on_interrupt=_signal(args.signal_on_interrupt),
         )
         if not blocks:
-            result._fname = "%%sfm"  # as its text says; ipyparallel has put its own there
+            result._fname = "%%sfm"  # its text shows this name; ipyparallel has set another
             result.show_here(errors_only=args.stream is False)
         if args.local:
             self._lines.note(cell, (*self._lines.cell, 1))
@@ -142,7 +142,7 @@ class CellRunner(ParallelMagics):
         return None if blocks else result
 
     def _wait(self, result: Any, args: Any, interrupted: bool) -> None:
-        """Wait for the engines of a cell that has run (or was interrupted) here as well."""
+        """Wait for the engines of a cell that has run or was interrupted in this notebook, too."""
         try:
             if interrupted:
                 raise KeyboardInterrupt
@@ -158,7 +158,7 @@ class CellRunner(ParallelMagics):
             result.display_outputs(args.groupby)
 
     def parallel_execute(self, cell: str, **options: Any) -> Any:
-        """As ipyparallel's; errors are shown once, and an interrupt stays one."""
+        """Run a cell as ipyparallel does, but show errors once and raise an interrupt."""
         try:
             pending = super().parallel_execute(cell, **options)
         except error.AlreadyDisplayedError as failed:
@@ -173,21 +173,21 @@ class CellRunner(ParallelMagics):
         lines = ["the cell was interrupted"]
         lines += [f"{name} was in {call}" for name, call in self.view.waited.items()]
         for member in self.last_result.unfinished():
-            lines.append(f"{member.name} goes on! End it with `%sfm restart {member.name}`")
+            lines.append(f"{member.name} is still running! `%sfm restart {member.name}` ends it")
         raise CellInterrupted(". ".join(lines))
 
 
 class CellResult(AsyncResult):
     """The AsyncResult of a cell, whose outputs and errors carry the engines' names.
 
-    Of a cell that does not block, they are shown below that cell when they come.
+    If the cell does not block, they are shown below it when they arrive.
     """
 
     def __init__(self, home: Home, result: AsyncResult, members: list[Member]) -> None:
         self._home = home
         self._lock = threading.Lock()
         self._shown: dict[tuple[str, int], Any] = {}
-        self._place: contextvars.Context | None = None  # where outputs are shown that come later
+        self._output_context: contextvars.Context | None = None  # of the cell that shows outputs
         self._errors_only = False
         self._members = {member.info["engine_id"]: member for member in members}
         children, targets = result._children, result._targets
@@ -195,16 +195,16 @@ class CellResult(AsyncResult):
 
     @property
     def engine_id(self) -> list[str]:
-        """What labels outputs: the engines' names."""
+        """The labels of outputs: the engines' names."""
         return [self._name(target) for target in self._targets]
 
     def show_here(self, *, errors_only: bool = False) -> None:
-        """Show outputs and errors, when they come, below the cell that is running now.
+        """Show outputs and errors, when they arrive, below the cell that is running now.
 
-        Returns at once. The client's thread shows them, also while other cells run.
+        Returns at once. The client's thread shows them, even while other cells run.
         """
-        # ipykernel keeps in it to which cell an output belongs.
-        self._place, self._errors_only = contextvars.copy_context(), errors_only
+        # ipykernel stores in the context which cell an output belongs to.
+        self._output_context, self._errors_only = contextvars.copy_context(), errors_only
         showing = contextlib.ExitStack()
         showing.enter_context(self.stream_output())
         self._output_future.add_done_callback(lambda _: showing.close())
@@ -212,7 +212,7 @@ class CellResult(AsyncResult):
             child.add_done_callback(lambda done, target=target: self._show_end(target, done))
 
     def unfinished(self) -> list[Member]:
-        """The engines whose answer has not come."""
+        """The engines that have not answered."""
         pairs = zip(self._targets, self._children, strict=True)
         return [self._members[target] for target, child in pairs if not child.done()]
 
@@ -225,9 +225,9 @@ class CellResult(AsyncResult):
         while True:
             if not self._ready:
                 self._home.check_running()
-                # Those that have something of this notebook to do, of this cell or another.
+                # The engines that run this cell or another one of this notebook.
                 self._home.show_waiting(self._home.at_work())
-            done = super().wait(_LOOK if forever else timeout, return_when)
+            done = super().wait(_POLL if forever else timeout, return_when)
             if self._ready or return_when is not None:
                 return done
             self._home.check_controller()
@@ -236,11 +236,11 @@ class CellResult(AsyncResult):
 
     def get(self, timeout: float | None = None, **kwargs: Any) -> Any:
         self.wait(timeout)
-        self.wait_for_output(1)  # so that a streamed error is complete, and not shown again
+        self.wait_for_output(1)  # a streamed error is then complete and is not shown again
         try:
             results = super().get(timeout, **kwargs)
         except error.CompositeError as failed:
-            if self._place is not None:  # the tracebacks stand below the cell itself
+            if self._output_context is not None:  # the tracebacks are shown below the cell itself
                 brief = [f"CompositeError: {_summary(failed.elist)}"]
                 failed.render_traceback = lambda excid=None: brief
             raise
@@ -254,19 +254,19 @@ class CellResult(AsyncResult):
         return cast("list[Any]", super()._collect_exceptions(named))
 
     def _explained(self, target: Any, result: Any) -> Any:
-        """The result of an engine; of one that failed, with its name and what happened."""
+        """The result of an engine; an error gets the engine's name and says what happened."""
         name = self._name(target)
         if isinstance(result, error.TaskAborted):  # ipyparallel would take it for success
             result = error.RemoteError("TaskAborted", "it did not run", "")
         if isinstance(result, error.RemoteError):
             if result.ename == "EngineError":
                 result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
-                result.traceback = ""  # ipyparallel's own, from inside of this process
+                result.traceback = ""  # it shows ipyparallel's frames in this process
             result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
         return result
 
     def _show_end(self, target: Any, child: Any) -> None:
-        """Show the error of an engine that has answered, should it have shown none itself."""
+        """Show the error of an engine that has answered, unless the engine has shown it."""
         failed = self._explained(target, child.result())
         if not isinstance(failed, error.RemoteError):
             return
@@ -282,13 +282,13 @@ class CellResult(AsyncResult):
 
         if lost:
             show()
-        else:  # by then it has, unless that was lost
+        else:  # the engine has shown it by then, unless that output was lost
             child.output.add_done_callback(show)
 
     @contextmanager
     def stream_output(self) -> Iterator[None]:
         with super().stream_output():
-            # ipyparallel shows what came before it listened, but for errors.
+            # ipyparallel shows the outputs that came before it listened, but no errors.
             for target, child in zip(self._targets, self._children, strict=True):
                 if came := child.output.metadata["error"]:
                     lines = came.traceback.splitlines()
@@ -298,18 +298,18 @@ class CellResult(AsyncResult):
             yield
 
     def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
-        """Show one message; called by the client's thread, and for early ones by the main one."""
-        if self._place is None:
+        """Show one message, in the client's thread, or in the main thread if it came early."""
+        if self._output_context is None:
             self._show(target, future, message)
-        else:  # a copy: both threads may be in it
-            self._place.copy().run(self._show, target, future, message)
+        else:  # a copy, since both threads may enter it
+            self._output_context.copy().run(self._show, target, future, message)
 
     def _show(self, target: Any, future: Any, message: Any) -> None:
         kind, content = message["header"]["msg_type"], message["content"]
         if self._errors_only and kind != "error":
             return
         if kind in _ONCE:
-            with self._lock:  # both threads may have it
+            with self._lock:  # both threads may have the message
                 key = (kind, target if kind == "error" else id(content))
                 if key in self._shown:
                     return
@@ -321,7 +321,7 @@ class CellResult(AsyncResult):
         if kind == "error":
             where = {"engine_id": name, "engine_uuid": "", "method": "execute"}
             content = {**content, "engine_info": where}
-        # Early ones lack their parent, and ipyparallel shows all texts that do in one place.
+        # Early messages have no parent, and ipyparallel merges all texts without a parent.
         parent = {"msg_id": future.msg_id}
         message = {**message, "content": content, "parent_header": parent}
         super()._iopub_streaming_output_callback(name, future, message)
@@ -336,7 +336,7 @@ class CellResult(AsyncResult):
 
 
 class _View:
-    """What ``parallel_execute`` asks of a view and of its client."""
+    """The attributes of a view and of its client that ``parallel_execute`` uses."""
 
     block = True
 
@@ -353,18 +353,18 @@ class _View:
         return CellResult(self._home, result, self._members)
 
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
-        """Called when the cell is interrupted; notes first what the engines wait for."""
-        self._home.check_controller()  # or the answer would never come
+        """Interrupt the engines; remember first what each of them waits for."""
+        self._home.check_controller()  # without a controller no answer would come
         waits, names = blocked_calls(self._home), [str(member.name) for member in self._members]
         self.waited = {name: waits[name] for name in names if waits.get(name)}
         client, asked = self._home.client, []
         for target in targets:
-            # One by one: ipyparallel sends nothing at all where one of them has died.
+            # One by one: ipyparallel sends nothing at all if one of them has died.
             with contextlib.suppress(KeyError, error.NoEnginesRegistered):
                 asked.append(client.send_signal(signal, targets=[target], block=False))
         deadline = time.monotonic() + _INTERRUPT_PATIENCE
         for answers in asked:
-            with contextlib.suppress(TimeoutError):  # an engine that holds its GIL gives none
+            with contextlib.suppress(TimeoutError):  # an engine that holds its GIL does not answer
                 (answer,) = answers.result(max(0.0, deadline - time.monotonic()))
                 if answer["content"]["status"] != "ok":  # there is no such signal
                     raise client._unwrap_exception(answer["content"])
@@ -377,6 +377,6 @@ def _signal(text: str | None) -> int | str | None:
 def _summary(failed: Any) -> str:
     where: dict[str, list[str]] = {}
     for name, value, _, engine in failed:
-        told = ": ".join(tracebacks.in_short(name, value))
-        where.setdefault(told, []).append(str(engine["engine_id"]))
+        error_text = ": ".join(tracebacks.in_short(name, value))
+        where.setdefault(error_text, []).append(str(engine["engine_id"]))
     return "; ".join(f"on {', '.join(engines)}: {what}" for what, engines in where.items())

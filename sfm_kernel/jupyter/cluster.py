@@ -1,4 +1,4 @@
-"""ipyparallel clusters: engines of this machine are started, ended and started again."""
+"""ipyparallel clusters: starts, ends and restarts the engines of this machine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ from sfm_kernel.directory.sites import SITE
 from sfm_kernel.directory.unix import make_sockets
 from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine, supervisor
-from sfm_kernel.jupyter.controller import PARENT, SOCKETS
-from sfm_kernel.jupyter.ending import end_cluster, end_engines, wait_until
-from sfm_kernel.jupyter.limits import MEMORY, Room
-from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.places import (
+from sfm_kernel.jupyter.cluster_files import (
     DIRECTORY,
     connection,
     make_private,
@@ -32,36 +28,40 @@ from sfm_kernel.jupyter.places import (
     world_key,
     world_name,
 )
+from sfm_kernel.jupyter.controller import PARENT, SOCKETS
+from sfm_kernel.jupyter.ending import end_cluster, end_engines, wait_until
+from sfm_kernel.jupyter.limits import MEMORY, StartPermit
+from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.settings import Settings
-from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
+from sfm_kernel.jupyter.sites import SITES_VARIABLE, Gateways, Sites
 from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
-"""Seconds for engines to register and to answer. Ended early when they end."""
+"""Seconds that engines have to register and to answer; the wait ends early if they end."""
 
 _LOG_LINES = 20
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-# -P: or a file in the notebook's folder could take the place of one of Python's own modules.
+# Without -P, a file in the notebook's folder could replace one of Python's modules.
 _PYTHON = (sys.executable, "-P")
 _CONTROLLER = (
-    "--ping=100",  # ms; an engine is there after one or two of them, with 3000 after 6 s
-    "--HeartMonitor.max_heartmonitor_misses=600",  # a machine that slept keeps its engines
+    "--ping=100",  # ms; an engine registers after one or two pings: with 3000 after 6 s
+    "--HeartMonitor.max_heartmonitor_misses=600",  # a machine that was suspended keeps its engines
     "--IPController.use_threads=True",  # 2 processes instead of 9
     "--log-level=WARN",
 )
 
 
 class EngineSet(LocalProcessLauncher, EngineLauncher):
-    """ipyparallel's launcher of the engines that one ``supervisor`` forks."""
+    """ipyparallel's launcher for the engines that one ``supervisor`` forks."""
 
-    entrypoint_name = f"{__name__}.EngineSet"  # how another process's Cluster finds it
+    entrypoint_name = f"{__name__}.EngineSet"  # the name by which other processes' Cluster find it
     ranks = List(Integer()).tag(to_dict=True)
 
     def find_args(self) -> list[str]:
         module = [*_PYTHON, "-m", supervisor.__name__]
         where = [str(os.getpid()), self.connection_files["engine"]]
-        ranks = self.ranks or range(self.n)  # none: another program starts the set again
+        ranks = self.ranks or range(self.n)  # no ranks if another program starts the set again
         return [*module, *where, *map(str, ranks), "--", *self.engine_args]
 
     def start(self, n: int) -> None:
@@ -71,7 +71,7 @@ class EngineSet(LocalProcessLauncher, EngineLauncher):
 
 
 def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
-    """A new cluster for that many engines, of which the controller is starting."""
+    """A new cluster for that many engines; its controller is starting."""
     cluster = ipp.Cluster(
         n=engines,
         cluster_id=f"sfm-{secrets.token_hex(4)}",
@@ -80,17 +80,17 @@ def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
         delay=0.0,
         send_engines_connection_env=False,  # the supervisor starts together with the controller
         load_profile=False,
-        shutdown_atexit=False,  # ours is faster
+        shutdown_atexit=False,  # ``end_cluster`` is faster
         log_level=logging.ERROR,
     )
     log = os.path.join(cluster.profile_dir, "log", f"ipcontroller-{cluster.cluster_id}.log")
     make_private(log)
-    # Sites are reached over TCP, also on one machine.
-    sockets = None if TOLD in environment else make_sockets(cluster.cluster_id)
+    # Sites are reached over TCP, even on one machine.
+    sockets = None if SITES_VARIABLE in environment else make_sockets(cluster.cluster_id)
     cluster.start_controller_sync(
         controller_cmd=[*_PYTHON, "-m", "ipyparallel.controller"],
-        # With CURVE, who cannot read the connection files hears nothing of cells and their output.
-        # ipyparallel would then do without a session key, from which we derive the world's.
+        # CURVE hides cells and their output from users who cannot read the connection files.
+        # ipyparallel would then use no session key, but the world's key is derived from it.
         environment={
             PARENT: str(os.getpid()),
             "IPP_ENABLE_CURVE": "1",
@@ -114,27 +114,27 @@ def wait_for_engines(client: Any, ranks: Iterable[int], launcher: Any) -> None:
     """Return when engines with these ranks are registered.
 
     Raises:
-        WorldError: they ended, or did not come; with the end of their log.
+        WorldError: they ended or did not register; with the end of their log.
     """
-    wanted = set(ranks)
+    expected = set(ranks)
     # Client.wait_for_engines would fail if an older set ends meanwhile, as it does in a restart.
-    wait_until(lambda: wanted <= set(client.ids) or launcher.state == "after", PATIENCE)
-    if not wanted <= set(client.ids):
+    wait_until(lambda: expected <= set(client.ids) or launcher.state == "after", PATIENCE)
+    if not expected <= set(client.ids):
         log = "\n".join(launcher.get_output().splitlines()[-_LOG_LINES:])
         raise WorldError(f"the engines did not start. The end of their log:\n{log}")
 
 
 class Engines:
-    """The engines of a cluster, started here or by somebody else, and their world.
+    """The engines of a cluster, started by this process or by another, and their world.
 
-    Has no place in the world itself: ``home`` adds the notebook's.
+    This class does not join the world: ``home`` joins it for the notebook.
 
     Attributes:
         cluster, client: ipyparallel's.
-        names: the engines' names by rank; empty if somebody else started them.
-        directory: who is in the world. view: what is known here of other machines.
-        world, key, url: the world's name and secret, and where its directory is served, if it is.
-        connection: what the clients' connection file says.
+        names: the engines' names by rank; empty if another process started them.
+        directory: the world's directory. view: the processes on other machines.
+        world, key, url: the world's name and secret, and the url of its directory server, if any.
+        connection: the content of the clients' connection file.
         settings: the administrator's limits.
     """
 
@@ -142,13 +142,13 @@ class Engines:
         self,
         cluster: Any,
         names: Sequence[str] = (),
-        told: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
         sites: Sites | None = None,
         settings: Settings | None = None,
     ) -> None:
-        self.cluster, self.names, self._told = cluster, list(names), dict(told or {})
+        self.cluster, self.names, self._environment = cluster, list(names), dict(environment or {})
         self.sites, self.settings = sites, settings or Settings()
-        self._room = Room(self.settings)
+        self._permit = StartPermit(self.settings)
         self._gateways: Gateways | None = None
         self.connection: dict[str, Any] = {}
         self.client: Any = None
@@ -166,47 +166,47 @@ class Engines:
         sites: Sites | None = None,
         settings: Settings | None = None,
     ) -> Engines:
-        """Engines of a new cluster on this machine; ``open`` and ``settle`` go on.
+        """Begin to start engines of a new cluster on this machine; ``open`` and ``settle`` go on.
 
         Args:
             names: by rank; "0", "1", … for engines without names.
-            site: where they are, if not where ``SFM_SITE`` says, or at their machine's.
-            sites: the sites in which they are, each as if on a machine of its own.
+            site: the engines' site; without it ``SFM_SITE``, or their machine's site.
+            sites: the sites of the engines, each as if on a machine of its own.
             settings: the administrator's limits; without them the environment's.
 
         Raises:
             LimitReached: the user has too many engines; nothing runs.
         """
-        told = {} if site is None else {SITE: site}
-        told |= sites.told() if sites else {}
-        fresh = cls(None, names, told, sites, settings)
-        fresh._room.take(len(names))
+        environment = {} if site is None else {SITE: site}
+        environment |= sites.environment() if sites else {}
+        fresh = cls(None, names, environment, sites, settings)
+        fresh._permit.acquire(len(names))
         try:
-            fresh.cluster = start_controller(len(names), told)
+            fresh.cluster = start_controller(len(names), environment)
         except BaseException:
-            fresh._room.leave()
+            fresh._permit.release()
             raise
         return fresh
 
     @property
-    def own(self) -> bool:
+    def owned(self) -> bool:
         """Whether this process started the engines."""
         return bool(self.names)
 
     def open(self) -> None:
-        """Reach the cluster and the world's directory; own engines start meanwhile."""
-        if self.own:
+        """Connect to the cluster and the world's directory, while owned engines start."""
+        if self.owned:
             self._launcher = self._launch(range(len(self.names)))
             if self.sites:
-                self._gateways = Gateways(self.cluster, self._told[TOLD])
+                self._gateways = Gateways(self.cluster, self._environment[SITES_VARIABLE])
         self.client = self.cluster.connect_client_sync()
         self.connection = known = connection(self.cluster)
         self.world, self.key = world_name(known), world_key(known)
-        if self.own and not known.get("curve_serverkey"):  # see ``start_controller``
+        if self.owned and not known.get("curve_serverkey"):  # see ``start_controller``
             raise WorldAccess(
-                "any user of this machine could read the cells of this cluster, and what they "
-                "print: a setting turns IPController.enable_curve off. `ipython locate profile` "
-                "says where ipcontroller_config.py is: remove it there"
+                "any user of this machine could read the cells of this cluster and their output: "
+                "a setting turns IPController.enable_curve off. Remove it from "
+                "ipcontroller_config.py, in the folder that `ipython locate profile` prints"
             )
         self.url = known.get(DIRECTORY)
         if self.sites and not self.url:
@@ -220,39 +220,40 @@ class Engines:
         Raises:
             WorldError: an engine could not join.
         """
-        if self.own:
+        if self.owned:
             ranks = range(len(self.names))
             wait_for_engines(self.client, ranks, self._launcher)
             self._verify(ranks)
-            self._room.leave()
+            self._permit.release()
         else:
-            # Only those: an engine that runs a cell would not answer before its end.
-            known = {one.info.get("engine_id") for one in self.directory.members()}
+            # Only the unknown engines: one that runs a cell would not answer before its end.
+            known = {member.info.get("engine_id") for member in self.directory.members()}
             self._verify([identity for identity in self.client.ids if identity not in known])
 
     def living(self) -> list[Member]:
         """The living engines by rank."""
-        ranked = {one.rank: one for one in self.directory.members() if one.rank is not None}
+        members = self.directory.members()
+        ranked = {member.rank: member for member in members if member.rank is not None}
         return [ranked[rank] for rank in sorted(ranked) if self.directory.alive(ranked[rank])]
 
     def ended(self) -> list[str]:
-        """The names of engines that were started here and do not live."""
+        """The names of owned engines that have ended."""
         living = {member.rank for member in self.living()}
         return [name for rank, name in enumerate(self.names) if rank not in living]
 
     def check_controller(self) -> None:
-        """Raise WorldGone if no answer can come from the engines any more."""
+        """Raise WorldGone if the engines can no longer answer."""
         controller = self.cluster.controller
-        # For a cluster of another notebook, ipyparallel learns of its end between our cells only.
+        # ipyparallel notices the end of another notebook's cluster only between cells.
         process = getattr(controller, "process", None)
         if controller.state == "after" or (process is not None and not process.is_running()):
             raise WorldGone("the cluster's controller has ended: `%sfm stop`, then `%sfm start`")
 
     def ranks(self, words: Sequence[str]) -> list[int]:
-        """The ranks of own engines, also of the dead, by their names and ranks; all if empty.
+        """The ranks of owned engines, dead ones included, by names and ranks; all if empty.
 
         Raises:
-            UnknownName: one of them is no engine that was started here.
+            UnknownName: a word names no owned engine.
         """
         known = {name: rank for rank, name in enumerate(self.names)}
         known |= {str(rank): rank for rank in range(len(self.names))}
@@ -262,44 +263,44 @@ class Engines:
         return sorted({known[word] for word in words or known})
 
     def restart(self, ranks: Sequence[int]) -> list[Member]:
-        """End own engines, if they live, and start them again with their ranks and names.
+        """End owned engines, if they live, and start them again with their ranks and names.
 
         Raises:
-            LimitReached: the user would have too many; none has ended.
+            LimitReached: the user would have too many engines; none has ended.
         """
         self.check_controller()
-        with self._room_for(ranks):
+        with self._permit_for(ranks):
             end_engines(self.cluster, self.client, ranks, self._living(ranks))
             return self._start(ranks)
 
     def end(self, ranks: Sequence[int]) -> None:
-        """End own engines, if they live; ``restart`` brings them back."""
+        """End owned engines, if they live; ``restart`` brings them back."""
         self.check_controller()
-        gone = [one for one in self.directory.members() if one.rank in ranks]
+        ending = [member for member in self.directory.members() if member.rank in ranks]
         end_engines(self.cluster, self.client, ranks, self._living(ranks))
-        for member in gone:  # who was killed could not leave
+        for member in ending:  # an engine that was killed could not leave the world
             self.directory.leave(member)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(member.segment)
 
     def rescale(self, count: int) -> None:
-        """Have that many own engines: the next ranks start, or the highest ones end.
+        """Change the number of owned engines: the next ranks start, or the highest ranks end.
 
         Raises:
-            BadName: there cannot be so many.
-            LimitReached: nor may there be.
-            WorldError: an engine could not join. There are as many as before.
+            BadName: the number is not possible.
+            LimitReached: the administrator's limit forbids the number.
+            WorldError: an engine could not join. The number of engines is unchanged.
         """
         engine_names(count)
         if self.sites and count != len(self.names):
-            raise BadName("no other number: engines in sites stay as many as `%sfm start` was told")
+            raise BadName(f"no other number than {len(self.names)}: --sites fixes it at the start")
         before = len(self.names)
         if count < before:
             self.end(range(count, before))
             del self.names[count:]
         elif fresh := range(before, count):
             self.check_controller()
-            with self._room_for(fresh):
+            with self._permit_for(fresh):
                 self.names += map(str, fresh)
                 try:
                     self._start(fresh)
@@ -309,17 +310,17 @@ class Engines:
                     raise
 
     def close(self) -> None:
-        """Let go of the cluster; if it is an own one, end it, even blocked engines.
+        """Disconnect from the cluster; end an owned cluster, even if its engines are blocked.
 
-        Leaves no process and no file of an own cluster. Harmless when repeated.
+        An owned cluster leaves no process and no file. Harmless when repeated.
         """
         deserted = self._is_deserted()
-        self._room.leave()
+        self._permit.release()
         if self.directory:
             self.directory.close()
         if self.client:
             self.client.close(linger=0)
-        if self.own:
+        if self.owned:
             end_cluster(self.cluster)
         if self._gateways:
             self._gateways.end()
@@ -328,9 +329,9 @@ class Engines:
             remove_world(self.world)
 
     def _is_deserted(self) -> bool:
-        """Whether no engine lives, or none will after an own cluster has ended."""
+        """Whether no engine lives, or none will live once an owned cluster has ended."""
         try:
-            return self.own or not self.directory or not self.living()
+            return self.owned or not self.directory or not self.living()
         except SFMError:  # the directory's server has ended
             return True
 
@@ -339,22 +340,23 @@ class Engines:
 
     def _launch(self, ranks: Sequence[int]) -> Any:
         named = [name for name in self.names if not name.isdigit()]
-        told = {"SFM_NAMES": ",".join(named), **self._told}
+        environment = {"SFM_NAMES": ",".join(named), **self._environment}
         if limit := self.settings.memory_limit:
-            told[MEMORY] = str(limit)
+            environment[MEMORY] = str(limit)
         threads = self.settings.threads
         if threads and not any(name in os.environ for name in _BLAS):
-            told |= dict.fromkeys(_BLAS, str(threads))  # engines fill the cores
-        return start_engines(self.cluster, ranks, told)
+            environment |= dict.fromkeys(_BLAS, str(threads))  # the engines already fill the cores
+        return start_engines(self.cluster, ranks, environment)
 
     @contextlib.contextmanager
-    def _room_for(self, ranks: Iterable[int]) -> Iterator[None]:
-        """These ranks may run, beside those that do. Raises LimitReached."""
-        self._room.take(len({one.rank for one in self.living()}.union(ranks)), self.world)
+    def _permit_for(self, ranks: Iterable[int]) -> Iterator[None]:
+        """Permit these ranks to run beside the living ones. Raises LimitReached."""
+        living = {member.rank for member in self.living()}
+        self._permit.acquire(len(living.union(ranks)), self.world)
         try:
             yield
         finally:
-            self._room.leave()
+            self._permit.release()
 
     def _start(self, ranks: Sequence[int]) -> list[Member]:
         wait_for_engines(self.client, ranks, self._launch(ranks))
@@ -362,7 +364,7 @@ class Engines:
         return self._living(ranks)
 
     def _verify(self, identities: Sequence[int]) -> None:
-        """Ask engines whether they joined; IPython would only log that one did not."""
+        """Ask engines whether they have joined: IPython would only log that one has not."""
         if not identities:
             return
         try:
@@ -370,15 +372,17 @@ class Engines:
                 answers = self.client[list(identities)].apply_async(engine.report)
                 reports = answers.get(timeout=PATIENCE)
                 if answers.wait_for_output(1):
-                    break  # or the first cell's output might be lost: its way is not there yet
+                    break  # otherwise the output's subscription is not set up, and cells lose some
         except CompositeError as failed:
             name, value, _, where = failed.elist[0]
             raise WorldError(
-                f"engine {where.get('engine_id')} has not joined the world. There: {name}: {value}"
+                f"engine {where.get('engine_id')} has not joined the world. It says: "
+                f"{name}: {value}"
             ) from failed
-        here = {(one.info.get("engine_id"), one.rank) for one in self.directory.members()}
-        for identity, rank in set(reports) - here:
+        members = self.directory.members()
+        reachable = {(member.info.get("engine_id"), member.rank) for member in members}
+        for identity, rank in set(reports) - reachable:
             raise WorldError(
-                f"engine {identity} joined with rank {rank} on a machine that cannot be reached "
-                f"from here. Start the controller for other machines too: ipcluster start --ip=*"
+                f"engine {identity} joined with rank {rank} on a machine that this notebook cannot "
+                f"reach. Start the controller for other machines too: ipcluster start --ip=*"
             )

@@ -1,4 +1,4 @@
-"""The commands of ``%sfm`` in words: what ``%sfm help`` says, and which options Tab offers."""
+"""The text of ``%sfm help``, and the options that Tab offers after each command."""
 
 from __future__ import annotations
 
@@ -23,48 +23,48 @@ OPTIONS = {
     "help": (),
     "check": ("-n", "--seed", "--from", "--strict"),
 }
-"""The commands after which something may follow, and the options among that."""
+"""The commands that take arguments, and their options."""
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
 %sfm start A B         start two engines, named A and B
-%sfm start 4 --site S  call the place where they are S; without it, it has the machine's name
+%sfm start 4 --site S  start them at the site S; without --site, it has the machine's name
 %sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
-%sfm start --idle 30m  end engines that nobody has used for so long (90s, 2h, never)
-%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster); also --site
-%sfm status            who runs, and what each one waits for
-%sfm queues            the messages that nobody has received yet
-%sfm sites             the sites, the connections between them, and what costs time there
+%sfm start --idle 30m  end the engines after 30 minutes without use (also 90s, 2h, never)
+%sfm connect [ID]      use a running cluster (another notebook's, ipcluster's); also --site
+%sfm status            what each process does, and what it waits for
+%sfm queues            the messages that have not been received yet
+%sfm sites             the sites, the connections between them, and what slows these down
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
-%sfm watch             the same as a table that lives, until the engines rest; 30: for 30 seconds
-%sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
+%sfm watch             a live table of the processes, until all engines are idle; 30: for 30 seconds
+%sfm detect on         also end deadlocks of the notebook's own calls; otherwise they are reported
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
 %sfm record run.html   the last run, its explanation and its code in one HTML file, to hand in; also
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
-%sfm share URL         show this world to a class, whose page has the URL; --name Ada, --code; off
-%sfm scale 6           have six engines: more are started, or the highest ranks end
-%sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
+%sfm share URL         show this world to a class (its page has the URL); --name Ada, --code; off
+%sfm scale 6           change to six engines: start more, or end those with the highest ranks
+%sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
-%sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
-%sfm check ring        try your function `ring`, an exercise; without a name: which there are
+%sfm run -n 4 prog.py  run an MPI program (mpi4py) in four new processes; also -m module
+%sfm check ring        check your function `ring`, an exercise; without a name: list the checks
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
-%%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
+%%sfm --no-detect      do not end a deadlock (otherwise it is ended after two seconds and explained)
 %%sfm --watch          show what each process does while the cell runs
 %%sfm c -n 4           a program in C (also c++); without main: functions, sfm.c.f(x) calls them
 
-In a cell of an engine and in the notebook (which is "home"):
+In a cell that runs on engines and in the notebook (which is called "home"):
   send(dest="B", tag="hello", data=[1, 2])     any attributes you like
   m = recv(tag="hello")                        waits for a message that has them
   print(m.src, m.data)
-Also: recv_nb, peek, regcb, sfm; in engines rank and size. `from mpi4py import MPI` in a cell of an
-engine gives MPI on the same queue."""
+Also: recv_nb, peek, regcb, sfm; on engines rank and size. `from mpi4py import MPI` in a cell that
+runs on engines gives MPI on the same queue."""
 
 
 def help_of(words: Sequence[str], known: Iterable[str]) -> str:
-    """What ``%sfm help`` says, or what it says of one command.
+    """The text of ``%sfm help``, or of ``%sfm help COMMAND``.
 
     Raises:
         UsageError: there is no such command.
@@ -73,8 +73,8 @@ def help_of(words: Sequence[str], known: Iterable[str]) -> str:
         return HELP
     name = words[0].removeprefix("%sfm").strip()
     if len(words) > 1 or name not in known:
-        what = " ".join(words)
-        raise UsageError(f"%sfm help: no command is called {what!r}. There: {', '.join(known)}")
+        text = " ".join(words)
+        raise UsageError(f"%sfm help: no command is called {text!r}. Known: {', '.join(known)}")
     lines = [line for line in HELP.splitlines() if line.split()[:2] == ["%sfm", name]]
     if given := OPTIONS.get(name):
         lines.append(f"options: {' '.join(given)}")
@@ -82,15 +82,15 @@ def help_of(words: Sequence[str], known: Iterable[str]) -> str:
 
 
 def documented_cells(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """``%%sfm?`` says what it takes."""
+    """The cell magic with the text that ``%%sfm?`` shows."""
     lines = [line for line in HELP.splitlines() if line.startswith("%%sfm")]
-    about = "Run the cell on engines: on all, or on those that are named."
+    about = "Run the cell on engines: on all of them, or on those that the line names."
     _, start, rest = options.parser.format_help().partition("positional arguments:")
     magic.__doc__ = "\n".join([about, "", *lines, "", start + rest])
     return magic
 
 
 def documented(magic: Callable[..., Any]) -> Callable[..., Any]:
-    """A magic that says with ``?`` what ``%sfm help`` says."""
+    """The line magic with the text of ``%sfm help``, which ``%sfm?`` shows."""
     magic.__doc__ = HELP
     return magic

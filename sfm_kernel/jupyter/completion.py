@@ -12,10 +12,10 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter import commands
 from sfm_kernel.jupyter.c_cells import LANGUAGES
-from sfm_kernel.jupyter.places import running_clusters
+from sfm_kernel.jupyter.cluster_files import running_clusters
 
 _ENGINE_NAMES = ("rank", "size")
-"""What engines' cells have by name, and this notebook has not."""
+"""Names that cells on engines have, and this notebook has not."""
 
 _C_OPTIONS = ("-n", "--fast", "--stdin", "--timeout")
 
@@ -23,11 +23,11 @@ _SOURCES = (".py", ".c", ".cc", ".cpp", ".cxx", ".zip", ".tar.gz")
 
 
 class Completion:
-    """What can follow in a line of ``%sfm``, or in a cell of ``%%sfm``.
+    """Completes lines of ``%sfm`` and cells of ``%%sfm``.
 
     Args:
         names: the commands.
-        engines: gives the engines' names, those that have ended among them.
+        engines: returns the engines' names, including those of engines that have ended.
     """
 
     def __init__(
@@ -36,69 +36,69 @@ class Completion:
         self._shell, self._names, self._engines = shell, list(names), engines
 
         @context_matcher(identifier="sfm")
-        def matcher(context: Any) -> dict[str, Any]:  # not a method: it is given attributes
+        def matcher(context: Any) -> dict[str, Any]:  # no method: the decorator sets attributes
             return self.matches(context)
 
         self._matcher = matcher
 
     def install(self) -> None:
-        """From now on Tab and ``?`` know them."""
+        """Have Tab and ``?`` use this object."""
         self._shell.Completer.custom_matchers.append(self._matcher)
         self._shell.input_transformers_cleanup.append(ask)
 
     def remove(self) -> None:
         """Undo ``install``."""
-        for known, one in (
+        for registered, function in (
             (self._shell.Completer.custom_matchers, self._matcher),
             (self._shell.input_transformers_cleanup, ask),
         ):
-            if one in known:
-                known.remove(one)
+            if function in registered:
+                registered.remove(function)
 
     def matches(self, context: Any) -> dict[str, Any]:
-        """IPython's matcher. Where something of ours fits, Python's keywords are left out."""
+        """IPython's matcher. If a word of ours matches, Python's keywords are suppressed."""
         line, magic = context.text_until_cursor, context.full_text.lstrip()
         words = self.after(line)
         if words is None and magic.startswith("%%sfm") and not _is_c(magic):
             found = [
-                one for one in _ENGINE_NAMES if context.token and one.startswith(context.token)
+                name for name in _ENGINE_NAMES if context.token and name.startswith(context.token)
             ]
-            return {"completions": [SimpleCompletion(text=one) for one in found]}
+            return {"completions": [SimpleCompletion(text=name) for name in found]}
         last = re.split(r"[\s,]", line)[-1]
-        found = [one for one in words or () if one.startswith(last)]
+        found = [word for word in words or () if word.startswith(last)]
         return {
-            "completions": [SimpleCompletion(text=one, type=_kind(one)) for one in found],
+            "completions": [SimpleCompletion(text=word, type=_kind(word)) for word in found],
             "matched_fragment": last,
             "suppress": bool(found),
             "ordered": True,
         }
 
     def after(self, line: str) -> list[str] | None:
-        """All that can stand where a line ends, whatever is begun there; None if it is not ours."""
+        """All words that may come last in a line, however it ends now; None if it is not ours."""
         before = line.lstrip().split()
         if not line.endswith((" ", "\t")):
-            before = before[:-1]  # the word that is being written
+            before = before[:-1]  # without the word that the user is typing
         if not before or before[0] not in ("%sfm", "%%sfm"):
             return None
         if before[0] == "%%sfm":
-            return self._of_cells(before[1:])
-        return self._of_line(before[1:], line)
+            return self._cell_words(before[1:])
+        return self._line_words(before[1:], line)
 
-    def _of_cells(self, given: Sequence[str]) -> list[str]:
+    def _cell_words(self, given: Sequence[str]) -> list[str]:
         if given and given[0] in LANGUAGES:
             return [*_C_OPTIONS, *self._engines()]
         options = [
-            name for one in cells.options.parser._actions for name in one.option_strings
+            name for action in cells.options.parser._actions for name in action.option_strings
             if name.startswith("--")
         ]  # fmt: skip
         return [*self._engines(), *([] if given else LANGUAGES), *options]
 
-    def _of_line(self, given: Sequence[str], line: str) -> list[str]:
+    def _line_words(self, given: Sequence[str], line: str) -> list[str]:
         if not given:
             return self._names
         command, last = given[0], given[-1]
         begun = line.split()[-1] if not line.endswith(" ") else ""
-        options = [one for one in commands.OPTIONS.get(command, ()) if one not in given]
+        options = [option for option in commands.OPTIONS.get(command, ()) if option not in given]
         if last == "--from":
             return _files(begun, (".py",))
         if command == "help":
@@ -106,9 +106,9 @@ class Completion:
         if command == "check" and not _value_follows(given):
             return [*_checks(given), *options]
         if command == "restart":
-            return [one for one in self._engines() if one not in given]
+            return [name for name in self._engines() if name not in given]
         if command == "connect":
-            return [*(str(one.cluster_id) for one in running_clusters()), *options]
+            return [*(str(cluster.cluster_id) for cluster in running_clusters()), *options]
         if command == "run":
             return [*options, *_files(begun, _SOURCES)]
         if command == "timeline":
@@ -117,7 +117,7 @@ class Completion:
 
 
 def _kind(word: str) -> str:
-    """What a list of completions says beside it."""
+    """The kind that a list of completions shows beside a word."""
     return "option" if word.startswith("-") else "path" if "/" in word else "sfm"
 
 
@@ -130,7 +130,7 @@ def _checks(given: Sequence[str]) -> list[str]:
     from sfm_kernel.lessons import CheckFailed
     from sfm_kernel.lessons.examine.check import checks, of_file
 
-    if [one for one in given[1:] if not one.startswith("-")]:  # one is named already
+    if [word for word in given[1:] if not word.startswith("-")]:  # a check is already named
         return []
     try:
         return list(of_file(given[given.index("--from") + 1]) if "--from" in given else checks())
@@ -139,14 +139,15 @@ def _checks(given: Sequence[str]) -> list[str]:
 
 
 def _files(begun: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Files of these kinds, and folders, that a path may go on with."""
+    """The files with these suffixes, and the folders, whose paths begin like this one."""
     folder = os.path.dirname(begun)
     try:
         with os.scandir(folder or ".") as entries:
             found = [
-                os.path.join(folder, one.name) + ("/" if one.is_dir() else "")
-                for one in entries
-                if not one.name.startswith(".") and (one.is_dir() or one.name.endswith(suffixes))
+                os.path.join(folder, entry.name) + ("/" if entry.is_dir() else "")
+                for entry in entries
+                if not entry.name.startswith(".")
+                and (entry.is_dir() or entry.name.endswith(suffixes))
             ]
     except OSError:
         return []
@@ -154,11 +155,11 @@ def _files(begun: str, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def _is_c(cell: str) -> bool:
-    return cell.split()[1:2] in [[one] for one in LANGUAGES]
+    return cell.split()[1:2] in [[language] for language in LANGUAGES]
 
 
 def ask(lines: list[str]) -> list[str]:
-    """``%sfm start?`` is ``%sfm help start``; IPython takes it for a question about ``start``."""
+    """Turn ``%sfm start?`` into ``%sfm help start``: IPython would explain ``start``."""
     if not lines or not lines[-1].rstrip().endswith("?"):
         return lines
     asked = re.fullmatch(r"\s*%sfm\s+(\w+)\s*\?{1,2}\s*", lines[-1])

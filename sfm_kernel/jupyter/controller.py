@@ -1,14 +1,15 @@
-"""What ipyparallel's controller does for SFM; ``etc/ipython/ipcontroller_config.py`` calls it.
+"""Changes to ipyparallel's controller; ``etc/ipython/ipcontroller_config.py`` installs them.
 
-- If other machines can reach it (``--ip=*``), it serves the world's directory and writes its url
-  into the connection files, so that engines everywhere find the world: MPI, SSH, Slurm, PBS. A
-  controller on the loopback interface needs none: the folder of this machine is the directory.
-- If it was told a site (SFM_SITE, or ``c.SFM.site`` in its configuration), it writes that into the
-  connection files: it is that of all engines of the cluster which were not told another.
-- A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
-- If it serves one machine, it has Unix sockets where ``cluster`` says, and no port.
-- Its ports, if any, stay free for it until it binds them.
-- It does not take an engine's greeting for an error.
+- If other machines can reach the controller (``--ip=*``), it serves the world's directory and
+  writes the directory's url into the connection files, so that engines everywhere find the world:
+  MPI, SSH, Slurm, PBS. A controller on the loopback interface needs no directory server: the folder
+  of this machine is the directory.
+- If SFM_SITE, or ``c.SFM.site`` in its configuration, names a site, the controller writes it into
+  the connection files: it is the site of all engines of the cluster that name no other.
+- A controller that ``%sfm start`` started ends when the notebook's process ends, however that dies.
+- A controller for one machine uses Unix sockets at the path that ``cluster`` chooses, and no port.
+- A controller's ports, if any, stay reserved until it binds them.
+- The controller does not mistake an engine's greeting for an error.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from typing import Any
 
 from jupyter_client.session import DELIM
 
-from sfm_kernel.directory.sites import SITE as TOLD_SITE
-from sfm_kernel.jupyter.places import DIRECTORY, SITE, forget_keys, world_key, world_name
-from sfm_kernel.jupyter.sites import TOLD
+from sfm_kernel.directory.sites import SITE as SITE_VARIABLE
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, SITE, forget_keys, world_key, world_name
+from sfm_kernel.jupyter.sites import SITES_VARIABLE
 from sfm_kernel.spawn.lifeline import die_with
 
 PARENT = "SFM_PARENT"
-"""The environment variable with the process to end with."""
+"""The environment variable with the process whose end ends the controller."""
 
 SOCKETS = "SFM_SOCKETS"
-"""The environment variable with what the paths of its Unix sockets begin with."""
+"""The environment variable with the beginning of the paths of the controller's Unix sockets."""
 
 GREETING = "iopub_welcome"
 
@@ -40,7 +41,7 @@ _ADDRESSES = {
     f"{whose}{what}" for whose in ("", "engine_", "client_", "monitor_")
     for what in ("ip", "transport", "ports", "ssh_server")
 }  # fmt: skip
-"""What a configuration says about where a controller can be reached."""
+"""The settings of a controller's addresses."""
 
 _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
 
@@ -54,17 +55,17 @@ def install() -> None:
     if parent := os.environ.get(PARENT):
         forget_keys()
         os.umask(0o077)
-        # It would have Python look for modules in the notebook's folder first.
+        # The original makes Python search the notebook's folder first for modules.
         IPController.to_work_dir = lambda app: None
-        # Which engines there were matters to a controller that starts again, and this one does not.
-        # Written while everything ends, that file would be the one thing that stays.
+        # The file of the engines' state serves a controller that restarts. This one never does,
+        # and a file written while everything ends would remain.
         Hub._save_engine_state = lambda hub: None
         watcher = threading.Thread(
             target=_end_with, args=(int(parent),), name="sfm-parent", daemon=True
         )
         watcher.start()
-        own = os.getpid()
-        os.register_at_fork(after_in_child=lambda: die_with(own))  # its heart monitor
+        controller = os.getpid()
+        os.register_at_fork(after_in_child=lambda: die_with(controller))  # the heart monitor
     util.select_random_ports = reserve_ports
     _take_greetings(Hub)
     _offer_sockets(IPController)
@@ -72,13 +73,13 @@ def install() -> None:
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
         is_open = not connection["interface"].startswith(_LOOPBACK)
-        if is_open or os.environ.get(TOLD):  # its engines share no memory
+        if is_open or os.environ.get(SITES_VARIABLE):  # different sites share no memory
             try:
                 connection[DIRECTORY] = _serve(connection)
             except Exception as error:  # noqa: BLE001 - a cluster without SFM is better than none
                 self.log.warning("sfm: no directory for engines on other machines: %s", error)
-        site = os.environ.get(TOLD_SITE) or self.config.SFM.get("site")
-        if site:  # where it can be none, the engines say so to whoever starts them
+        site = os.environ.get(SITE_VARIABLE) or self.config.SFM.get("site")
+        if site:  # the engines check it, and report an error to the notebook that starts them
             connection[SITE] = str(site)
         save(self, name, connection)
 
@@ -86,10 +87,10 @@ def install() -> None:
 
 
 def _take_greetings(hub: Any) -> None:
-    """Have the hub pass over what ipykernel 7 sends to each new subscriber of an engine's output.
+    """Have the hub ignore the greeting that ipykernel 7 sends to each subscriber of its output.
 
-    The hub hears it, being told all output, and looks for a topic; the greeting of a subscriber to
-    everything has none. It logged an error for each engine. Everything else goes on to it.
+    The hub subscribes to all output and expects a topic in each message, but the greeting for a
+    subscriber to everything has none: the hub logged an error for each engine.
     """
     dispatch = hub.dispatch_monitor_traffic
 
@@ -101,19 +102,19 @@ def _take_greetings(hub: Any) -> None:
 
 
 def _kind(session: Any, message: list[bytes]) -> str:
-    """The type of a message of the hub's monitor; empty if it cannot be read."""
+    """The type of a message from the hub's monitor; empty if it cannot be read."""
     try:
         _, (_, header, *_) = session.feed_identities(message[1:])
         return str(session.unpack(header)["msg_type"])
-    except Exception:  # noqa: BLE001 - the hub says what is wrong with it
+    except Exception:  # noqa: BLE001 - the hub reports what is wrong with it
         return ""
 
 
 def _offer_sockets(controller: Any) -> None:
-    """Have a controller use Unix sockets if it is told where, and its configuration says nothing.
+    """Have a controller use Unix sockets if SOCKETS is set, and its configuration has no address.
 
-    ipyparallel knows them, but its clients and engines write every url with a colon, and its
-    controllers these with a hyphen: they never met. A colon it is, now.
+    ipyparallel supports Unix sockets, but its clients and engines write their urls with a colon and
+    its controllers with a hyphen, so they never connect. Here the controller writes a colon, too.
     """
     begin, next_port, construct = (
         controller.init_hub,
@@ -123,9 +124,9 @@ def _offer_sockets(controller: Any) -> None:
     numbers = itertools.count(1)
 
     def init_hub(self: Any) -> None:
-        told = os.environ.get(SOCKETS)
-        if told and not self.engine_info and not _ADDRESSES & set(self.config.IPController):
-            self.transport, self.ip = "ipc", told
+        path = os.environ.get(SOCKETS)
+        if path and not self.engine_info and not _ADDRESSES & set(self.config.IPController):
+            self.transport, self.ip = "ipc", path
         begin(self)
 
     def number(self: Any, pool_name: str = "common") -> int:
@@ -145,20 +146,20 @@ _reserved: list[socket.socket] = []
 
 
 def reserve_ports(count: int) -> list[int]:
-    """Numbers of free TCP ports that nobody else is given as long as this process lives.
+    """Numbers of free TCP ports that the system gives to no other process while this one lives.
 
-    ipyparallel chooses all ports and binds them later; a class that starts its clusters at once
-    took each other's in between. A socket that is bound and does not listen keeps the kernel from
-    giving its port to anybody who asks for any, and where both set SO_REUSEADDR, as libzmq does,
-    the port can still be bound by its number.
+    ipyparallel chooses all ports first and binds them later; clusters that start at the same time
+    took each other's ports in between. While a socket is bound and does not listen, the kernel
+    gives its port to no process that asks for any free port. If both sockets set SO_REUSEADDR, as
+    libzmq does, the port can still be bound by its number.
     """
     ports = []
     for _ in range(count):
-        one = socket.socket()
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("", 0))
-        _reserved.append(one)
-        ports.append(one.getsockname()[1])
+        reserved = socket.socket()
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("", 0))
+        _reserved.append(reserved)
+        ports.append(reserved.getsockname()[1])
     return ports
 
 
@@ -166,7 +167,7 @@ _servers: dict[str, Any] = {}
 
 
 def _serve(connection: dict[str, Any]) -> str:
-    """The url of this cluster's directory, which is started if it is not there yet."""
+    """The url of this cluster's directory server; starts the server if it does not run yet."""
     from sfm_kernel.directory import DirectoryServer
 
     world = world_name(connection)
@@ -181,6 +182,6 @@ def _serve(connection: dict[str, Any]) -> str:
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.25)
-    os.kill(os.getpid(), signal.SIGTERM)  # it removes its connection files
+    os.kill(os.getpid(), signal.SIGTERM)  # the controller removes its connection files
     time.sleep(3)
     os._exit(1)

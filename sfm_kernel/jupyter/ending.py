@@ -1,4 +1,4 @@
-"""How engines and clusters that were started here end, even if they are blocked."""
+"""Ends engines and clusters that this process started, even if they are blocked."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from typing import Any
 from sfm_kernel.directory import signals
 from sfm_kernel.errors import WorldError
 from sfm_kernel.jupyter import supervisor
-from sfm_kernel.jupyter.places import remove_files
+from sfm_kernel.jupyter.cluster_files import remove_files
 from sfm_kernel.transport.base import Member
 
 
 def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequence[Member]) -> None:
-    """End single engines of a cluster that was started here, even if they are blocked.
+    """End single engines of a cluster that this process started, even if they are blocked.
 
     Args:
-        ranks: those that shall be free afterwards.
-        living: those of them that live.
+        ranks: the ranks to free.
+        living: the living engines with these ranks.
     """
-    wanted = set(ranks)
+    ending = set(ranks)
     with signals.held((member.segment, member.pid) for member in living) as processes:
         for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
-            signals.send(processes, number)  # what they have started, the supervisor ends
-            if wait_until(lambda: not wanted & set(client.ids), seconds):
+            signals.send(processes, number)  # the supervisor ends what the engines have started
+            if wait_until(lambda: not ending & set(client.ids), seconds):
                 break
         else:
-            raise WorldError("an engine does not end: `%sfm stop`")
-    running = {key: one for key, one in cluster.engines.items() if one.state != "after"}
-    cluster.engines = running
+            raise WorldError("an engine does not end: use `%sfm stop`, which ends all of them")
+    launchers = cluster.engines.items()
+    cluster.engines = {key: launcher for key, launcher in launchers if launcher.state != "after"}
 
 
 def end_cluster(cluster: Any) -> None:
-    """End all processes of a cluster that was started here, within about two seconds.
+    """End all processes of a cluster that this process started, within about two seconds.
 
-    Its files are removed, too. The engines are told at once; each that is blocked for good is
-    killed after ``supervisor.GRACE``.
+    The cluster's files are removed, too. All engines get SIGTERM at once; those that are blocked
+    for good are killed after ``supervisor.GRACE``.
     """
-    cluster.cluster_file = ""  # or its launchers would write it again
-    remove_files(cluster.profile_dir, cluster.cluster_id)  # this process may be killed now
+    cluster.cluster_file = ""  # otherwise the launchers would write it again
+    remove_files(cluster.profile_dir, cluster.cluster_id)  # now, since this process may be killed
     launchers = [*cluster.engines.values(), *([cluster.controller] if cluster.controller else [])]
     launchers = [launcher for launcher in launchers if launcher.state == "running"]
     for number, seconds in ((signal.SIGTERM, supervisor.GRACE + 1), (signal.SIGKILL, 1.0)):
         for launcher in launchers:
             if launcher.process.is_running():
                 launcher.signal(number)
-        if wait_until(lambda: not any(one.process.is_running() for one in launchers), seconds):
+        if wait_until(lambda: not any(each.process.is_running() for each in launchers), seconds):
             break
-    remove_files(cluster.profile_dir, cluster.cluster_id)  # what they have written at their end
+    remove_files(cluster.profile_dir, cluster.cluster_id)  # files that they wrote at their end
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:

@@ -1,10 +1,11 @@
 """The IPython extension of an engine: it joins the cluster's world and gives cells their queue.
 
-``etc/ipython/ipengine_config.py`` loads it in every engine of the environment, whichever launcher
-started it. Names it puts into the engine: ``sfm send recv recv_nb peek regcb rank size``.
+``etc/ipython/ipengine_config.py`` loads the extension in every engine of the environment, whichever
+launcher started the engine. The extension gives cells the names
+``sfm send recv recv_nb peek regcb rank size``.
 
-It runs on the main thread while the engine registers: nothing here waits for another engine.
-IPython only logs that an extension failed; the notebook asks with ``report``.
+The extension runs on the main thread while the engine registers, so it waits for no other engine.
+IPython only logs that an extension has failed; the notebook asks with ``report``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,14 @@ from typing import Any
 from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, WorldError
 from sfm_kernel.jupyter import limits, tracebacks
+from sfm_kernel.jupyter.cluster_files import (
+    DIRECTORY,
+    engine_site,
+    forget_keys,
+    world_key,
+    world_name,
+)
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
 from sfm_kernel.mpi import engines
 from sfm_kernel.serving.offers import offer
@@ -56,30 +63,34 @@ def load_ipython_extension(shell: Any) -> None:
     limits.limit_buffering(endpoint)
     try:
         _begin(app, shell, endpoint)
-    except BaseException:  # or it would be there twice, when it is asked why it has not joined
+    except BaseException:  # otherwise ``report``, which tries again, would find its name in use
         endpoint.close()
         raise
     _endpoint = endpoint
 
 
 def _begin(app: Any, shell: Any, endpoint: Any) -> None:
-    """Give cells their queue, and observers something to see."""
+    """Give cells their queue, and publish this engine's state to observers."""
     if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
     names = _Names(shell, endpoint)
     shell.events.register("pre_run_cell", names.refresh)
-    offer(names.of_cells)
+    offer(names.defined_by_cells)
     engines.use(endpoint)
     tracebacks.install(shell, endpoint.name)
     lines = Lines(shell)
     lines.publish()
-    # Engines may have been restarted since the last cell, or that one was stopped.
+    # Engines may have been restarted since the last cell, or the last cell was stopped.
     refresh = engines.refresh
-    shell.events.register("pre_run_cell", lambda _: refresh(int(lines.told().get("failed") or 0)))
-    shell.events.register("pre_run_cell", lines.of_engine)
+
+    def refresh_members(info: object) -> None:
+        refresh(int(lines.task_label().get("failed") or 0))
+
+    shell.events.register("pre_run_cell", refresh_members)
+    shell.events.register("pre_run_cell", lines.begin_engine_cell)
     endpoint.describe(kind="engine")
-    # What observers see between and during cells; blocked calls say so by themselves.
+    # Publishes whether a cell runs; blocked calls publish their state themselves.
     global _rest
     _rest = rest = Rest(endpoint)
     shell.events.register("pre_execute", rest.begin)
@@ -89,7 +100,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Leave the world. What was sent is still delivered."""
+    """Leave the world. Messages that were sent are still delivered."""
     global _endpoint
     if _endpoint is not None:
         _endpoint.close()
@@ -102,14 +113,14 @@ def is_engine() -> bool:
 
 
 def serve() -> None:
-    """Serve from now on between cells; the notebook calls it on engines to which it attaches."""
+    """Serve between cells from now on; the notebook calls this on engines."""
     serving.between_cells(_endpoint, _rest.begin, _rest.end)
 
 
 def report() -> tuple[int, int]:
-    """This engine's id and its rank in the world; the notebook calls it on every engine.
+    """This engine's id and its rank in the world; the notebook calls this on every engine.
 
-    Raises: what the extension raised, should it have failed.
+    Raises: the extension's error, if it has failed.
     """
     from IPython import get_ipython
 
@@ -124,15 +135,15 @@ def _engine_app() -> Any:
 
     if not IPEngine.initialized():
         raise WorldError(
-            f"{EXTENSION} is for ipyparallel's engines. In a notebook: %load_ext sfm_kernel"
+            f"{EXTENSION} is for ipyparallel's engines. In a notebook use %load_ext sfm_kernel"
         )
     return IPEngine.instance()
 
 
 def _join(app: Any) -> Any:
-    wish = app.config.IPEngine.get("id")
-    if wish is None and app.use_mpi:
-        wish = app.id  # so that it is MPI's rank too
+    requested = app.config.IPEngine.get("id")
+    if requested is None and app.use_mpi:
+        requested = app.id  # which is also MPI's rank
     options: dict[str, Any] = {
         "world": world_name(app.connection_info),
         "key": world_key(app.connection_info),
@@ -142,15 +153,15 @@ def _join(app: Any) -> Any:
         "site": engine_site(app.connection_info),
     }
     try:
-        return join(rank=None if wish is None else int(wish), **options)
+        return join(rank=None if requested is None else int(requested), **options)
     except NameInUse:
-        if wish is None:
+        if requested is None:
             raise
         return join(**options)
 
 
 class _Names:
-    """Keeps the engine's names in the cells' namespace, unless the user took them."""
+    """Keeps the engine's names in the cells' namespace, unless the user has redefined them."""
 
     def __init__(self, shell: Any, endpoint: Any) -> None:
         self._shell, self._endpoint = shell, endpoint
@@ -158,27 +169,27 @@ class _Names:
         self.refresh()
 
     def refresh(self, info: object = None) -> None:
-        """Put back what ``%reset`` took, and ``size`` as it is now."""
+        """Put back the names that ``%reset`` removed, and the current ``size``."""
         endpoint = self._endpoint
         names = {"sfm": endpoint} | {name: getattr(endpoint, name) for name in NAMES}
         names |= {"rank": endpoint.rank, "size": endpoint.size}
-        there = self._shell.user_ns
+        namespace = self._shell.user_ns
         for name, value in names.items():
-            if name not in there or there[name] is self._given.get(name):
-                there[name] = self._given[name] = value
+            if name not in namespace or namespace[name] is self._given.get(name):
+                namespace[name] = self._given[name] = value
 
-    def of_cells(self) -> dict[str, Any]:
-        """What cells have made: neither IPython's names nor those that are given here."""
-        there, hidden = self._shell.user_ns.items(), self._shell.user_ns_hidden
+    def defined_by_cells(self) -> dict[str, Any]:
+        """The names that cells have defined: neither IPython's nor those of this class."""
+        namespace, hidden = self._shell.user_ns.items(), self._shell.user_ns_hidden
         return {
             name: value
-            for name, value in there
-            if name not in hidden and value is not self._given.get(name, there)
+            for name, value in namespace
+            if name not in hidden and value is not self._given.get(name, namespace)
         }
 
 
 def _obey_sigterm(app: Any) -> None:
-    """Make SIGTERM end a cell too: ipyparallel's handler waits for the event loop, which waits."""
+    """Have SIGTERM end a cell, too: ipyparallel's handler waits for the event loop, which waits."""
 
     def stop(number: int, frame: object) -> None:
         app._signal_stop(number, frame)
@@ -189,10 +200,10 @@ def _obey_sigterm(app: Any) -> None:
 
 
 def _run_every_cell(kernel: Any) -> None:
-    """Make an error end its own cell only.
+    """Have an error end its cell only.
 
-    For a moment after an error, a kernel drops the cells that come in: "run all" stops there. Here
-    that would be the next cell, perhaps another notebook's, and ipyparallel would not say so.
+    For a moment after an error, a kernel drops the cells that arrive, so that "run all" stops. An
+    engine would drop the next cell, perhaps another notebook's, and ipyparallel would not say so.
     """
     execute = kernel.shell_handlers["execute_request"]
 
@@ -204,7 +215,7 @@ def _run_every_cell(kernel: Any) -> None:
 
 
 def _show_functions(kernel: Any, rest: Rest) -> None:
-    """Have observers see an engine run what is no cell: functions of ipyparallel's views, too."""
+    """Publish that the engine runs while it runs a function of ipyparallel's views, too."""
     apply = kernel.shell_handlers["apply_request"]
 
     async def apply_request(stream: Any, ident: Any, parent: dict[str, Any]) -> None:
@@ -219,23 +230,24 @@ def _show_functions(kernel: Any, rest: Rest) -> None:
 
 
 def _signal_handler(kernel: Any) -> Any:
-    """What ``client.send_signal`` needs in an engine that has no nanny."""
+    """Answers ``client.send_signal`` in an engine that has no nanny."""
 
     def signal_request(stream: Any, ident: Any, parent: dict[str, Any]) -> None:
         number = parent["content"]["sig"]
         number = getattr(signal, number) if isinstance(number, str) else number
         content = {"status": "ok"}
         kernel.session.send(stream, "signal_reply", content, parent=parent, ident=ident)
-        stream.flush()  # first the reply: the signal may end this process
+        stream.flush()  # before the signal, which may end this process
         os.kill(os.getpid(), number)
 
     return signal_request
 
 
 def _let_cells_await(kernel: Any) -> None:
-    """Cure of ipykernel 7.1 to 7.4: in an engine, a cell with a top-level await never replies.
+    """Repair ipykernel 7.1 to 7.4: in an engine, a cell with a top-level await never replies.
 
-    The kernel asks its shell-channel thread which thread is its parent; an engine has none.
+    The kernel asks its shell-channel thread for that thread's parent, but an engine has no such
+    thread.
     """
     if getattr(kernel, "shell_channel_thread", False) is None:
         type(kernel)._supports_kernel_subshells = property(lambda self: False)
@@ -243,7 +255,7 @@ def _let_cells_await(kernel: Any) -> None:
 
 
 class _NoThread:
-    """False like the None it replaces, but with the attribute that is asked for."""
+    """False, like the None that it replaces, but with the attribute that the kernel reads."""
 
     parent_thread = threading.main_thread()
 

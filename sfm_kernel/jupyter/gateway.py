@@ -2,8 +2,8 @@
 
     python -m sfm_kernel.jupyter.gateway ipcontroller-engine.json --site lyon
 
-Run one at each site, with the connection file that the engines there have. All other options are
-those of ``python -m sfm_kernel.gateway``.
+Run one gateway at each site, with the connection file of the engines at that site. All other
+options are those of ``python -m sfm_kernel.gateway``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import Any
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.errors import WorldAccess
 from sfm_kernel.gateway.__main__ import main as gateway
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 
 
 def run(connection: Mapping[str, Any], options: list[str]) -> int:
-    """Be a gateway of a cluster's world until SIGINT or SIGTERM; the exit status.
+    """Run a gateway of a cluster's world until SIGINT or SIGTERM; returns the exit status.
 
     Args:
-        connection: what the cluster's connection file holds.
-        options: of ``python -m sfm_kernel.gateway``, without the world.
+        connection: the content of the cluster's connection file.
+        options: options of ``python -m sfm_kernel.gateway``, without the world.
     Raises:
-        WorldAccess: the cluster has no session key. KeyError: it has no SFM.
+        WorldAccess: the cluster has no session key.
+        KeyError: the cluster's controller runs without SFM.
     """
     environment = {
         "SFM_DIRECTORY": connection[DIRECTORY],
@@ -36,7 +37,7 @@ def run(connection: Mapping[str, Any], options: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """The command; its exit status."""
+    """Run the command; returns its exit status."""
     if not arguments or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
@@ -49,8 +50,8 @@ def main(arguments: list[str]) -> int:
         print(problem, file=sys.stderr)
     except (ValueError, TypeError, KeyError):
         print(
-            f"{path} is no connection file of a cluster with SFM: it is called "
-            f"ipcontroller-engine.json, and its controller runs in an environment with sfm-kernel",
+            f"{path} is no connection file of a cluster with SFM: such a file is called "
+            f"ipcontroller-engine.json, and the controller runs in an environment with sfm-kernel",
             file=sys.stderr,
         )
     return 1

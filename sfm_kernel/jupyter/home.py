@@ -17,8 +17,8 @@ from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
+from sfm_kernel.jupyter.cluster_files import notebook_site, running_clusters
 from sfm_kernel.jupyter.limits import limit_buffering
-from sfm_kernel.jupyter.places import notebook_site, running_clusters
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.observe.record import ProvenDeadlock
@@ -26,18 +26,18 @@ from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member, Name
 from sfm_kernel.world import join
 
-_KEPT = 20
-"""Deadlocks that are remembered, for `%sfm record`."""
+_MOST_DEADLOCKS = 20
+"""Deadlocks that a notebook remembers, for `%sfm record`."""
 
 
 class Home:
-    """A notebook's cluster, started here or connected to, and its place in the world.
+    """A notebook's membership in the world of a cluster that it started or connected to.
 
     Attributes:
         sfm: the notebook's endpoint.
-        ran: when a cell was last run on its engines (s since 1970), by its number and id.
-        told: what was said about deadlocks, the latest of it.
-        failed: when a cell on its engines was last stopped or failed, in nanoseconds; or 0.
+        ran: the time at which each cell last ran on the engines (s since 1970), by number and id.
+        deadlocks: the latest reports of deadlocks.
+        failed: the time at which a cell on the engines last failed or was stopped (ns); or 0.
     """
 
     def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
@@ -45,10 +45,10 @@ class Home:
         self.failed = 0
         self._stopped = False
         self.ran: dict[tuple[int | None, str | None], float] = {}
-        self.told: deque[ProvenDeadlock] = deque(maxlen=_KEPT)
+        self.deadlocks: deque[ProvenDeadlock] = deque(maxlen=_MOST_DEADLOCKS)
         self._engines, self._site = engines, site
         self._process = os.getpid()
-        self._tell_waiting: Callable[[Sequence[Name]], None] | None = None
+        self._publish_waiting: Callable[[Sequence[Name]], None] | None = None
 
     @classmethod
     def start(
@@ -62,32 +62,32 @@ class Home:
 
         Args:
             names: the engines' names by rank; "0", "1", … for engines without names.
-            site: where they and this notebook are, if that is not the machine's.
-            sites: where engines are in several sites; this notebook is in the first one.
+            site: the site of the engines and this notebook; without it the machine's.
+            sites: the sites of the engines, if there are several; this notebook joins the first.
             settings: the administrator's limits; without them the environment's.
 
         Raises:
             LimitReached: the user has too many engines. Nothing was started.
-            WorldError: an engine could not join. Nothing keeps running.
+            WorldError: an engine could not join. Nothing runs.
         """
         site = sites.first if sites else site
         return cls(clusters.Engines.starting(names, site, sites, settings), site)._join()
 
     @classmethod
     def connect(cls, cluster_id: str | None = None, site: str | None = None) -> Home:
-        """Join the world of a cluster that runs already.
+        """Join the world of a cluster that is already running.
 
         Args:
-            site: where this notebook is; without it the engines', if the controller is on this
-                machine, else the machine's.
+            site: the site of this notebook; without it the engines' site, if the controller is on
+                this machine, otherwise the machine's.
 
         Raises:
-            UnknownName: no such cluster, or several and none was named.
+            UnknownName: there is no such cluster; or there are several, and none was named.
         """
         running = running_clusters()
-        chosen = [one for one in running if cluster_id in (None, one.cluster_id)]
+        chosen = [cluster for cluster in running if cluster_id in (None, cluster.cluster_id)]
         if len(chosen) != 1:
-            raise UnknownName(cluster_id, [one.cluster_id for one in running])
+            raise UnknownName(cluster_id, [cluster.cluster_id for cluster in running])
         return cls(clusters.Engines(chosen[0]), site)._join()
 
     @property
@@ -97,7 +97,7 @@ class Home:
 
     @property
     def names(self) -> list[str]:
-        """The engines' names by rank; empty if somebody else started them."""
+        """The engines' names by rank; empty if another process started them."""
         return self._engines.names
 
     @property
@@ -107,17 +107,17 @@ class Home:
 
     @property
     def url(self) -> str | None:
-        """Of the world's directory server; None where all its processes are on this machine."""
+        """The url of the world's directory server; None if all processes are on this machine."""
         return self._engines.url
 
     @property
-    def own(self) -> bool:
+    def owned(self) -> bool:
         """Whether this notebook started the engines."""
-        return self._engines.own
+        return self._engines.owned
 
     @property
     def sites(self) -> Sites | None:
-        """The sites that were started here."""
+        """The sites of engines that this notebook started; None without sites."""
         return self._engines.sites
 
     def engines(self) -> list[Member]:
@@ -125,7 +125,7 @@ class Home:
         return self._engines.living()
 
     def ended(self) -> list[str]:
-        """The names of engines that were started here and do not live."""
+        """The names of engines that this notebook started and that have ended."""
         return self._engines.ended()
 
     def resolve(self, words: Sequence[str]) -> list[Member]:
@@ -159,24 +159,24 @@ class Home:
             raise WorldGone("no engine is alive: `%sfm restart`, or `%sfm stop` and `%sfm start`")
 
     def check_running(self) -> None:
-        """Raise WorldGone if this notebook has left the engines, whatever they would show."""
+        """Raise WorldGone if this notebook has left the engines."""
         if self._stopped:
             raise WorldGone(
-                "this cell's engines were stopped before its end: `%sfm start`, and run it again"
+                "this cell's engines were stopped before it ended: `%sfm start`, and run it again"
             )
 
     def check_controller(self) -> None:
-        """Raise WorldGone if no answer can come from the engines any more."""
+        """Raise WorldGone if the engines can no longer answer."""
         self._engines.check_controller()
 
     def restart(self, words: Sequence[str] = ()) -> list[Member]:
         """End engines, if they live, and start them again with their ranks and names.
 
         Args:
-            words: names and ranks, also of the dead; all if empty.
+            words: names and ranks, those of dead engines included; all if empty.
 
         Raises:
-            UnknownName: one of them is no engine that was started here.
+            UnknownName: a word names no engine that this notebook started.
         """
         self.check_controller()
         words = [word for text in words for word in text.split(",")]
@@ -188,41 +188,41 @@ class Home:
 
     @property
     def view(self) -> RemoteView:
-        """What is known here of the world's processes on other machines."""
+        """The view of the world's processes on other machines."""
         view: RemoteView = self._engines.view
         return view
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Observers see that this notebook waits for engines; see ``show_waiting``."""
-        with self.sfm.waiting_for_cell() as tell:
-            self._tell_waiting = tell
+        """Publish to observers that this notebook waits for engines; see ``show_waiting``."""
+        with self.sfm.waiting_for_cell() as publish:
+            self._publish_waiting = publish
             try:
                 yield
             finally:
-                self._tell_waiting = None
+                self._publish_waiting = None
 
     def show_waiting(self, names: Sequence[Name]) -> None:
-        """Tell observers which engines this notebook waits for, in ``waiting``."""
-        if self._tell_waiting is not None:
-            self._tell_waiting(names)
+        """Publish which engines this notebook waits for, within ``waiting``."""
+        if self._publish_waiting is not None:
+            self._publish_waiting(names)
 
     def at_work(self) -> list[Name]:
-        """The engines of which this notebook awaits an answer."""
-        return [one.name for one in self.engines() if self.has_work(one)]
+        """The engines from which this notebook awaits an answer."""
+        return [member.name for member in self.engines() if self.has_work(member)]
 
     def has_work(self, member: Member) -> bool:
-        """Whether this notebook awaits an answer of that engine."""
+        """Whether this notebook awaits an answer from that engine."""
         client = self.client
         engine = client._engines.get(member.info.get("engine_id"))
         return bool(engine is not None and client._outstanding_dict.get(engine))
 
     def stop(self) -> None:
-        """End what was started here, even blocked engines; leave no process and no file.
+        """Leave the world, and end an owned cluster: even blocked engines, all processes and files.
 
-        A cluster that was connected to is only left. Harmless when repeated.
+        A cluster that the notebook only connected to goes on. Harmless when repeated.
         """
-        if os.getpid() != self._process:  # a fork of the notebook's kernel exits
+        if os.getpid() != self._process:  # an exiting fork of the notebook's kernel
             return
         self._stopped = True
         atexit.unregister(self.stop)
@@ -231,13 +231,13 @@ class Home:
         self._engines.close()
 
     def _join(self) -> Home:
-        """Join the world; engines that are to be started start meanwhile."""
+        """Join the world while owned engines start."""
         atexit.register(self.stop)
         try:
             self._engines.open()
             self.sfm = _join_as_home(self._engines, self._site)
             limit_buffering(self.sfm, self._engines.settings.memory_limit)
-            if url := self._engines.url:  # so that observers elsewhere see this notebook
+            if url := self._engines.url:  # observers on other machines then see this notebook
                 relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
             self._engines.settle()
             serving.by_request(self.sfm, self._serve, self._interrupt)
@@ -247,34 +247,34 @@ class Home:
         return self
 
     def _serve(self, names: Sequence[Name]) -> None:
-        """Ask engines to serve between cells; those that run one do when it has ended."""
+        """Ask engines to serve between cells; an engine that runs a cell begins when it ends."""
         if identities := self._identities(names):
             self.client[identities].apply_async(engine.serve)
 
     def _interrupt(self, names: Sequence[Name]) -> None:
-        """Send engines what Stop sends."""
+        """Send engines SIGINT, as Stop does."""
         for identity in self._identities(names):
-            # One by one: ipyparallel sends nothing at all where one of them has died.
+            # One by one: ipyparallel sends nothing at all if one of them has died.
             with suppress(KeyError, NoEnginesRegistered):
                 self.client.send_signal("SIGINT", targets=[identity], block=False)
 
     def _identities(self, names: Sequence[Name]) -> list[int]:
-        """What ipyparallel calls these engines; those that live."""
-        return [one.info["engine_id"] for one in self.engines() if one.name in names]
+        """ipyparallel's ids of those of these engines that live."""
+        return [member.info["engine_id"] for member in self.engines() if member.name in names]
 
 
 def _join_as_home(engines: clusters.Engines, site: str | None) -> Any:
-    where: dict[str, Any] = {"directory": engines.url, "key": engines.key}
-    where["site"] = notebook_site(engines.connection, site)
+    options: dict[str, Any] = {"directory": engines.url, "key": engines.key}
+    options["site"] = notebook_site(engines.connection, site)
     with _on_loopback(engines.sites is not None):
-        return _join_by_a_free_name(engines.world, where)
+        return _join_with_free_name(engines.world, options)
 
 
 @contextmanager
-def _on_loopback(wanted: bool) -> Iterator[None]:
-    """What joins meanwhile is reached from this machine only, unless the user says otherwise."""
+def _on_loopback(enabled: bool) -> Iterator[None]:
+    """Let an endpoint that joins meanwhile use the loopback address, unless the user sets one."""
     name = "SFM_HOST_IP"
-    if not wanted or name in os.environ:
+    if not enabled or name in os.environ:
         yield
         return
     os.environ[name] = LOOPBACK
@@ -284,11 +284,11 @@ def _on_loopback(wanted: bool) -> Iterator[None]:
         del os.environ[name]
 
 
-def _join_by_a_free_name(world: str, where: dict[str, Any]) -> Any:
+def _join_with_free_name(world: str, options: dict[str, Any]) -> Any:
     number = 1
     while True:
         name = "home" if number == 1 else f"home{number}"
         try:
-            return join(world, name=name, guest=True, **where)
+            return join(world, name=name, guest=True, **options)
         except NameInUse:  # another notebook
             number += 1

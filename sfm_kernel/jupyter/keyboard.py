@@ -25,28 +25,28 @@ END = "^D"
 class Keyboard:
     """The notebook's input, for rank 0 of a launcher.
 
-    The system says which call a process waits in (/proc/PID/syscall). Where it does not, nothing is
+    /proc/PID/syscall names the system call that a process waits in. Without it the user is never
     asked, and the program reads the end of its input.
 
     Attributes:
-        asking: the user is being asked, or was when Stop was pressed.
-        pause: seconds between two looks; None once nothing will be asked any more.
+        asking: whether the user is being asked, or was when Stop was pressed.
+        pause: seconds between two checks; None once the user will no longer be asked.
     """
 
     def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
         self._launcher = launcher
-        self._since: float | None = None  # when it was first seen to read, and nothing was given
+        self._since: float | None = None  # when it was first seen to read without input
         self.asking = False
         self.pause: float | None = 0.1
         if not _READ or not os.path.exists("/proc/self/syscall"):
             self._close()
 
-    def ask_if_wanted(self, show: Callable[[float], bool]) -> None:
-        """Ask for a line, should rank 0 wait for one, and give it that.
+    def ask_if_reading(self, show: Callable[[float], bool]) -> None:
+        """If rank 0 waits for a line, ask the user for it and pass it on.
 
         Args:
-            show: shows what the program writes, for so many seconds, from any thread; False once
-                it has ended.
+            show: shows the program's output for a number of seconds, in any thread; returns False
+                once the program has ended.
         """
         if self.pause is None:
             return
@@ -55,41 +55,42 @@ class Keyboard:
             return
         now = time.monotonic()
         if self._since is None or now < self._since + self.pause:
-            self._since = self._since or now  # what it was given, or has asked, may be on its way
+            self._since = self._since or now  # input, or the program's question, may be on its way
             return
         self._since = None
         sys.stdout.flush()
         self.asking = True
         try:
             line = _line(show)
-        except Exception:  # noqa: BLE001 - EOFError; or the front end has no input
+        except Exception:  # noqa: BLE001 - EOFError, or the front end has no input
             line = END
         self.asking = False
         assert self._launcher.stdin is not None
         if line is None or line == END:
             self._close()
             return
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the program has ended meanwhile
             self._launcher.stdin.write(f"{line}\n".encode())
             self._launcher.stdin.flush()
 
     def _reads(self) -> bool:
         assert self._launcher.stdin is not None
-        given = fcntl.ioctl(self._launcher.stdin, termios.FIONREAD, bytes(4))
-        if struct.unpack("i", given)[0]:
+        unread = fcntl.ioctl(self._launcher.stdin, termios.FIONREAD, bytes(4))
+        if struct.unpack("i", unread)[0]:
             return False
         try:
             return any(
-                [_READ, "0x0"] in (call[:2] for call in _calls(pid)) for pid in self._with_it()
+                [_READ, "0x0"] in (call[:2] for call in _calls(pid))
+                for pid in self._children_with_stdin()
             )
-        except PermissionError:  # it would be asked for nothing, and wait for ever
+        except PermissionError:  # the user would never be asked, and the program would wait
             self._close()
-        except OSError:  # one has just ended
+        except OSError:  # a process has just ended
             pass
         return False
 
-    def _with_it(self) -> Iterator[int]:
-        """The launcher's children with its stdin: rank 0, and for a moment each that it forks."""
+    def _children_with_stdin(self) -> Iterator[int]:
+        """The launcher's children with its stdin: rank 0, and each other rank just after a fork."""
         pid = self._launcher.pid
         assert self._launcher.stdin is not None
         pipe = os.fstat(self._launcher.stdin.fileno())
@@ -118,7 +119,7 @@ def _line(show: Callable[[float], bool]) -> str | None:
         with lock:
             if not answered:
                 ended = True
-                _thread.interrupt_main()  # or the question would stay there
+                _thread.interrupt_main()  # otherwise the question would remain
 
     thread = threading.Thread(target=meanwhile, daemon=True)
     thread.start()
@@ -136,7 +137,7 @@ def _line(show: Callable[[float], bool]) -> str | None:
 
 
 def _calls(pid: int) -> Iterator[list[str]]:
-    """The system calls that the threads of a process wait in, with their arguments."""
+    """The system call that each thread of a process waits in, with its arguments."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/syscall") as file:
             yield file.read().split()

@@ -1,4 +1,4 @@
-"""``%sfm check``: whether a cell of the student's does what an exercise asks for."""
+"""``%sfm check``: checks whether a student's cell does what an exercise asks for."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sfm_kernel.lessons.examine.check import find as find_check
 from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
 
 _GRADES = "NBGRADER_EXECUTION"
-"""nbgrader sets it where it grades or validates a notebook: there a check that fails raises."""
+"""nbgrader sets this variable when it grades a notebook; a check that fails then raises."""
 
 _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--strict]"
 
 
 _WIDTH = 96
-"""Characters of a line of output that are seen in a notebook as a rule."""
+"""Characters of a line of output that a notebook usually shows."""
 
 
-class _Wish(NamedTuple):
+class _Arguments(NamedTuple):
     name: str = ""
     file: str = ""
     size: int = 0
@@ -36,32 +36,32 @@ class _Wish(NamedTuple):
 
 
 def check(shell: Any, words: Sequence[str]) -> None:
-    """Try the last cell that defines the function of this name, and print what has come of it.
+    """Try the last cell that defines the function of this name, and print the result.
 
-    Without a name: the checks that there are.
+    Without a name: list the checks.
 
     Blocks: some seconds. Stop ends it.
     Raises:
         UsageError: the words are wrong, or no check has this name.
-        CheckFailed: it has failed, with ``--strict``, or where nbgrader runs the notebook.
+        CheckFailed: the check has failed, and ``--strict`` is given or nbgrader runs the notebook.
     """
-    wish = _parsed(words)
+    arguments = _parsed(words)
     try:
-        known = of_file(wish.file) if wish.file else checks()
-        if not wish.name:
-            print("\n".join(f"{one.name:16}{one.asks}" for one in known.values()))
+        known = of_file(arguments.file) if arguments.file else checks()
+        if not arguments.name:
+            print("\n".join(f"{check.name:16}{check.asks}" for check in known.values()))
             return
-        one = find_check(wish.name, known)
+        check = find_check(arguments.name, known)
     except CheckFailed as problem:
         raise UsageError(f"%sfm check: {problem}") from None
-    verdict = _judged(shell, one, wish)
-    if not verdict.passed and (wish.strict or os.environ.get(_GRADES)):
+    verdict = _judged(shell, check, arguments)
+    if not verdict.passed and (arguments.strict or os.environ.get(_GRADES)):
         raise CheckFailed(verdict.text)
     print(_wrapped(verdict.text))
 
 
 def _wrapped(text: str) -> str:
-    """Long lines go on in the next one: an output of a cell is cut in the middle of a word."""
+    """Break long lines between words: a notebook breaks them in the middle of a word."""
     wrapped = []
     for line in text.splitlines():
         indent = line[: len(line) - len(line.lstrip())] + "    "
@@ -70,24 +70,25 @@ def _wrapped(text: str) -> str:
     return "\n".join(wrapped)
 
 
-def _judged(shell: Any, one: Check, wish: _Wish) -> Verdict:
-    attempt = find(one.name, _cells(shell))
+def _judged(shell: Any, check: Check, arguments: _Arguments) -> Verdict:
+    attempt = find(check.name, _cells(shell))
     if attempt is None:
         return Verdict(
             False,
-            f"{one.name}: no cell that was run defines `{one.name}`. Run the exercise's cell "
-            f"first, then this one. It {one.asks}",
+            f"{check.name}: no cell that has run defines `{check.name}`. Run the exercise's cell "
+            f"first, then this one. The function {check.asks}",
             begun=False,
         )
     try:
-        ready(attempt, one.name)  # what can be said at once is
+        ready(attempt, check.name)  # finds without a trial what is wrong at first sight
     except Unready as problem:
-        return Verdict(False, f"{'✗ ' if problem.begun else ''}{one.name}: {problem}")
+        return Verdict(False, f"{'✗ ' if problem.begun else ''}{check.name}: {problem}")
     try:
         with Examiner() as examiner:
-            path = [one or os.getcwd() for one in sys.path]
-            file = os.path.abspath(wish.file) if wish.file else ""
-            return examiner.judged(Request(one.name, attempt, file, wish.size, wish.seed, path))
+            path = [folder or os.getcwd() for folder in sys.path]
+            file = os.path.abspath(arguments.file) if arguments.file else ""
+            size, seed = arguments.size, arguments.seed
+            return examiner.judged(Request(check.name, attempt, file, size, seed, path))
     except KeyboardInterrupt:
         raise CellInterrupted("the check was interrupted; its processes have ended") from None
 
@@ -97,30 +98,30 @@ def _cells(shell: Any) -> Iterator[tuple[int, str]]:
     return ((number, str(text)) for number, text in enumerate(shell.history_manager.input_hist_raw))
 
 
-def _parsed(words: Sequence[str]) -> _Wish:
-    wish, rest = _Wish(), list(words)
+def _parsed(words: Sequence[str]) -> _Arguments:
+    arguments, rest = _Arguments(), list(words)
     while rest:
         word = rest.pop(0)
         if word == "--strict":
-            wish = wish._replace(strict=True)
+            arguments = arguments._replace(strict=True)
         elif word in ("-n", "--seed", "--from"):
             if not rest:
-                raise UsageError(f"%sfm check: {word} lacks its value. It takes: {_USAGE}")
+                raise UsageError(f"%sfm check: {word} needs a value. Usage: {_USAGE}")
             value = rest.pop(0)
             if word == "--from":
-                wish = wish._replace(file=value)
+                arguments = arguments._replace(file=value)
             elif not value.isdigit() or not 1 <= int(value) <= _MOST:
                 raise UsageError(f"%sfm check: {word} takes a number from 1 to {_MOST}")
             elif word == "-n":
-                wish = wish._replace(size=int(value))
+                arguments = arguments._replace(size=int(value))
             else:
-                wish = wish._replace(seed=int(value))
-        elif word.startswith("-") or wish.name:
-            raise UsageError(f"%sfm check does not know {word!r}. It takes: {_USAGE}")
+                arguments = arguments._replace(seed=int(value))
+        elif word.startswith("-") or arguments.name:
+            raise UsageError(f"%sfm check does not know {word!r}. Usage: {_USAGE}")
         else:
-            wish = wish._replace(name=word)
-    return wish
+            arguments = arguments._replace(name=word)
+    return arguments
 
 
 _MOST = 64
-"""Processes that a trial may have, and the highest seed."""
+"""The highest number of processes of a trial, and the highest seed."""

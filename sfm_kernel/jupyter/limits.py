@@ -1,7 +1,7 @@
-"""Limits of a user's engines on this machine: how many there are, and the memory of each.
+"""Limits of a user's engines on this machine: their number, and the memory of each.
 
-Both guard against accidents. A user who may run programs may run any: what nobody can exceed is
-the limit of the container, or of the control group, in which the hub runs the user's server.
+Both guard against accidents. A user who may run programs may run any program: only the limit of
+the container or control group in which the hub runs the user's server cannot be exceeded.
 """
 
 from __future__ import annotations
@@ -23,51 +23,51 @@ from sfm_kernel.observe.snapshot import states
 from sfm_kernel.observe.states import parse
 
 MEMORY = "SFM_MEMORY_LIMIT"
-"""The environment variable with the bytes that an engine may take for itself."""
+"""The environment variable with the bytes of private memory that an engine may use."""
 
 _PATIENCE = 90.0
-"""Seconds for another notebook to start its engines; that one gives up sooner."""
+"""Seconds that another notebook has to start its engines; it gives up sooner itself."""
 
 
-class Room:
-    """The right to start engines; one process of a user has it at a time.
+class StartPermit:
+    """The permit to start engines; one process of a user has it at a time.
 
-    Engines are counted where they are seen, in the segments of the living: nothing is left to be
-    set right when a notebook is killed. Between two looks nobody else may start any: who starts
-    some holds a lock until they are there, which the system drops with the process. Where no
-    number is set, nothing is locked or counted.
+    Engines are counted in the segments of living processes, so nothing has to be corrected when a
+    notebook is killed. A process that starts engines holds a lock until they are in the world, so
+    that no other process starts engines between the count and the start; the system releases the
+    lock with the process. Without a limit nothing is locked or counted.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock: int | None = None
 
-    def take(self, wanted: int, world: str = "") -> None:
-        """Have the right until ``leave``, for so many engines of this world all in all.
+    def acquire(self, requested: int, world: str = "") -> None:
+        """Hold the permit until ``release``, for this number of engines of the world in total.
 
         Blocks: while another process of the user starts engines.
         Raises:
-            LimitReached: with the user's other worlds these are too many; nobody has the right.
+            LimitReached: with the user's other worlds these are too many; the permit is not held.
         """
         most = self._settings.max_engines
         if not most or self._lock is not None:
             return
-        self._lock = self._locked()
+        self._lock = self._acquire_lock()
         try:
             others = sum(1 for _ in _engines_beside(world))
-            if wanted + others > most:
-                raise LimitReached(_too_many(self._settings.place, most, others))
+            if requested + others > most:
+                raise LimitReached(_too_many(self._settings.scope, most, others))
         except BaseException:
-            self.leave()
+            self.release()
             raise
 
-    def leave(self) -> None:
-        """Give the right back; harmless when repeated."""
+    def release(self) -> None:
+        """Release the permit; harmless when repeated."""
         if self._lock is not None:
             lock, self._lock = self._lock, None
             os.close(lock)
 
-    def _locked(self) -> int:
+    def _acquire_lock(self) -> int:
         fd = os.open(make_root(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         deadline = time.monotonic() + _PATIENCE
         try:
@@ -86,11 +86,12 @@ class Room:
             raise
 
 
-def _too_many(place: str, most: int, others: int) -> str:
-    allows = f"{place} allows {most} engine{'' if most == 1 else 's'} for each user"
+def _too_many(scope: str, most: int, others: int) -> str:
+    allows = f"{scope} allows each user {most} engine{'' if most == 1 else 's'}"
     if not others:
         return f"{allows}: `%sfm start {most}`"
-    runs = f"{others} run{'s' if others == 1 else ''} in another notebook or from the panel"
+    verb = "is" if others == 1 else "are"
+    runs = f"{others} {verb} running in another notebook or from the panel"
     those = "that one" if others == 1 else "those"
     if others < most:
         return f"{allows}, and {runs}: ask for {most - others} at most, or stop {those}"
@@ -98,9 +99,9 @@ def _too_many(place: str, most: int, others: int) -> str:
 
 
 def _engines_beside(world: str) -> Iterator[object]:
-    """The living engines of this user in all worlds of this machine but one."""
+    """The living engines of this user in all worlds of this machine but this one."""
     for folder in _folders(world):
-        with contextlib.suppress(OSError):  # it has just ended
+        with contextlib.suppress(OSError):  # the world has just ended
             for state in states(folder):
                 if state["alive"] and parse(state["info"]).get("kind") == "engine":
                     yield state["uid"]
@@ -111,39 +112,43 @@ def _folders(world: str) -> Iterator[str]:
     for name in os.listdir(top):
         path = os.path.join(top, name)
         if name.endswith(SITES):  # each site has a folder of that world
-            of = name.removesuffix(SITES)
-            if of != world and os.path.isdir(path):
-                yield from (os.path.join(path, site, of) for site in os.listdir(path))
+            other = name.removesuffix(SITES)
+            if other != world and os.path.isdir(path):
+                yield from (os.path.join(path, site, other) for site in os.listdir(path))
         elif name != world and os.path.isdir(path):
             yield path
 
 
 def buffering(memory_limit: int) -> int:
-    """Bytes that a sender may leave unreceived in the inbox of an engine with that much memory.
+    """Bytes that a sender may leave unreceived in the inbox of an engine with this memory limit.
 
-    What waits in an inbox takes several times its length where messages are small, and eight
-    senders are usual: together they may fill half of what such an engine has left at its start.
+    Small messages take several times their length in an inbox, and eight senders are usual:
+    together they may fill half of the memory that such an engine has free at its start.
     """
     return max(1 << 16, memory_limit // 128)
 
 
 def limit_memory() -> None:
-    """Have this process, an engine, take no more memory for itself than the environment says.
+    """Limit the private memory of this process, an engine, as the environment says.
 
-    RLIMIT_DATA counts what is private and writable: the heap, arrays, stacks of threads. It does
-    not count messages in shared memory, or what is only reserved, as RLIMIT_AS would.
+    RLIMIT_DATA counts private writable memory: the heap, arrays, stacks of threads. It does not
+    count messages in shared memory, or memory that is only reserved, as RLIMIT_AS would.
     """
-    if not (told := os.environ.get(MEMORY)):
+    if not (text := os.environ.get(MEMORY)):
         return
-    with contextlib.suppress(ValueError):  # whoever starts engines says so
-        if wanted := size(told):
+    with contextlib.suppress(ValueError):  # the process that starts engines reports the error
+        if requested := size(text):
             most = resource.getrlimit(resource.RLIMIT_DATA)[1]
-            wanted = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-            resource.setrlimit(resource.RLIMIT_DATA, (wanted, wanted))
+            requested = requested if most == resource.RLIM_INFINITY else min(requested, most)
+            resource.setrlimit(resource.RLIMIT_DATA, (requested, requested))
 
 
 def limit_buffering(endpoint: Any, memory_limit: int | None = None) -> None:
-    """Have this sender fill no inbox of engines whose memory is limited; as in the environment."""
+    """Limit what this sender leaves in an inbox, if the engines' memory is limited.
+
+    Args:
+        memory_limit: bytes of each engine; without it the environment's.
+    """
     if memory_limit is None:
         with contextlib.suppress(ValueError):
             memory_limit = size(os.environ.get(MEMORY) or "0")
@@ -152,7 +157,7 @@ def limit_buffering(endpoint: Any, memory_limit: int | None = None) -> None:
 
 
 def memory_note(restart: str) -> str:
-    """What to do about a MemoryError in a process that ``limit_memory`` has limited; else "".
+    """Advice for a MemoryError in a process that ``limit_memory`` has limited; otherwise "".
 
     Args:
         restart: the command that starts the process again.
@@ -160,13 +165,13 @@ def memory_note(restart: str) -> str:
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY or MEMORY not in os.environ:
         return ""
-    may, has = size_in_words(limit), size_in_words(_taken())
+    allowed, used = size_in_words(limit), size_in_words(_used_memory())
     return (
-        f"This engine may take {may} of memory, and has {has}. "
-        f"Make the data smaller, `del` what is not needed any more, or `{restart}`"
+        f"This engine may use {allowed} of memory, and uses {used}. "
+        f"Make the data smaller, `del` what is no longer needed, or `{restart}`"
     )
 
 
-def _taken() -> int:
+def _used_memory() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[5]) * resource.getpagesize()

@@ -11,7 +11,7 @@ from sfm_kernel.plots import Live, Panel, png
 
 
 def live(*panels: Panel) -> Live:
-    """A plot below this cell that is drawn while rows are added; a context manager.
+    """A plot below this cell that is redrawn while rows are added; a context manager.
 
     The last frame stays in the notebook as a PNG.
 
@@ -29,7 +29,7 @@ def show(figure: Figure) -> None:
 
 
 class _Output:
-    """One output of a cell, replaced by each frame."""
+    """One output of a cell; each frame replaces the one before."""
 
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None

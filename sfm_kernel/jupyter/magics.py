@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, lessons, looking, mpi, tracebacks
+from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, mpi, tracebacks
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
@@ -25,7 +25,7 @@ from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
-from sfm_kernel.jupyter.starting import wanted_engines, wanted_idle, wanted_site
+from sfm_kernel.jupyter.starting import parse_engines, parse_idle, parse_site
 from sfm_kernel.transport.base import Member
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SFMMagics(Magics):
         self._given: dict[str, object] = {}
         self._lines = Lines(shell)
         self._c_cells = c_cells.CCells(self._lines)
-        self._ends = False  # whether a deadlock of this notebook's own calls is ended
+        self._ends = False  # whether deadlocks of this notebook's own calls are ended
         self._watcher: Watcher | None = None
         self._share: Share | None = None
         self._depth = 0  # of cells that run inside others
@@ -51,7 +51,7 @@ class SFMMagics(Magics):
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "start": self._start,
             "connect": self._connect,
-            **{name: partial(self._look, look) for name, look in looking.LOOKS.items()},
+            **{name: partial(self._inspect, call) for name, call in inspection.COMMANDS.items()},
             "record": self._record,
             "share": self._share_world,
             "detect": self._detect,
@@ -72,7 +72,7 @@ class SFMMagics(Magics):
         try:
             name, *words = shlex.split(line) or ["help"]
         except ValueError as problem:
-            raise UsageError(f"%sfm: {problem}: a quotation mark needs another one") from None
+            raise UsageError(f"%sfm: {problem}: a quotation mark has no partner") from None
         command = self._commands.get(name)
         if command is None:
             near = difflib.get_close_matches(name.lower(), self._commands, 1)
@@ -81,7 +81,7 @@ class SFMMagics(Magics):
             known = ", ".join(self._commands)
             raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
         if words and name not in commands.OPTIONS:
-            raise UsageError(f"%sfm {name} takes nothing after it, not {' '.join(words)!r}")
+            raise UsageError(f"%sfm {name} takes no arguments, not {' '.join(words)!r}")
         with cells.brief():
             command(words)
 
@@ -99,12 +99,13 @@ class SFMMagics(Magics):
             home.check()
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
             if not args.names and (ended := home.ended()):
-                print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
+                ended_names = ", ".join(ended)
+                print(f"without {ended_names}, ended before: `%sfm restart`", file=sys.stderr)
             runner = cells.CellRunner(self.shell, home, self._lines)
             if not args.record:
                 return runner.run(cell, members, args)
             if args.block is False:
-                raise UsageError("%%sfm --record: a cell that goes on is no whole; leave --noblock")
+                raise UsageError("%%sfm --record needs the end of the cell: leave --noblock out")
             from sfm_kernel.jupyter import recording
 
             with recording.recorded(home, self._lines, args.record):
@@ -112,12 +113,12 @@ class SFMMagics(Magics):
 
     def _c(self, words: Sequence[str], cell: str) -> None:
         """Run a cell in C."""
-        self.shell.user_ns.setdefault("sfm", c_cells.Alone())
+        self.shell.user_ns.setdefault("sfm", c_cells.WithoutEngines())
         home = None if self._home is None or self._ended(self._home) else self._home
 
         def engines(names: list[str]) -> Sequence[Member]:
-            there = home if home is not None else self._running()
-            return _usage("%%sfm c", there, lambda: there.resolve(names))
+            running = home if home is not None else self._running()
+            return _usage("%%sfm c", running, lambda: running.resolve(names))
 
         def load(members: Sequence[Member], function: Any, *arguments: Any) -> None:
             if home is not None:
@@ -129,11 +130,11 @@ class SFMMagics(Magics):
 
     def _start(self, words: Sequence[str]) -> None:
         given, settings = shlex.join(words), self.settings()
-        words, idle = wanted_idle(words, settings)
-        names, site, sites = wanted_engines(words)
+        words, idle = parse_idle(words, settings)
+        names, site, sites = parse_engines(words)
         if self._home is not None and not self._ended(self._home):
             self._already(self._home, names, site, sites)
-            if idle is not None and self._home.own:
+            if idle is not None and self._home.owned:
                 self._idle.watch(self._home, idle, given)
             return
         self.leave()
@@ -146,11 +147,11 @@ class SFMMagics(Magics):
         print(f"{self._engines_text()}{ends} ({took})")
 
     def _connect(self, words: Sequence[str]) -> None:
-        words, site = wanted_site("connect", words)
+        words, site = parse_site("connect", words)
         if len(words) > 1:
             raise UsageError("%sfm connect takes at most one cluster id, and --site NAME")
         if self._home is not None:
-            raise UsageError(f"connected already: {self._engines_text()}. `%sfm stop` first")
+            raise UsageError(f"already connected: {self._engines_text()}. `%sfm stop` first")
         try:
             self._enter(Home.connect(words[0] if words else None, site))
         except UnknownName as problem:
@@ -162,15 +163,16 @@ class SFMMagics(Magics):
             raise UsageError(f"%sfm detect takes `on` or `off`, not {' '.join(words)!r}")
         if words:
             self._ends = words == ["on"]
-        does = "are ended" if self._ends else "are told, and stand"
-        print(f"deadlocks of this notebook's own calls {does}; `%%sfm --no-detect` is for cells")
+        action = "ended" if self._ends else "reported, but not ended"
+        print(
+            f"deadlocks of this notebook's own calls are {action}; "
+            "for cells on engines there is `%%sfm --no-detect`"
+        )
 
     def _scale(self, words: Sequence[str]) -> None:
         home = self._owned("scale")
         if len(words) != 1 or not words[0].isdigit():
-            raise UsageError(
-                "%sfm scale takes the number of engines there are to be: `%sfm scale 6`"
-            )
+            raise UsageError("%sfm scale takes the new number of engines: `%sfm scale 6`")
         try:
             home.rescale(int(words[0]))
         except BadName as problem:
@@ -182,15 +184,15 @@ class SFMMagics(Magics):
         began = time.monotonic()
         restarted = _usage("%sfm restart", home, lambda: home.restart(words))
         names = ", ".join(_title(member) for member in restarted)
-        print(f"started again: {names} in {time.monotonic() - began:.1f} s")
+        print(f"restarted: {names} in {time.monotonic() - began:.1f} s")
 
     def _stop(self, words: Sequence[str]) -> None:
         if self._home is None:
-            print("nothing to stop: no cluster was started here")
+            print("nothing to stop: this notebook has no cluster")
             return
-        own = self._home.own
+        owned = self._home.owned
         self.leave()
-        print("stopped" if own else "left the cluster; it runs on until who started it stops it")
+        print("stopped" if owned else "left the cluster; it runs until its owner stops it")
 
     def _clean(self, words: Sequence[str]) -> None:
         from sfm_kernel.directory import clean
@@ -202,8 +204,8 @@ class SFMMagics(Magics):
         home = None if self._home is None or self._ended(self._home) else self._home
         mpi.run(words, len(home.engines()) if home is not None else 0)
 
-    def _look(self, look: looking.Look, words: Sequence[str]) -> None:
-        look(self._running(), words)
+    def _inspect(self, command: inspection.Command, words: Sequence[str]) -> None:
+        command(self._running(), words)
 
     def _record(self, words: Sequence[str]) -> None:
         from sfm_kernel.jupyter import recording
@@ -214,11 +216,11 @@ class SFMMagics(Magics):
         from sfm_kernel.jupyter import sharing
 
         if list(words) == ["off"]:
-            print("shared no more" if self._share else "nothing was shared")
+            print("no longer shared" if self._share else "nothing was shared")
             self._unshare()
         elif words:
             share = sharing.start(self._running(), self._lines, words)
-            self._unshare()  # what was shared before, now that this is
+            self._unshare()  # the earlier share, now that the new one has begun
             self._share = share
         else:
             print(sharing.state(self._share))
@@ -229,25 +231,25 @@ class SFMMagics(Magics):
     # ---- the notebook's cluster
 
     def watch_cells(self) -> None:
-        """From now on observers see which cell of this notebook runs, and whether one does."""
+        """Publish to observers from now on whether a cell of this notebook runs, and which one."""
         self._lines.publish()
         events = self.shell.events
-        events.register("pre_run_cell", self._lines.of_notebook)
+        events.register("pre_run_cell", self._lines.begin_notebook_cell)
         events.register("pre_execute", self._begin)
         events.register("post_execute", self._end)
-        events.register("post_run_cell", self._idle.tell)
+        events.register("post_run_cell", self._idle.notify)
 
     def unwatch_cells(self) -> None:
         """Undo ``watch_cells``."""
         events = self.shell.events
-        events.unregister("pre_run_cell", self._lines.of_notebook)
+        events.unregister("pre_run_cell", self._lines.begin_notebook_cell)
         events.unregister("pre_execute", self._begin)
         events.unregister("post_execute", self._end)
-        events.unregister("post_run_cell", self._idle.tell)
+        events.unregister("post_run_cell", self._idle.notify)
 
     def _begin(self) -> None:
         self._depth += 1
-        with self._idle.turn:  # engines that are just ended are not there any more after this
+        with self._idle.turn:  # waits until idle engines have been ended
             if self._home is not None:
                 self._home.sfm.show_running(True)
         if self._home is not None and self._watcher is None:
@@ -294,7 +296,7 @@ class SFMMagics(Magics):
             home.stop()
 
     def _engine_names(self) -> list[str]:
-        """Of engines that live or have ended; none where that cannot be found out now."""
+        """The names of living and ended engines; none if they cannot be found out now."""
         try:
             home = self._home
             return [] if home is None else [*(str(e.name) for e in home.engines()), *home.ended()]
@@ -308,14 +310,14 @@ class SFMMagics(Magics):
 
     def _running(self) -> Home:
         if self._home is None:
-            if ended := self._idle.told():
-                raise UsageError(f"no engines. {ended}")
+            if notice := self._idle.take_notice():
+                raise UsageError(f"no engines. {notice}")
             raise UsageError("no engines: `%sfm start 4` starts four, `%sfm help` shows more")
         return self._home
 
     def _owned(self, command: str) -> Home:
         home = self._running()
-        if not home.own:
+        if not home.owned:
             raise UsageError(f"%sfm {command} works in the notebook that started the engines")
         return home
 
@@ -328,8 +330,8 @@ class SFMMagics(Magics):
         return False
 
     def _already(self, home: Home, names: list[str], site: str | None, sites: Sites | None) -> None:
-        does = "ends" if home.own else "leaves"
-        text = f"running already: {self._engines_text()}. `%sfm stop` {does} them"
+        action = "ends" if home.owned else "leaves"
+        text = f"already running: {self._engines_text()}. `%sfm stop` {action} them"
         if (home.names, home.sites) != (names, sites) or site not in (None, home.sfm.site):
             raise UsageError(f"%sfm start: nothing started. {text}")
         print(text)
@@ -344,19 +346,19 @@ class SFMMagics(Magics):
 
 
 def load(shell: Any) -> None:
-    """What ``%load_ext sfm_kernel`` does."""
+    """Do what ``%load_ext sfm_kernel`` asks for."""
     magics = SFMMagics(shell)
     shell.register_magics(magics)
     magics.completion.install()
-    if not is_engine():  # which tells observers itself
+    if not is_engine():  # an engine publishes its cells itself
         magics.watch_cells()
-        with suppress(BadSetting):  # `%sfm start` says it
+        with suppress(BadSetting):  # `%sfm start` reports it
             magics.settings()
         tracebacks.install(shell)
 
 
 def unload(shell: Any) -> None:
-    """What ``%unload_ext sfm_kernel`` does."""
+    """Do what ``%unload_ext sfm_kernel`` asks for."""
     magics = shell.magics_manager.registry["SFMMagics"]
     if not is_engine():
         magics.unwatch_cells()
@@ -372,15 +374,15 @@ def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Mem
         name = str(problem.name)
         if name in home.ended():
             raise UsageError(f"{magic}: engine {name} has ended: `%sfm restart {name}`") from None
-        there = ", ".join(map(str, problem.known)) or "none"
-        raise UsageError(f"{magic}: no engine is called {name}. There: {there}") from None
+        known = ", ".join(map(str, problem.known)) or "none"
+        raise UsageError(f"{magic}: no engine is called {name}. Known: {known}") from None
 
 
-def _clusters(wanted: Sequence[str], known: Sequence[object]) -> str:
-    none = f"no cluster is called {wanted[0]}. " if wanted else ""
+def _clusters(words: Sequence[str], known: Sequence[object]) -> str:
+    none = f"no cluster is called {words[0]}. " if words else ""
     if not known:
         return f"{none}No cluster is running; `%sfm start 4` starts one"
-    return f"{none}Say which: " + ", ".join(f"`%sfm connect {one}`" for one in known)
+    return f"{none}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)
 
 
 def _title(member: Member) -> str:

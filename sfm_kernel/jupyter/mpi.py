@@ -1,4 +1,4 @@
-"""Programs for MPI in processes of their own, and calls of functions on engines."""
+"""Runs MPI programs in new processes, and calls functions on engines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.mpi.launch import mpiexec
 from sfm_kernel.transport.base import Member
 
-_LOOK = 0.5
-"""Seconds between two looks at the controller."""
+_POLL = 0.5
+"""Seconds between two checks of the controller."""
 
 
 def call(home: Home, members: Sequence[Member], function: Callable[..., None], *given: Any) -> None:
     """Call a function on engines and wait for it.
 
     Raises:
-        UsageError: it raised on one of them.
-        CellInterrupted: Stop was pressed meanwhile.
+        UsageError: the function raised an error on an engine.
+        CellInterrupted: the user pressed Stop.
     """
     if not members:
         return
@@ -31,7 +31,7 @@ def call(home: Home, members: Sequence[Member], function: Callable[..., None], *
     answers = home.client[list(names)].apply_async(function, *given)
     try:
         while not answers.ready():
-            answers.wait(_LOOK)
+            answers.wait(_POLL)
             home.check_controller()
         answers.get()
     except KeyboardInterrupt:
@@ -45,13 +45,13 @@ def run(words: Sequence[str], engines: int) -> None:
     """Run a program as ``python -m sfm_kernel.mpi`` does, with its output in this cell.
 
     Args:
-        words: what follows ``%sfm run``.
-        engines: how many ranks, where the words do not say it; 0 is the launcher's own default.
-    Blocks: until it has ended. Stop ends it; a second Stop kills it.
+        words: the words after ``%sfm run``.
+        engines: the number of ranks if the words give none; 0 is the launcher's default.
+    Blocks: until the program has ended. Stop ends it; a second Stop kills it.
     Raises:
-        UsageError: the words are no program.
+        UsageError: the words name no program.
         CellFailed: the exit status is not 0.
-        CellInterrupted: it was stopped.
+        CellInterrupted: the user stopped the program.
     """
     words = [*(["-n", str(engines)] if engines else []), *words]
     try:

@@ -1,4 +1,4 @@
-"""Which names engines may have, and the site that is named beside them."""
+"""Checks the names of engines, and takes options out of the words of a command."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
 
 MOST_ENGINES = 256
+"""The highest number of engines of a cluster."""
 
 
-def engine_names(wanted: int | Sequence[str]) -> list[str]:
-    """The engines' names by rank: those that are wanted, or "0", "1", … for a number of engines.
+def engine_names(requested: int | Sequence[str]) -> list[str]:
+    """The engines' names by rank: the requested ones, or "0", "1", … for a number of engines.
 
-    Raises BadName, which says what is wrong with them.
+    Raises BadName, which says what is wrong.
     """
-    if isinstance(wanted, int):
-        if not 0 < wanted <= MOST_ENGINES:
-            raise BadName(f"a number from 1 to {MOST_ENGINES}, not {wanted}")
-        return [str(rank) for rank in range(wanted)]
-    if not 0 < len(wanted) <= MOST_ENGINES:
-        raise BadName(f"from 1 to {MOST_ENGINES} names, not {len(wanted)}")
-    for name in wanted:
+    if isinstance(requested, int):
+        if not 0 < requested <= MOST_ENGINES:
+            raise BadName(f"a number from 1 to {MOST_ENGINES}, not {requested}")
+        return [str(rank) for rank in range(requested)]
+    if not 0 < len(requested) <= MOST_ENGINES:
+        raise BadName(f"from 1 to {MOST_ENGINES} names, not {len(requested)}")
+    for name in requested:
         if not name.isidentifier() or name.startswith("home") or name == "all":
-            raise BadName(f"{name!r} is no name: take letters and digits, not home")
-    if len(set(wanted)) < len(wanted):
-        raise BadName("a name is there twice")
-    return list(wanted)
+            raise BadName(f"{name!r} is no name: use letters and digits, but not home or all")
+    if len(set(requested)) < len(requested):
+        raise BadName("two engines have the same name")
+    return list(requested)
 
 
 def take_site(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """The words without ``--site NAME`` (or ``--site=NAME``), and the name; None without it.
+    """The words without ``--site NAME`` (or ``--site=NAME``), and the name, if there is one.
 
-    Raises BadName where that is no site's.
+    Raises BadName if that is no name of a site.
     """
     rest, found = take_options(words, ("--site",))
     site: str | None = None
@@ -46,7 +47,7 @@ def take_options(
 ) -> tuple[list[str], list[tuple[str, str | None]]]:
     """The words without these options, and each option with its value.
 
-    They are ``--name VALUE`` or ``--name=VALUE``; the value is None where the words end before it.
+    An option is ``--name VALUE`` or ``--name=VALUE``; its value is None if the words end before it.
     """
     rest: list[str] = []
     found: list[tuple[str, str | None]] = []

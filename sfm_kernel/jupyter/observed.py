@@ -1,4 +1,4 @@
-"""Observes a world while a cell runs: deadlocks, and messages that nobody received."""
+"""Observes a world while a cell runs: deadlocks, and messages that are not received."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.transport.base import Member
 
 _PATIENCE = 1.0
-"""Seconds for which a cell has to have run before its own calls are looked at."""
+"""Seconds that a cell has run before its calls are checked for deadlocks."""
 
-_HINT = "The cell goes on waiting. Stop ends it; after `%sfm detect on` so does this."
+_HINT = "The cell goes on waiting. Stop ends it; `%sfm detect on` ends such deadlocks from now on."
 
 _SHOWN = 3
-"""Messages that a note quotes of each inbox where there are more; one more is quoted, too."""
+"""Messages that a note quotes of each inbox; a single further message is quoted, too."""
 
 
 @contextmanager
 def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator[None]:
-    """A cell runs on engines, and this notebook waits for it.
+    """Observe the world while a cell runs on engines and this notebook waits for it.
 
-    ``detect``: a deadlock that has stood for two seconds is told here, and ends the calls that are
-    stuck with DeadlockDetected. Afterwards messages are listed that the cell has left.
+    Afterwards the messages that the cell has left in inboxes are listed.
+
+    Args:
+        detect: a deadlock that has lasted two seconds is reported, and ends its calls with
+            DeadlockDetected.
     """
-    before = _Left(home)
+    before = _Inboxes(home)
     watcher = Watcher(home, end=True) if detect else None
     try:
         with home.waiting():
@@ -45,16 +48,16 @@ def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator
     finally:
         if watcher is not None:
             watcher.stop()
-        with suppress(OSError, SFMError):  # the world may be gone
-            if note := _Left(home).since(before):
+        with suppress(OSError, SFMError):  # the world may have ended
+            if note := _Inboxes(home).since(before):
                 display(Note(note))
 
 
 class Repeated:
-    """A thread that observes a world again and again, until ``stop`` or until the world is gone.
+    """A thread that observes a world repeatedly, until ``stop`` or until the world has ended.
 
     Args:
-        observe: raises OSError or SFMError where the world is gone.
+        observe: called each time; raises OSError or SFMError if the world has ended.
         pause: seconds before each call.
     """
 
@@ -69,7 +72,7 @@ class Repeated:
                 self._observe()
 
     def stop(self) -> None:
-        """It observes no more; waits until an observation that has begun is over."""
+        """Stop the thread; waits until an observation that has begun is over."""
         self._over.set()
         self._thread.join()
 
@@ -78,24 +81,24 @@ class Watcher(Repeated):
     """Watches for deadlocks, reports them below the cell that runs, and ends them.
 
     Args:
-        end: whether they are ended.
-        own: only those that this notebook's own calls are part of, once they have lasted a while.
+        end: whether to end them.
+        own: watch only for deadlocks of this notebook's own calls, once these have lasted a while.
     """
 
     def __init__(self, home: Home, *, end: bool, own: bool = False) -> None:
         self._home, self._ends = home, end
-        begin, of = time.monotonic() + (_PATIENCE if own else 0), home.sfm.uid if own else ""
-        watch = DeadlockMonitor(home.sfm, remote=home.view.states)
-        lookout = DeadlockReporter(watch, self._tell, self._end if end else None, of=of)
+        begin, member = time.monotonic() + (_PATIENCE if own else 0), home.sfm.uid if own else ""
+        monitor = DeadlockMonitor(home.sfm, remote=home.view.states)
+        reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
 
         def observe() -> None:
             if not own or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
-                lookout.check()
+                reporter.check()
 
         super().__init__(observe)
 
-    def _tell(self, text: str) -> None:
-        self._home.told.append(ProvenDeadlock(time.time(), text))
+    def _report(self, text: str) -> None:
+        self._home.deadlocks.append(ProvenDeadlock(time.time(), text))
         hint = "" if self._ends else _HINT
         print("\n".join(filter(None, (text, hint))), file=sys.stderr)
 
@@ -109,23 +112,28 @@ def _is_in_a_call(sfm: Any) -> bool:
     return state.startswith("blocked") and state != "blocked in cell"
 
 
-class _Left:
-    """What is in a world's inboxes, and what was lost with the dead."""
+class _Inboxes:
+    """The messages in a world's inboxes, and those that were lost with dead processes."""
 
     def __init__(self, home: Home) -> None:
-        seen = snapshot(home.sfm, home.view.states(True))["processes"]
-        self._processes = {one["uid"]: one for one in seen}
+        processes = snapshot(home.sfm, home.view.states(True))["processes"]
+        self._processes = {process["uid"]: process for process in processes}
 
-    def since(self, before: _Left) -> str:
-        """What has come to that, in words; "" if nothing."""
-        told = []
-        for uid, one in self._processes.items():
+    def since(self, before: _Inboxes) -> str:
+        """The messages that have been added since ``before``, in words; "" if there are none."""
+        notes = []
+        for uid, process in self._processes.items():
             earlier = before._processes.get(uid)
-            if one["alive"]:
-                told.append(_waiting(one, earlier))
-            elif earlier is not None and earlier["alive"] and (one["here"] or one["peers"]):
-                told.append(_lost(one, self._processes.values()))
-        return "\n".join(filter(None, told))
+            if process["alive"]:
+                notes.append(_waiting(process, earlier))
+            elif _died_since(earlier) and (process["here"] or process["peers"]):
+                notes.append(_lost(process, self._processes.values()))
+        return "\n".join(filter(None, notes))
+
+
+def _died_since(earlier: Mapping[str, Any] | None) -> bool:
+    """Whether a process that is dead now was alive."""
+    return earlier is not None and bool(earlier["alive"])
 
 
 def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
@@ -139,18 +147,21 @@ def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
 
 
 def _lost(dead: Mapping[str, Any], processes: Any) -> str:
-    """Messages to a process that died in this cell, which it had not received."""
-    own = dead["uid"][16:]
-    sent = sum(peer["sent"] for one in processes for peer in one["peers"] if peer["uid"] == own)
+    """The messages that a process had not received when it died in this cell."""
+    uid = dead["uid"][16:]
+    peers = (peer for process in processes for peer in process["peers"])
+    sent = sum(peer["sent"] for peer in peers if peer["uid"] == uid)
     lost = sent - sum(peer["received"] for peer in dead["peers"])
     if lost <= 0:
         return ""
-    what = "message was" if lost == 1 else "messages were"
-    return f"{lost} {what} lost with {dead['name']}, which had not received them"
+    verb = "message was" if lost == 1 else "messages were"
+    return f"{lost} {verb} lost with {dead['name']}, which had not received them"
 
 
 def _texts(process: Mapping[str, Any]) -> Counter[str]:
-    """The user's own messages in an inbox; those of libraries are received by their later calls."""
-    own = [one["attributes"] for one in process["messages"] if not one["context_id"]]
-    shown = [[(name, value) for name, value in one if name != "dest"] for one in own]
-    return Counter(", ".join(f"{name}={value}" for name, value in one) for one in shown)
+    """The user's messages in an inbox; those of libraries are received by their later calls."""
+    messages = [message for message in process["messages"] if not message["context_id"]]
+    return Counter(
+        ", ".join(f"{name}={value}" for name, value in message["attributes"] if name != "dest")
+        for message in messages
+    )

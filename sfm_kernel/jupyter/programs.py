@@ -1,4 +1,4 @@
-"""Programs in processes of their own, whose output comes into the cell that started them."""
+"""Runs programs in new processes, and shows their output in the cell that started them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
 from sfm_kernel.jupyter.keyboard import END, Keyboard
 from sfm_kernel.spawn.process import start as start_process
 
-# `python -m sfm_kernel.mpi`, but for the first folder of sys.path, the current one: a file there
-# could take the place of one of Python's own modules. -P would be the program's, too.
+# Like `python -m sfm_kernel.mpi`, but without the current folder in sys.path: a file in it could
+# replace one of Python's modules. The option -P would be inherited by the program.
 _LAUNCHER = """\
 import sys
 if not sys.flags.safe_path:
@@ -31,12 +31,12 @@ runpy._run_module_as_main("sfm_kernel.mpi")
 
 
 def run(words: list[str]) -> None:
-    """Run the launcher with these words; the user is asked when rank 0 reads.
+    """Run the launcher with these words; ask the user for input when rank 0 reads.
 
-    Blocks: until it has ended. Stop ends it; a second Stop kills it.
+    Blocks: until the program has ended. Stop ends it; a second Stop kills it.
     Raises:
         CellFailed: the exit status is not 0.
-        CellInterrupted: it was stopped.
+        CellInterrupted: the user stopped the program.
     """
     with launcher() as start:
         start(words)
@@ -48,46 +48,47 @@ def launcher(
     stdin: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Callable[[list[str]], None]]:
-    """Begin to start the launcher; yields what runs it, as ``run`` does, once its words are known.
+    """Start the launcher; yields a function that runs it with words, as ``run`` does.
 
-    Half of the time that a small program takes is the launcher's own start: the compiler works
-    meanwhile. One that was given no words ends with the block.
+    Half of the time of a small program is the launcher's start: the compiler works meanwhile. A
+    launcher that has got no words is killed when the block ends.
 
     Args:
-        stdin: what the launcher, and so rank 0, reads; None: what the user answers, who is asked
-            when rank 0 reads.
-        environment: what is set beside this process's.
+        stdin: the input of the launcher, and so of rank 0; None: the user is asked when rank 0
+            reads.
+        environment: variables in addition to this process's environment.
     """
     ask = stdin is None and _can_ask()
     if stdin is None:
         stdin = subprocess.PIPE if ask else subprocess.DEVNULL
-    lifeline, held = os.pipe()  # if this kernel is killed, its end is closed
-    told, tells = os.pipe()
-    options = ["--words", str(told), "--lifeline", str(lifeline)]
+    lifeline, held = os.pipe()  # the system closes this kernel's end if the kernel is killed
+    words_reader, words_writer = os.pipe()
+    options = ["--words", str(words_reader), "--lifeline", str(lifeline)]
     try:
         process = start_process(  # in its own session: Stop signals this kernel's group
             [sys.executable, "-c", _LAUNCHER, *options],
             env={**os.environ, **(environment or {})},
-            pass_fds=(lifeline, told),
+            pass_fds=(lifeline, words_reader),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
     except BaseException:
         os.close(held)
-        os.close(tells)
+        os.close(words_writer)
         raise
     finally:
         os.close(lifeline)
-        os.close(told)
+        os.close(words_reader)
 
     given = False
 
     def start(words: list[str]) -> None:
         nonlocal given
         given = True
-        with contextlib.suppress(BrokenPipeError), open(tells, "w", encoding="utf-8") as pipe:
-            json.dump(words, pipe)
+        with contextlib.suppress(BrokenPipeError):
+            with open(words_writer, "w", encoding="utf-8") as pipe:
+                json.dump(words, pipe)
         _show(process, Keyboard(process) if ask else None)
 
     try:
@@ -96,21 +97,21 @@ def launcher(
                 yield start
             finally:
                 if not given:
-                    process.kill()  # it only waits, or is about to
-                    os.close(tells)
+                    process.kill()  # it is only waiting for its words
+                    os.close(words_writer)
     finally:
         os.close(held)
 
 
 def _show(process: subprocess.Popen[bytes], keyboard: Keyboard | None) -> None:
-    """Pass on what a launcher says until it has ended."""
+    """Show the launcher's output until it has ended."""
     stopped = asked = False
     with closing(_Shown(process)) as shown:
         while True:
             try:
                 while shown.step(keyboard.pause if keyboard is not None else None):
                     if keyboard is not None:
-                        keyboard.ask_if_wanted(shown.step)
+                        keyboard.ask_if_reading(shown.step)
                 status = process.wait()
                 break
             except KeyboardInterrupt:
@@ -125,7 +126,7 @@ def _show(process: subprocess.Popen[bytes], keyboard: Keyboard | None) -> None:
 
 
 def _can_ask() -> bool:
-    """Whether the front end has an input for cells; one that runs notebooks by itself has none."""
+    """Whether the front end can ask the user; a program that runs notebooks cannot."""
     from IPython import get_ipython
 
     kernel = getattr(get_ipython(), "kernel", None)
@@ -133,18 +134,18 @@ def _can_ask() -> bool:
 
 
 class _Shown:
-    """The output of a process, which comes into the cell."""
+    """Shows the output of a process in the cell."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._selector = selectors.DefaultSelector()
-        self._lock = threading.Lock()  # while the user is asked, another thread shows
+        self._lock = threading.Lock()  # another thread shows output while the user is asked
         decoder = codecs.getincrementaldecoder("utf-8")
         pipes: tuple[Any, Any] = (process.stdout, process.stderr)
         for pipe, stream in zip(pipes, (sys.stdout, sys.stderr), strict=True):
             self._selector.register(pipe, selectors.EVENT_READ, (stream, decoder("replace")))
 
     def step(self, seconds: float | None) -> bool:
-        """Show what comes, waiting so long for it; False once nothing can come any more."""
+        """Show output, waiting up to ``seconds`` for it; returns False once both pipes ended."""
         with self._lock:
             if not self._selector.get_map():
                 return False

@@ -1,4 +1,4 @@
-"""``%sfm record``: what happened in this notebook's world, as a file to hand in."""
+"""``%sfm record``: writes the last run of this notebook's world into a file to hand in."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.inspection import JUDGE
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.looking import JUDGE
 from sfm_kernel.jupyter.names import take_options
 from sfm_kernel.jupyter.observed import Repeated
 from sfm_kernel.lessons.measure.machine import machine
@@ -25,8 +25,10 @@ _USAGE = (
 )
 
 
-def wanted(words: Sequence[str], options: Sequence[str], usage: str) -> tuple[str, dict[str, str]]:
-    """The one word of a command, and its options, of which each has a value.
+def parse_words(
+    words: Sequence[str], options: Sequence[str], usage: str
+) -> tuple[str, dict[str, str]]:
+    """The single word of a command, and the values of its options.
 
     Raises UsageError, with ``usage``.
     """
@@ -42,29 +44,31 @@ def wanted(words: Sequence[str], options: Sequence[str], usage: str) -> tuple[st
 
 
 _FOLLOW = 0.2
-"""Seconds between two looks at the traces."""
+"""Seconds between two readings of the traces."""
 
 
 def run(home: Home, lines: Lines, words: Sequence[str]) -> None:
-    """The command."""
-    path, values = wanted(words, ("--title", "--name"), _USAGE)
+    """Run the command ``%sfm record``."""
+    path, values = parse_words(words, ("--title", "--name"), _USAGE)
     write(home, lines, path, title=values["--title"], name=values["--name"])
 
 
 @contextmanager
 def recorded(home: Home, lines: Lines, path: str) -> Iterator[None]:
-    """Follow what happens meanwhile, of which processes keep the end only, and write the file.
+    """Record what happens in the block, and then write the file.
 
-    Raises UsageError: before anything is done where the file is none, later where it cannot be
-    written.
+    The traces are read during the block, since each process keeps only its last events.
+
+    Raises UsageError: before the block if the path is not one of an HTML file, after the block if
+    the file cannot be written.
     """
     path, recorder = _checked(path), Recorder(home.sfm)
     following = Repeated(recorder.read, _FOLLOW)
     try:
         yield
-    finally:  # also where the cell has failed, or was stopped
+    finally:  # also if the cell has failed or was stopped
         following.stop()
-        with suppress(OSError):  # the world is gone
+        with suppress(OSError):  # the world has ended
             recorder.read()
         write(home, lines, path, run=recorder.timeline())
 
@@ -78,12 +82,13 @@ def write(
     name: str = "",
     run: Timeline | None = None,
 ) -> None:
-    """Write the file, and say so.
+    """Write the file, and print its name and size.
 
     Args:
-        run: of a recorder that has followed it; without it, what the processes still know.
+        run: the timeline of a recorder that has followed the run; without it, the events that the
+            processes still have.
 
-    Raises UsageError where it cannot be written.
+    Raises UsageError if the file cannot be written.
     """
     path, found = _checked(path), run or timeline(home.sfm)
     try:
@@ -92,7 +97,7 @@ def write(
             path,
             title=title,
             name=name,
-            deadlocks=home.told,
+            deadlocks=home.deadlocks,
             sources=sources(lines),
             cells=_ran(home, since=found.data["begin"]),
             facts=machine(),
@@ -114,7 +119,7 @@ def _checked(path: str) -> str:
 
 
 def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
-    """Gives the code of this notebook's cells, and of files that are no libraries."""
+    """A function that returns the code of this notebook's cells, and of files but libraries."""
 
     def source(where: Mapping[str, Any]) -> str | None:
         if where["cell"] is None:
@@ -125,7 +130,7 @@ def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
 
 
 def _ran(home: Home, since: float) -> list[dict[str, Any]]:
-    """The cells that ran on engines in the last run, as places."""
+    """The cells that ran on engines in the last run, as code locations."""
     nowhere = {"file": "", "line": 0, "function": None}
     # A run may begin when the first engine gets its cell, a moment after that was sent.
     first = min(max(home.ran.values(), default=since), since)

@@ -1,4 +1,4 @@
-"""When an engine is idle: its cell has ended, and nothing is left of it that could go on."""
+"""Decides when an engine is idle: its cell has ended and has left nothing that still runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sfm_kernel.endpoint.bystanders import LOOK_EVERY, bystanders
 
 
 class Rest:
-    """Tells observers when an engine begins to run, and when it rests.
+    """Publishes to observers when an engine begins to run, and when it is idle.
 
-    Nobody waits in vain for an engine that has callbacks, threads, or tasks that its cells have
-    started: these may still send. So it counts as running until they are gone, and observers are
-    told what they are.
+    Callbacks, threads and tasks that an engine's cells have started may still send: a process that
+    waits for such an engine is not stuck. So the engine counts as running until they have ended,
+    and it publishes what they are.
     """
 
     def __init__(self, endpoint: Any) -> None:
@@ -32,19 +32,21 @@ class Rest:
             self._endpoint.show_running(True)
 
     def end(self) -> None:
-        """It has ended, on the main thread."""
-        with suppress(RuntimeError):  # there is none
+        """The cell has ended, on the main thread."""
+        with suppress(RuntimeError):  # there is no loop
             self._loop = asyncio.get_running_loop()
         if not self._rests(self._cells):
             args = (self._cells,)
-            threading.Thread(target=self._await, args=args, name="sfm-rest", daemon=True).start()
+            threading.Thread(
+                target=self._wait_for_rest, args=args, name="sfm-rest", daemon=True
+            ).start()
 
-    def _await(self, cell: int) -> None:
+    def _wait_for_rest(self, cell: int) -> None:
         while not self._rests(cell):
             time.sleep(LOOK_EVERY)
 
     def _rests(self, cell: int) -> bool:
-        """Whether there is nothing more to be awaited after this cell; tells observers if so."""
+        """Whether nothing of this cell still runs; publishes what does."""
         with self._lock:
             if cell != self._cells or self._endpoint.closed:
                 return True

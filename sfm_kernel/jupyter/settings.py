@@ -1,4 +1,4 @@
-"""What an administrator sets: ``c.SFM`` in a configuration file, or ``SFM_*`` in the environment.
+"""The administrator's settings: ``c.SFM`` in a configuration file, ``SFM_*`` in the environment.
 
     c.SFM.max_engines = 8        SFM_MAX_ENGINES=8
     c.SFM.memory_limit = "1G"    SFM_MEMORY_LIMIT=1G
@@ -6,10 +6,11 @@
     c.SFM.idle = "30m"           SFM_IDLE=30m
     c.SFM.max_idle = "2h"        SFM_MAX_IDLE=2h
 
-A notebook reads ``ipython_kernel_config.py``, the panel ``jupyter_server_config.py``. Where both a
-file and the environment say something, the smaller counts: who sets the environment of a user's
-server cannot be outbid by a file in that user's home. A limit says so in one sentence that tells
-what to do; what it cannot do is in ``docs/hub.md``: a user who may run programs may run any.
+A notebook reads ``ipython_kernel_config.py``, the panel ``jupyter_server_config.py``. If both a
+file and the environment set a limit, the smaller one counts: a file in a user's home cannot raise
+a limit that the administrator has set in the environment of the user's server. An error about a
+limit is one sentence that says what to do. ``docs/hub.md`` says what limits cannot do: a user who
+may run programs may run any program.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from traitlets.config import Config, Configurable
 from sfm_kernel.errors import BadSetting
 
 NEVER = math.inf
-"""Seconds after which engines end that never do."""
+"""The idle time (s) of engines that are never ended."""
 
 HUB_IDLE = 1800.0
-"""Seconds for which engines may be idle on a hub, where nobody has set it."""
+"""The idle time (s) after which engines end on a hub, unless the administrator has set one."""
 
 LEAST_MEMORY = 256 << 20
-"""Bytes: an engine that has NumPy needs some 160 MB of them before its first cell."""
+"""The smallest limit (bytes): an engine with NumPy needs some 160 MB before its first cell."""
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -49,7 +50,7 @@ def seconds(text: str) -> float:
 
 
 def in_words(time: float) -> str:
-    """A time in the longest unit that needs no fraction: ``30 minutes``."""
+    """A time (s) in the longest unit that needs no fraction: ``30 minutes``."""
     for name, unit in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if time >= unit and time % unit == 0:
             count = round(time / unit)
@@ -66,7 +67,7 @@ def size(text: str) -> int:
 
 
 def size_in_words(count: float) -> str:
-    """``1.5 GB``; as everybody who sets limits counts, by 1024."""
+    """``1.5 GB``, with units of 1024, as limits are usually set."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1024:
             return f"{count:.3g} {unit}" if count < 1000 else f"{count:.0f} {unit}"
@@ -80,13 +81,13 @@ class Seconds(Float[Any, Any]):
     info_text = "a time such as 90s, 30m, 2h or never"
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """As ``seconds`` understands it."""
+        """The value in seconds; a text is read by ``seconds``."""
         if isinstance(value, str):
             value = _or_trait_error(seconds, value)
         return super().validate(obj, value)
 
     def from_string(self, s: str) -> Any:
-        """What a command line says."""
+        """The value of a text on a command line."""
         return _or_trait_error(seconds, s)
 
 
@@ -96,19 +97,19 @@ class Size(Integer[Any, Any]):
     info_text = "a size such as 512M or 1G; 0 for none"
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """As ``size`` understands it; and not less than an engine needs to begin."""
+        """The value in bytes, not less than an engine needs; a text is read by ``size``."""
         if isinstance(value, str):
             value = _or_trait_error(size, value)
         value = super().validate(obj, value)
         if 0 < value < LEAST_MEMORY:
             raise TraitError(
-                f"{size_in_words(value)} is less than an engine needs to begin: "
+                f"{size_in_words(value)} is less than an engine needs to start: "
                 f"{size_in_words(LEAST_MEMORY)} or more"
             )
         return value
 
     def from_string(self, s: str) -> Any:
-        """What a command line says."""
+        """The value of a text on a command line."""
         return _or_trait_error(size, s)
 
 
@@ -123,17 +124,17 @@ class SFM(Configurable):
     """Limits of sfm-kernel for each user of this machine; 0 is no limit."""
 
     max_engines = Integer(
-        0, min=0, help="Engines that a user may have at once, over all notebooks and the panel."
+        0, min=0, help="Engines that a user may have at once, in all notebooks and the panel."
     ).tag(config=True)
     memory_limit = Size(
-        0, help="Memory that each engine may take for itself: 512M, 1G. Shared memory is not in it."
+        0, help="Private memory of each engine: 512M, 1G. Shared memory does not count."
     ).tag(config=True)
     threads = Integer(
         1, min=0, help="Threads of BLAS and OpenMP in each engine; 0: as many as there are cores."
     ).tag(config=True)
     idle = Seconds(
         NEVER,
-        help="After how long without use engines end: 90s, 30m, 2h, never. On a JupyterHub 30m.",
+        help="Time without use after which engines end: 90s, 30m, 2h, never. On a JupyterHub 30m.",
     ).tag(config=True)
     max_idle = Seconds(NEVER, help="The longest that `%sfm start --idle` may ask for.").tag(
         config=True
@@ -144,12 +145,12 @@ _ENVIRONMENT = {name: f"SFM_{name.upper()}" for name in SFM.class_trait_names(co
 
 
 class Settings:
-    """What counts, of a configuration and an environment.
+    """The effective settings from a configuration and an environment.
 
     Attributes:
         configured: the configurable; ``%config SFM`` shows and changes it.
     Raises:
-        BadSetting: one of the two makes no sense.
+        BadSetting: a setting is not valid.
     """
 
     def __init__(
@@ -159,57 +160,58 @@ class Settings:
             self.configured = SFM(config=config or Config())
         except TraitError as problem:
             raise BadSetting(f"c.SFM in a configuration file: {problem}") from None
-        self._told: dict[str, Any] = {}
+        self._from_environment: dict[str, Any] = {}
         for name, variable in _ENVIRONMENT.items():
             if text := environment.get(variable):
-                self._told[name] = _read(name, variable, text)
+                self._from_environment[name] = _read(name, variable, text)
         self._configured = set((config or Config()).get("SFM", {}))
         self.hub = on_hub(environment)
 
     @property
     def max_engines(self) -> int:
-        """Engines of this user at once; 0 for any number."""
+        """Engines of this user at once; 0 is no limit."""
         return int(self._smaller("max_engines"))
 
     @property
     def memory_limit(self) -> int:
-        """Bytes of each engine; 0 for any number."""
+        """Bytes of each engine; 0 is no limit."""
         return int(self._smaller("memory_limit"))
 
     @property
     def threads(self) -> int:
         """Threads of each engine's BLAS; 0 for as many as there are cores."""
         is_chosen = "threads" in self._configured or self.configured.threads != 1
-        if "threads" in self._told and not is_chosen:
-            return int(self._told["threads"])
+        if "threads" in self._from_environment and not is_chosen:
+            return int(self._from_environment["threads"])
         return int(self._smaller("threads"))
 
     @property
     def idle(self) -> float:
         """Seconds after which idle engines end; ``NEVER`` if they do not."""
         is_chosen = "idle" in self._configured or self.configured.idle != NEVER
-        usual = HUB_IDLE if self.hub and not is_chosen and "idle" not in self._told else NEVER
+        is_chosen = is_chosen or "idle" in self._from_environment
+        usual = HUB_IDLE if self.hub and not is_chosen else NEVER
         return min(self._smaller("idle"), self.max_idle, usual)
 
     @property
     def max_idle(self) -> float:
-        """The longest that may be asked for."""
+        """The longest idle time (s) that a user may ask for."""
         return self._smaller("max_idle")
 
     @property
-    def place(self) -> str:
-        """What limits are those of, in sentences."""
+    def scope(self) -> str:
+        """The subject of sentences about limits."""
         return "this hub" if self.hub else "this machine"
 
     def environment(self) -> dict[str, str]:
-        """What tells all of it to a process that reads no configuration."""
-        said = {name: getattr(self, name) for name in _ENVIRONMENT}
-        texts = {name: "never" if value == NEVER else str(value) for name, value in said.items()}
+        """All settings as environment variables, for a process that reads no configuration."""
+        values = {name: getattr(self, name) for name in _ENVIRONMENT}
+        texts = {name: "never" if value == NEVER else str(value) for name, value in values.items()}
         return {_ENVIRONMENT[name]: text for name, text in texts.items()}
 
     def _smaller(self, name: str) -> float:
-        """Of what was configured and what the environment says; 0 is no limit."""
-        values = [getattr(self.configured, name), self._told.get(name, 0)]
+        """The smaller one of the configuration's and the environment's value; 0 is no limit."""
+        values = [getattr(self.configured, name), self._from_environment.get(name, 0)]
         return min(filter(None, values), default=0)
 
 

@@ -1,9 +1,9 @@
 """Sites on one machine, for class work: ``%sfm start --sites A=4,B=4``.
 
-Engines of different sites share no memory, as if each site were a machine: they have folders of
-their own for their segments. A gateway each leads to the others, over TCP of the loopback;
-``--delay`` and ``--limit`` have the gateways play a long and narrow way. What such a way does to
-TCP's congestion control they cannot show: ``python -m sfm_kernel.lessons sites`` can.
+Engines of different sites share no memory, as if each site were a machine: each site has a folder
+for its segments. Each site has a gateway to the others, over TCP on the loopback interface; with
+``--delay`` and ``--limit`` the gateways imitate a long and narrow path. They cannot show what such
+a path does to TCP's congestion control: ``python -m sfm_kernel.lessons sites`` can.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from sfm_kernel.directory.folders import make_folder, make_root
 from sfm_kernel.directory.sites import SITE, check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
+from sfm_kernel.jupyter.cluster_files import make_private
 from sfm_kernel.jupyter.names import MOST_ENGINES, take_options
-from sfm_kernel.jupyter.places import make_private
 from sfm_kernel.spawn import process
 
-TOLD = "SFM_SITES"
-"""The environment variable with the sites of a cluster that was started with some."""
+SITES_VARIABLE = "SFM_SITES"
+"""The environment variable with the sites of a cluster that was started with ``--sites``."""
 LOOPBACK = "127.0.0.1"
 _PATIENCE = 30.0
+"""Seconds that the gateways have to end and to remove the sites' folders."""
 _USAGE = "--sites takes names with numbers of engines, as in --sites A=4,B=4"
 
 
@@ -37,8 +38,8 @@ class Sites:
     """The sites of a cluster on this machine.
 
     Attributes:
-        counts: how many engines each has; ranks are counted from the first site on.
-        options: of the gateways, for their command line.
+        counts: name and number of engines of each site; ranks are counted from the first site on.
+        options: command-line options of the gateways.
     """
 
     counts: tuple[tuple[str, int], ...]
@@ -46,7 +47,7 @@ class Sites:
 
     @property
     def total(self) -> int:
-        """How many engines there are."""
+        """The number of engines."""
         return sum(count for _, count in self.counts)
 
     @property
@@ -60,30 +61,30 @@ class Sites:
         return self.counts[0][0]
 
     def number(self, rank: int) -> int:
-        """Of the site in which an engine is."""
+        """The number of an engine's site."""
         for nth, (_, count) in enumerate(self.counts):
             if rank < count:
                 return nth
             rank -= count
         raise BadName(f"these sites have engines for {self.total} ranks only")
 
-    def told(self) -> dict[str, str]:
-        """What controller and engines find in their environment."""
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the controller and the engines."""
         text = json.dumps([list(self.counts), list(self.options)])
-        return {TOLD: text, SITE: self.first, "SFM_HOST_IP": LOOPBACK}
+        return {SITES_VARIABLE: text, SITE: self.first, "SFM_HOST_IP": LOOPBACK}
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Sites | None:
-        """Of what ``told`` has told; None where there are none."""
-        if not (text := environment.get(TOLD)):
+    def from_environment(cls, environment: Mapping[str, str]) -> Sites | None:
+        """The sites that ``environment`` has put into the environment; None without sites."""
+        if not (text := environment.get(SITES_VARIABLE)):
             return None
         counts, options = json.loads(text)
         return cls(tuple((name, count) for name, count in counts), tuple(options))
 
 
 def settle(rank: int, world: str) -> None:
-    """Have this process, an engine that is about to join, be in its site. Without sites nothing."""
-    sites = Sites.of(os.environ)
+    """Put this process, an engine that is about to join, into its site, if there are sites."""
+    sites = Sites.from_environment(os.environ)
     if sites is not None:
         nth = sites.number(rank)
         make_root()
@@ -95,24 +96,28 @@ def settle(rank: int, world: str) -> None:
 
 
 class Gateways:
-    """The gateways of a cluster's sites, which run from now on; see ``gateways``."""
+    """The process that runs the gateways of a cluster's sites; see ``gateways``.
 
-    def __init__(self, cluster: Any, told: str) -> None:
+    Args:
+        sites: the value of SITES_VARIABLE.
+    """
+
+    def __init__(self, cluster: Any, sites: str) -> None:
         log = os.path.join(cluster.profile_dir, "log", f"gateways-{cluster.cluster_id}.log")
         make_private(log)
         path = cluster.controller.connection_files["engine"]
-        words = process.python("sfm_kernel.jupyter.gateways", str(os.getpid()), path, told)
+        words = process.python("sfm_kernel.jupyter.gateways", str(os.getpid()), path, sites)
         with open(log, "ab") as output:
             streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
             self._running = process.start(words, **streams)
 
     def end(self) -> None:
-        """End them, after all engines; returns when the folders of their sites are gone, too."""
+        """End them, after all engines; returns when the sites' folders are removed, too."""
         process.end([self._running], _PATIENCE)
 
 
 def take_sites(words: Sequence[str]) -> tuple[list[str], Sites | None]:
-    """The words without ``--sites``, ``--delay`` and ``--limit``, and what these say.
+    """The words without ``--sites``, ``--delay`` and ``--limit``, and the sites that these give.
 
     Raises BadName, which says what is wrong.
     """
@@ -121,7 +126,7 @@ def take_sites(words: Sequence[str]) -> tuple[list[str], Sites | None]:
     if "--sites" not in found:
         if found:
             raise BadName(
-                f"{next(iter(found))} is of the way between sites: it needs --sites A=4,B=4"
+                f"{next(iter(found))} is for connections between sites: it needs --sites A=4,B=4"
             )
         return rest, None
     options = [*_checked(found, "--delay", seconds), *_checked(found, "--limit", bytes_per_second)]
@@ -140,10 +145,10 @@ def _checked(found: Mapping[str, str], option: str, check: object) -> list[str]:
 
 def _counts(text: str) -> Iterator[tuple[str, int]]:
     known: set[str] = set()
-    for part in text.split(","):
-        name, equals, count = part.rpartition("=")
+    for item in text.split(","):
+        name, equals, count = item.rpartition("=")
         if not equals or not count.isdecimal():
-            raise BadName(f"{_USAGE}; {part!r} has no number")
+            raise BadName(f"{_USAGE}; {item!r} has no number")
         check_site(name, "the name in --sites")
         if name in known:
             raise BadName(f"--sites names {name} twice: two sites need two names")

@@ -1,4 +1,4 @@
-"""What the words after ``%sfm start`` and ``%sfm connect`` ask for."""
+"""Parses the words after ``%sfm start`` and ``%sfm connect``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DEFAULT_ENGINES = 4
 _OPTIONS = OPTIONS["start"]
 
 
-def wanted_engines(words: Sequence[str]) -> tuple[list[str], str | None, Sites | None]:
-    """The engines' names by rank; their site; their sites. Raises UsageError."""
-    words, site = wanted_site("start", words)
+def parse_engines(words: Sequence[str]) -> tuple[list[str], str | None, Sites | None]:
+    """The engines' names by rank, their site, and their sites. Raises UsageError."""
+    words, site = parse_site("start", words)
     for option in words:
         if option.startswith("--") and option.partition("=")[0] not in _OPTIONS:
             raise UsageError(
-                f"%sfm start has no option {option}: there are {', '.join(_OPTIONS)}; `%sfm help`"
+                f"%sfm start has no option {option}: it has {', '.join(_OPTIONS)}; see `%sfm help`"
             )
     try:
         words, sites = take_sites(words)
@@ -35,25 +35,25 @@ def wanted_engines(words: Sequence[str]) -> tuple[list[str], str | None, Sites |
     names = _engine_names(words or [str(sites.total)])
     if len(names) != sites.total:
         raise UsageError(
-            f"%sfm start: {len(names)} engines are asked for, and --sites has {sites.total}: leave "
-            f"the former out"
+            f"%sfm start: {len(names)} engines are requested, but --sites has {sites.total}: give "
+            f"only --sites"
         )
     return names, None, sites
 
 
-def wanted_site(command: str, words: Sequence[str]) -> tuple[list[str], str | None]:
-    """The words without ``--site``, and what it says. Raises UsageError."""
+def parse_site(command: str, words: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words without ``--site``, and its value. Raises UsageError."""
     try:
         return take_site(words)
     except BadName as problem:
         raise UsageError(f"%sfm {command}: {problem}") from None
 
 
-def wanted_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], float | None]:
-    """The words without ``--idle``, and the seconds that it says; None without it.
+def parse_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], float | None]:
+    """The words without ``--idle``, and its value in seconds; None without the option.
 
     Raises:
-        UsageError: it is no time, or longer than the administrator allows.
+        UsageError: the value is no time, or longer than the administrator allows.
     """
     rest, given = take_options(words, ("--idle",))
     found: float | None = None
@@ -64,16 +64,16 @@ def wanted_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], fl
             raise UsageError(f"%sfm start --idle: {problem}") from None
     if found is not None and found > settings.max_idle:
         most = in_words(settings.max_idle)
-        raise UsageError(f"%sfm start --idle: {settings.place} allows {most} at most")
+        raise UsageError(f"%sfm start --idle: {settings.scope} allows {most} at most")
     return rest, found
 
 
 def _engine_names(words: Sequence[str]) -> list[str]:
     usage = "%sfm start takes a number (`%sfm start 4`) or names (`%sfm start A B`)"
-    wanted: int | Sequence[str] = words
+    requested: int | Sequence[str] = words
     if len(words) == 1 and words[0].lstrip("+-").isdigit():
-        wanted = int(words[0])
+        requested = int(words[0])
     try:
-        return engine_names(wanted)
+        return engine_names(requested)
     except BadName as problem:
         raise UsageError(f"{usage}; {problem}") from None

@@ -1,25 +1,26 @@
-"""Starts this machine's engines as forks of one process, and answers for their end.
+"""Starts this machine's engines as forks of one process, and ends them.
 
     python -m sfm_kernel.jupyter.supervisor PARENT CONNECTION_FILE RANK... [-- engine's arguments]
 
-``cluster`` starts it through an ipyparallel launcher. It imports once what every engine needs while
-the controller is starting, and forks when the connection file is there. Measured with 4 engines
-on two cores: 1.2 s until all are registered, against 2.7 s for an interpreter each, and 22 MB an
-engine (numpy loaded), against 40 MB and a nanny of 30 MB.
+``cluster`` starts the supervisor through an ipyparallel launcher. The supervisor imports once what
+every engine needs, while the controller is starting, and forks when the connection file exists.
+Measured with 4 engines on two cores: 1.2 s until all are registered, against 2.7 s with an
+interpreter for each, and 22 MB for an engine (numpy loaded), against 40 MB and a nanny of 30 MB.
 
-Then it waits, and
-- ends the engines when its parent has died, however that happened, or on SIGTERM. An engine that
-  ignores SIGTERM, or holds the GIL, is killed after ``GRACE``; so are processes it had started.
-- reports the end of an engine to the controller, so that a client that waits for its reply gets an
-  error at once. This, and signals, are what ipyparallel's nannies do.
-- after the death of its parent removes the world and the files, since nobody else will.
+Then the supervisor waits, and
+- ends the engines when its parent has died, however that happened, or on SIGTERM. It kills an
+  engine that ignores SIGTERM, or holds the GIL, after ``GRACE``, and the processes that the engine
+  had started.
+- reports the end of an engine to the controller, so that a client that waits for the engine's reply
+  gets an error at once. ipyparallel's nannies do this, and forward signals.
+- removes the world and the files after the death of its parent, since no other process will.
 
-If it is killed itself, the engines are killed by the system (PR_SET_PDEATHSIG).
-It never runs a user's code and has one thread, so nothing a cell does can stop it.
+If the supervisor is killed, the system kills the engines (PR_SET_PDEATHSIG). It never runs a user's
+code and has one thread, so nothing that a cell does can stop it.
 
-It stands apart from ``sfm_kernel.spawn``, but for the lifeline: ipyparallel's launchers start it
-and signal it, and the end of an engine is reported to the controller. A job's owner listens to
-pipes; this one waits for signals alone.
+It uses only the lifeline of ``sfm_kernel.spawn``: ipyparallel's launchers start and signal the
+supervisor, and it reports the end of an engine to the controller. A job's owner listens to pipes;
+the supervisor waits for signals alone.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sfm_kernel.jupyter.places import remove_files, world_name
+from sfm_kernel.jupyter.cluster_files import remove_files, world_name
 from sfm_kernel.jupyter.sites import settle
 from sfm_kernel.spawn.lifeline import die_with
 
 GRACE = 1.0
 """Seconds between an engine's SIGTERM and its SIGKILL."""
 
-_LOOK = 0.25
-"""Seconds between two looks at the parent."""
+_POLL = 0.25
+"""Seconds between two checks whether the parent lives."""
 
 _PATIENCE = 20
-"""Seconds that the controller gets to take the news of an engine's end."""
+"""Seconds that the controller has to receive the report of an engine's end."""
 
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 
@@ -67,7 +68,7 @@ _PRELOADED = (
 
 
 def main(arguments: list[str]) -> None:
-    """Run the supervisor; returns in an engine too, when that ends."""
+    """Run the supervisor; in an engine, a fork, it returns when that ends."""
     parent, path = int(arguments[0]), arguments[1]
     split = arguments.index("--")
     ranks, engine_arguments = [int(rank) for rank in arguments[2:split]], arguments[split + 1 :]
@@ -92,31 +93,31 @@ class _Supervisor:
     def __init__(self, connection: dict[str, Any]) -> None:
         self._connection = connection
         self._engines: dict[int, int] = {}  # pid -> rank
-        self._messengers: set[int] = set()  # processes that tell the controller
-        # Engines that have ended -> when to kill what they had started. Until such an engine is
-        # reaped, the number of its group is nobody else's.
-        self._bereaved: dict[int, float] = {}
+        self._messengers: set[int] = set()  # processes that report to the controller
+        # Engines that have ended -> when to kill the processes that they had started. Until such an
+        # engine is reaped, no other group gets the number of its group.
+        self._ended: dict[int, float] = {}
 
     def fork(self, rank: int) -> bool:
-        """Whether this is still the supervisor; False in the new engine."""
-        own = os.getpid()
+        """Fork an engine; returns True in the supervisor and False in the engine."""
+        supervisor = os.getpid()
         pid = os.fork()
         if not pid:
-            die_with(own)
+            die_with(supervisor)
             os.setpgid(0, 0)
             return False
         try:
-            os.setpgid(pid, pid)  # on both sides: neither has to wait for the other
+            os.setpgid(pid, pid)  # in both processes, so that neither has to wait for the other
         except ProcessLookupError:  # it has ended already
             pass
         self._engines[pid] = rank
         return True
 
     def watch(self, parent: int) -> None:
-        """Return when all engines have ended, and what they had started."""
-        while self._engines or self._messengers or self._bereaved:
-            # The signals are blocked and taken here: no handler, and none is missed.
-            got = signal.sigtimedwait(_SIGNALS, _LOOK)
+        """Return when all engines, and the processes that they had started, have ended."""
+        while self._engines or self._messengers or self._ended:
+            # The signals are blocked and received here: there is no handler, and none is missed.
+            got = signal.sigtimedwait(_SIGNALS, _POLL)
             number = got.si_signo if got else None
             if number == signal.SIGTERM or os.getppid() != parent:
                 self._stop()
@@ -126,21 +127,21 @@ class _Supervisor:
                     os.kill(pid, signal.SIGINT)
             for rank in self._reap():
                 self._unregister(rank)
-            for pid in [pid for pid, at in self._bereaved.items() if time.monotonic() > at]:
+            for pid in [pid for pid, due in self._ended.items() if time.monotonic() > due]:
                 _kill_groups([pid], signal.SIGKILL)
                 os.waitpid(pid, 0)
-                del self._bereaved[pid]
+                del self._ended[pid]
 
     def _stop(self) -> None:
-        _kill_groups([*self._engines, *self._messengers, *self._bereaved], signal.SIGTERM)
+        _kill_groups([*self._engines, *self._messengers, *self._ended], signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         while self._engines and (rest := deadline - time.monotonic()) > 0:
             signal.sigtimedwait({signal.SIGCHLD}, rest)
             self._reap()
         # Also the groups whose engine has ended: a cell may have started processes.
-        _kill_groups([*self._engines, *self._messengers, *self._bereaved], signal.SIGKILL)
+        _kill_groups([*self._engines, *self._messengers, *self._ended], signal.SIGKILL)
         while self._engines or self._messengers:
-            signal.sigtimedwait({signal.SIGCHLD}, _LOOK)
+            signal.sigtimedwait({signal.SIGCHLD}, _POLL)
             self._reap()
 
     def _reap(self) -> list[int]:
@@ -152,24 +153,24 @@ class _Supervisor:
             if found is None:
                 continue
             _kill_groups([pid], signal.SIGTERM)  # what its cells had started, in its own time
-            self._bereaved[pid] = time.monotonic() + GRACE
+            self._ended[pid] = time.monotonic() + GRACE
             ended.append(rank := self._engines.pop(pid))
             code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
             print(f"sfm: engine {rank} (pid {pid}) ended: {code}", file=sys.stderr, flush=True)
         return ended
 
     def _unregister(self, rank: int) -> None:
-        """Tell the controller that the engine ended, from a process of its own: no ZeroMQ here."""
-        own = os.getpid()
+        """Report an engine's end to the controller, from a fork: the supervisor has no ZeroMQ."""
+        supervisor = os.getpid()
         if pid := os.fork():
             self._messengers.add(pid)
             return
         try:
-            die_with(own)
+            die_with(supervisor)
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             signal.alarm(_PATIENCE)
-            _tell_controller(self._connection, rank)
+            _report_end(self._connection, rank)
         finally:
             os._exit(0)
 
@@ -187,42 +188,42 @@ def _preload() -> None:
 
 
 def wait_for_connection(path: str, parent: int) -> dict[str, Any]:
-    """What a cluster's connection file says, when it is there."""
+    """The content of a cluster's connection file; waits until it exists."""
     while os.getppid() == parent:
         try:
             with open(path) as file:
                 connection: dict[str, Any] = json.load(file)
                 return connection
-        except (FileNotFoundError, ValueError):  # not there, or half-written
+        except (FileNotFoundError, ValueError):  # it does not exist, or is half-written
             time.sleep(0.01)
-    raise SystemExit("sfm: the notebook ended before the controller was there")
+    raise SystemExit("sfm: the notebook ended before the controller had started")
 
 
 def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) -> None:
     from ipyparallel.engine.app import IPEngine
 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    if "numpy.random" in sys.modules:  # old numpy: or all engines draw the same numbers
+    if "numpy.random" in sys.modules:  # without it, with old numpy, all engines draw the same
         sys.modules["numpy.random"].seed()
     settle(rank, world_name(connection))
     sys.path.insert(0, os.getcwd())  # for cells, as in any engine; the supervisor runs with -P
-    # The id is the rank, so that an engine started again has both again. No nanny, and no port on
-    # which to hear whether the controller still lives: see above.
-    own = [f"--IPEngine.id={rank}", "--IPEngine.enable_nanny=False", "--log-level=WARN"]
-    own.append("--IPEngine.max_heartbeat_misses=0")
+    # The id is the rank, so that a restarted engine keeps both. No nanny, and no port for the
+    # controller's heartbeat: the supervisor does their work.
+    options = [f"--IPEngine.id={rank}", "--IPEngine.enable_nanny=False", "--log-level=WARN"]
+    options.append("--IPEngine.max_heartbeat_misses=0")
     # Not through IPP_CONNECTION_INFO: it holds the cluster's keys, and cells see the environment.
-    IPEngine.launch_instance([*own, *arguments], connection_info_env=json.dumps(connection))
+    IPEngine.launch_instance([*options, *arguments], connection_info_env=json.dumps(connection))
 
 
 def _kill_groups(groups: Iterable[int], number: int) -> None:
-    """Send a signal to engines (each leads its own group) and to what they have started."""
+    """Send a signal to engines, each the leader of a group, and to the processes they started."""
     for group in groups:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, number)
 
 
-def _tell_controller(connection: dict[str, Any], rank: int) -> None:
-    # What an ipyparallel nanny says at an engine's end, said without one.
+def _report_end(connection: dict[str, Any], rank: int) -> None:
+    # Sends what an ipyparallel nanny sends at an engine's end.
     from ipyparallel.engine import nanny
     from traitlets.config import Config
 
@@ -234,7 +235,7 @@ def _tell_controller(connection: dict[str, Any], rank: int) -> None:
     }
     server = (connection.get("curve_serverkey") or "").encode()
     public, secret = nanny.zmq.curve_keypair() if server else (b"", b"")
-    speaker = nanny.KernelNanny(
+    sender = nanny.KernelNanny(
         pid=os.getpid(),
         engine_id=rank,
         control_url="",
@@ -246,9 +247,9 @@ def _tell_controller(connection: dict[str, Any], rank: int) -> None:
         config=Config({"Session": session}),
         pipe=None,
     )
-    speaker.context = nanny.zmq.Context()
-    speaker.notify_exit()
-    speaker.context.term()  # waits until it is sent
+    sender.context = nanny.zmq.Context()
+    sender.notify_exit()
+    sender.context.term()  # waits until the report is sent
 
 
 def _remove_leftovers(connection: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Small tables, diagnoses and notes that print as text and show as HTML in a notebook."""
+"""Small tables, diagnoses and notes that print as text and are shown as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.snapshot import message_text
 
 _LONGEST = 60
-"""Characters of a value in the text form; the HTML form shows all."""
+"""Most characters of a value in the text form; the HTML form shows all."""
 
 
 class Table:
     """Rows under headings. ``str(table)`` is text; a notebook shows ``_repr_html_()``.
 
-    Values are shown as ``str`` does, None as nothing. Columns of numbers are set to the right.
-    ``shades``: by row and column, what a notebook lays below a value.
+    Values are shown by ``str``, None as an empty text. Columns of numbers are aligned to the right.
+
+    Args:
+        shades: background colours for a notebook, by row and column.
     """
 
     def __init__(
@@ -62,16 +64,17 @@ class Table:
         return f"<tr>{''.join(cells)}</tr>"
 
 
-# Half transparent, so that the letters stand out in light and dark themes alike.
+# Half transparent, so that the text is readable in light and dark themes.
 _SHADES = {"running": "rgba(46,160,67,.3)", "blocked": "rgba(219,160,25,.35)"}
 _SHADES |= {"polling": _SHADES["blocked"], "unreachable": "rgba(130,130,130,.35)"}
 _SHADES |= {"ended": _SHADES["unreachable"], "stuck": "rgba(229,72,67,.4)"}
 
 
 def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[object] = ()) -> Table:
-    """What the processes of a snapshot do; and their sites, where that tells anything.
+    """The states of a snapshot's processes, and their sites if they are informative.
 
-    ``stuck``: the names of those that can never go on, which is shown by a colour.
+    Args:
+        stuck: the names of processes that can never go on; their state has another colour.
     """
     now = time.time()
     sites = are_worth_showing(processes)
@@ -80,7 +83,7 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
             one["name"],
             one["rank"],
             *([one["site"]] if sites else []),
-            *_doing(one, now),
+            *_activity(one, now),
             one["depth"],
             one["sent"],
             one["received"],
@@ -95,8 +98,8 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
     return Table([*front, "queued", "sent", "received", "pid"], rows, shades)
 
 
-def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:
-    """Its state, for how long, the call that waits, and where."""
+def _activity(one: Mapping[str, Any], now: float) -> Iterator[object]:
+    """A process's state, its duration, the blocked call, and its line."""
     state, waits = one["state"] if one["alive"] else "ended", one["waits"]
     if polls := one["polls"]:
         state, waits, one = "polling", polls["wait"]["text"], polls
@@ -108,15 +111,15 @@ def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:
 
 
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
-    """What waits in their inboxes; messages of libraries are only counted."""
+    """The messages in the processes' inboxes; messages of libraries are only counted."""
     rows: list[list[object]] = []
-    for one in processes:
-        rows.append([one["name"], one["depth"], one["bytes"], None])
-        own = [message for message in one["messages"] if not message["context_id"]]
-        texts = [message_text(message) for message in own]
-        if others := len(one["messages"]) - len(own):
-            texts.append(f"{'and ' if own else ''}{others} of a library (MPI, a group, …)")
-        if (more := one["depth"] - len(one["messages"])) > 0:
+    for process in processes:
+        rows.append([process["name"], process["depth"], process["bytes"], None])
+        listed = [message for message in process["messages"] if not message["context_id"]]
+        texts = [message_text(message) for message in listed]
+        if others := len(process["messages"]) - len(listed):
+            texts.append(f"{'and ' if listed else ''}{others} of a library (MPI, a group, …)")
+        if (more := process["depth"] - len(process["messages"])) > 0:
             texts.append(f"and {more} more")
         if texts:
             rows[-1][-1] = texts[0]
@@ -133,7 +136,7 @@ class SitesView:
         if links:
             self._tables.append(_links_table(links))
         several = len(snapshot["sites"]) > 1
-        none = "nothing is known of connections between these sites yet"
+        none = "no connection between these sites is known yet"
         self.sentences = sorted({one["sentence"] for one in snapshot["sites"]} - {""})
         self.sentences += [one["sentence"] for one in links if one["trouble"]]
         self.sentences += sorted({one["sentence"] for one in links if not one["trouble"]} - {""})
@@ -184,7 +187,7 @@ def _links_table(links: Sequence[Mapping[str, Any]]) -> Table:
 
 
 class Diagnosis:
-    """Why a world does not go on: a title and sentences."""
+    """The explanation why nothing goes on in a world: a title and sentences."""
 
     def __init__(self, diagnosis: Mapping[str, Any]) -> None:
         self.title: str = diagnosis["title"]
@@ -199,7 +202,7 @@ class Diagnosis:
 
 
 class Note:
-    """A remark below a cell: text, and small in a notebook."""
+    """A remark below a cell; a notebook shows it dimmed."""
 
     def __init__(self, text: str) -> None:
         self.text = text

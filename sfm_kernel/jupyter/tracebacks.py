@@ -1,6 +1,6 @@
-"""How errors of this package are shown: the user's lines, and what the error says.
+"""Shows errors of this package with the user's lines only.
 
-And what an engine says of memory where an administrator has limited that.
+A MemoryError in an engine gets a note if an administrator has limited the engine's memory.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from sfm_kernel.jupyter.limits import memory_note
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MPI4PY = "src/mpi4py/"
-"""Where its compiled code was, on the machine that compiled it."""
+"""The path of mpi4py's compiled code, on the machine that compiled it."""
 
 _MPI = "MPI_ERR_OTHER: "
-"""How the text of an MPI.Exception begins that a deadlock has caused."""
+"""The beginning of the text of an MPI.Exception that a deadlock has caused."""
 
 _TITLE = "Deadlock: "
-"""How every diagnosis of a deadlock begins."""
+"""The beginning of every diagnosis of a deadlock."""
 
 
 _SHOWN = (SFMError, RuntimeError, MemoryError)
-"""What may be ours: mpi4py's errors are the second."""
+"""The types of errors that this module may show; mpi4py's errors are RuntimeErrors."""
 
 _restart = "%sfm restart"
 
 
 def install(shell: Any, engine: object = "") -> None:
-    """From now on this shell shows them in short, and those that deadlocks raise in MPI.
+    """Have this shell show errors of this package, and deadlocks' errors in MPI, in short.
 
-    All other errors are shown as ever, and all where the user has a way of his own. ``engine`` is
-    the name of the engine whose shell it is.
+    All other errors are shown as usual; so are all errors if the user has set a handler.
+
+    Args:
+        engine: the name of the shell's engine; "" for a notebook.
     """
     global _restart
     _restart = f"%sfm restart {engine}".rstrip()
@@ -48,7 +50,7 @@ def uninstall(shell: Any) -> None:
 
 
 def in_short(name: str, value: str) -> tuple[str, str]:
-    """The name and the text of an error for a summary: of a deadlock its title, which all share."""
+    """The name and the text of an error for a summary; a deadlock's error is its title."""
     before, title, rest = value.partition("\n")[0].partition(_TITLE)
     if title and (name == DeadlockDetected.__name__ or before.startswith(_MPI)):
         return DeadlockDetected.__name__, title + rest
@@ -62,26 +64,29 @@ def _show(
     tb: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Called by IPython instead of showing the error that is being handled."""
+    """Show the error that is being handled; IPython calls this instead of showing it."""
     if isinstance(value, MemoryError) and (note := memory_note(_restart)):
         value.add_note(note)
-    told: BaseException | None = deadlock(value)
-    if told is None and isinstance(value, SFMError) and not hasattr(value, "_render_traceback_"):
-        told = value
+    shown: BaseException | None = deadlock(value)
+    if shown is None and isinstance(value, SFMError) and not hasattr(value, "_render_traceback_"):
+        shown = value
     frames = _without_ours(tb)
-    if told is None or frames is None:
+    if shown is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
-    cause, hidden = told.__cause__, told.__suppress_context__
-    if cause is None or _without_ours(cause.__traceback__) is None:  # the error says it
-        told.__cause__ = None
-    text = shell.InteractiveTB.structured_traceback(type(told), told, frames, tb_offset=0)
-    told.__cause__, told.__suppress_context__ = cause, hidden
-    shell._showtraceback(type(told), told, text)
+    cause, hidden = shown.__cause__, shown.__suppress_context__
+    if cause is None or _without_ours(cause.__traceback__) is None:  # the error says everything
+        shown.__cause__ = None
+    text = shell.InteractiveTB.structured_traceback(type(shown), shown, frames, tb_offset=0)
+    shown.__cause__, shown.__suppress_context__ = cause, hidden
+    shell._showtraceback(type(shown), shown, text)
 
 
 def deadlock(value: BaseException | None) -> DeadlockDetected | None:
-    """The same without what had led to it; also where MPI has raised it, as an error of its own."""
+    """A copy of a deadlock's error without its causes; None if the error is no deadlock's.
+
+    MPI raises a deadlock as an MPI.Exception.
+    """
     if isinstance(value, DeadlockDetected):
         return DeadlockDetected(value.cycle, str(value))
     before, title, why = str(value).partition(_TITLE)
@@ -92,16 +97,16 @@ def deadlock(value: BaseException | None) -> DeadlockDetected | None:
 
 
 def _without_ours(tb: TracebackType | None) -> TracebackType | None:
-    """The frames of the user's code; None where there are none.
+    """The frames of the user's code; None if there are none.
 
-    The first frame is IPython's, which runs the cell; those of this package have no lines to mend.
+    The first frame is IPython's, which runs the cell; a user cannot correct frames of this package.
     """
     found = []
     while tb is not None:
         tb = tb.tb_next
         if tb is not None and not tb.tb_frame.f_code.co_filename.startswith((_OWN, _MPI4PY)):
             found.append(tb)
-    kept: TracebackType | None = None
-    for one in reversed(found):
-        kept = TracebackType(kept, one.tb_frame, one.tb_lasti, one.tb_lineno)
-    return kept
+    chain: TracebackType | None = None
+    for frame in reversed(found):
+        chain = TracebackType(chain, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return chain

@@ -1,7 +1,8 @@
 """The live table in a cell, for front ends without the panel: ``%sfm watch``, ``%%sfm --watch``.
 
-It is one output that is replaced, as HTML and as text, so that every front end which can update an
-output draws it: JupyterLab, the classic notebook, VS Code, Colab; nbconvert keeps its last state.
+The table is one output that is replaced, as HTML and as text, so that every front end that can
+update an output draws it: JupyterLab, the classic notebook, VS Code, Colab; nbconvert keeps its
+last state.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ _PAUSE = 0.25
 """Seconds between two frames."""
 
 _STANDS = 1.0
-"""Seconds for which nothing has to go on before it is said why; and until it is said anew."""
+"""Seconds without progress before the table explains why, and between two explanations."""
 
 _QUIET = 3.0
-"""Seconds for which all engines have to rest before ``%sfm watch`` ends by itself."""
+"""Seconds for which all engines have been idle when ``%sfm watch`` ends by itself."""
 
 
 class Frame:
-    """What the processes do now; where nothing goes on, why; a remark."""
+    """The processes' states, the diagnosis if nothing goes on, and a remark."""
 
     def __init__(
         self,
@@ -41,34 +42,34 @@ class Frame:
         remark: str = "",
     ) -> None:
         stuck = diagnosis["stuck"] if diagnosis else ()
-        self._parts: list[Any] = [status_table(processes, stuck)]
-        self._parts += [Diagnosis(diagnosis)] if diagnosis else []
-        self._parts += [Note(remark)] if remark else []
+        self._outputs: list[Any] = [status_table(processes, stuck)]
+        self._outputs += [Diagnosis(diagnosis)] if diagnosis else []
+        self._outputs += [Note(remark)] if remark else []
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self._parts))
+        return "\n\n".join(map(repr, self._outputs))
 
     def _repr_html_(self) -> str:
-        return "".join(part._repr_html_() for part in self._parts)
+        return "".join(output._repr_html_() for output in self._outputs)
 
 
-class Picture:
+class LiveTable:
     """The output that shows the newest frame."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._handle: DisplayHandle | None = None
-        self._said: Mapping[str, Any] | None = None
+        self._diagnosis: Mapping[str, Any] | None = None
         self._due = 0.0
         self._rests_since: float | None = None
 
     @property
     def quiet(self) -> float:
-        """Seconds for which all engines have been seen to rest."""
+        """Seconds for which all engines have been idle."""
         return 0.0 if self._rests_since is None else time.monotonic() - self._rests_since
 
     def draw(self, remark: str = "") -> None:
-        """Show what is now. Raises OSError or SFMError where the world is gone."""
+        """Show the current state. Raises OSError or SFMError if the world has ended."""
         sfm = self._home.sfm
         processes = snapshot(sfm, self._home.view.states())["processes"]
         others = [one for one in processes if one["alive"] and one["uid"] != sfm.uid]
@@ -81,56 +82,57 @@ class Picture:
             self._handle.update(frame)
 
     def _why(self, others: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """The explanation, where somebody is blocked and nobody computes."""
+        """The diagnosis if a process is blocked and none computes; otherwise None."""
         now = time.time()
         blocked = [one for one in others if one["state"].startswith("blocked") and not one["polls"]]
         acts = any(one["state"] == "running" or one["polls"] for one in others)
         if acts or not blocked or now - max(one["since"] for one in blocked) < _STANDS:
-            self._said = None
-        elif self._said is None or time.monotonic() >= self._due:
-            self._said = explain(self._home.sfm, remote=self._home.view.states)
+            self._diagnosis = None
+        elif self._diagnosis is None or time.monotonic() >= self._due:
+            self._diagnosis = explain(self._home.sfm, remote=self._home.view.states)
             self._due = time.monotonic() + _STANDS
-        return self._said
+        return self._diagnosis
 
 
 def watch(home: Home, words: Sequence[str]) -> None:
-    """``%sfm watch``: draw until Stop, for so many seconds, or until all engines have come to rest.
+    """``%sfm watch``: draw until Stop, for a number of seconds, or until all engines are idle.
 
-    Raises UsageError where the words are no time.
+    Raises UsageError if the words are no time.
     """
     try:
-        (wanted,) = [seconds(word) for word in words] or [NEVER]
+        (duration,) = [seconds(word) for word in words] or [NEVER]
     except ValueError:
         raise UsageError(
-            "%sfm watch takes a time (`%sfm watch 30`); without, it ends when all engines rest"
+            "%sfm watch takes a time (`%sfm watch 30`); without it, it ends when all engines are "
+            "idle"
         ) from None
-    picture, began = Picture(home), time.monotonic()
+    table, began = LiveTable(home), time.monotonic()
 
     def goes_on() -> bool:
         passed = time.monotonic() - began
-        return passed < wanted if words else picture.quiet < _QUIET
+        return passed < duration if words else table.quiet < _QUIET
 
     try:
         while goes_on():
-            picture.draw("live; Stop ends it")
+            table.draw("live; Stop ends it")
             time.sleep(_PAUSE)
     except KeyboardInterrupt:
         pass
-    picture.draw(f"as it was at {time.strftime('%H:%M:%S')}")
+    table.draw(f"as it was at {time.strftime('%H:%M:%S')}")
 
 
 @contextmanager
-def watched(home: Home, wanted: bool) -> Iterator[None]:
-    """``%%sfm --watch``: draw while the block runs. What it last was stays."""
-    if not wanted:
+def watched(home: Home, enabled: bool) -> Iterator[None]:
+    """``%%sfm --watch``: draw while the block runs; the last state remains."""
+    if not enabled:
         yield
         return
-    picture = Picture(home)
-    picture.draw("live")
-    drawing = Repeated(lambda: picture.draw("live"), _PAUSE)
+    table = LiveTable(home)
+    table.draw("live")
+    drawing = Repeated(lambda: table.draw("live"), _PAUSE)
     try:
         yield
     finally:
         drawing.stop()
-        with suppress(OSError, SFMError):  # the world is gone
-            picture.draw("as it was when the cell ended")
+        with suppress(OSError, SFMError):  # the world has ended
+            table.draw("as it was when the cell ended")

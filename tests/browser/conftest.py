@@ -49,7 +49,7 @@ def lab(server: Lab) -> Iterator[Lab]:
 @pytest.fixture(scope="package")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     """Debian's Chromium, without a window. It has a profile, since without one it compiles
-    JupyterLab's scripts anew for every page, which takes as long as all the rest."""
+    JupyterLab's scripts for every page, which takes as long as everything else."""
     if CHROMIUM is None:
         pytest.skip("the browser tests need Chromium: apt-get install chromium")
     api = pytest.importorskip(
@@ -94,6 +94,6 @@ def new_page(context: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path:
-    """Where pictures go that people look at."""
+    """The folder of screenshots for people."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     return SCREENSHOTS

@@ -1,4 +1,4 @@
-"""A stream that says what a test wants: worlds, snapshots and diagnoses that obey the schema."""
+"""A stream that a test feeds with worlds, snapshots and diagnoses that obey the schema."""
 
 from __future__ import annotations
 
@@ -163,18 +163,18 @@ def crossed() -> tuple[Json, Json]:
 
 
 def judgement(one: Json, verdict: str, text: str) -> Json:
-    """What is said of a process."""
+    """The judgement of a process."""
     same = {key: one[key] for key in ("uid", "name", "where", "call")}
     return same | {"verdict": verdict, "text": text, "near": []}
 
 
 def edge(src: str, dest: str, label: str) -> Json:
-    """One waits for the other in a receive, as part of a deadlock."""
+    """An edge: one process waits for another in a receive, in a deadlock."""
     return {"from": src, "to": dest, "kind": "recv", "label": label, "cycle": True}
 
 
 def diagnosis(verdict: str, title: str, *sentences: str, **more: Any) -> Json:
-    """What is said of the world w1."""
+    """A diagnosis of the world w1."""
     made = {
         "world": "w1",
         "time": time.time(),
@@ -192,7 +192,7 @@ def diagnosis(verdict: str, title: str, *sentences: str, **more: Any) -> Json:
 
 
 class Stream:
-    """The server's end of the websocket: keeps what was asked, and sends what the test says."""
+    """The server's end of the websocket: records subscriptions, and sends what the test sends."""
 
     def __init__(self, page: Page, worlds: list[Json]) -> None:
         """Takes every websocket of the page that goes to ``sfm/stream``."""
@@ -206,7 +206,7 @@ class Stream:
 
     @property
     def watch(self) -> Json:
-        """What was asked for last."""
+        """The last subscription."""
         return self.watches[-1]
 
     def send(self, kind: str, value: Any) -> None:
@@ -221,7 +221,7 @@ class Stream:
             self.send("diagnosis", why)
 
     def drop(self) -> None:
-        """Close the connection, as a server does that ends."""
+        """Close the connection, as a server that ends does."""
         assert self._route is not None
         self._route.close(code=1001)
         self._route = None

@@ -1,4 +1,4 @@
-"""A JupyterLab server of the tests' own, with the extension as it lies in the repository."""
+"""A JupyterLab server for the tests, with the extension of the repository."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOCALHOST = "127.0.0.1"
 
 @dataclass
 class Lab:
-    """A server that runs: where it is, and the folder that it shows."""
+    """A running server: its address, and the folder that it shows."""
 
     port: int
     token: str
@@ -79,7 +79,7 @@ class Lab:
             self.process.wait()
 
     def clear(self) -> None:
-        """End its kernels, and forget what was written, set and laid out."""
+        """End its kernels, and remove files, settings and layouts."""
         self.end_kernels()
         for place in (self.folder, self.folder.parent / "workspaces"):
             for path in place.glob("*"):  # the folder itself is where the server works
@@ -97,11 +97,11 @@ class Lab:
         return f"http://{LOCALHOST}:{self.port}/{path}"
 
     def get(self, path: str) -> Any:
-        """What the server answers to a GET, from JSON."""
+        """The server's answer to a GET, from JSON."""
         return self.request("GET", path)
 
     def request(self, method: str, path: str) -> Any:
-        """What the server answers, from JSON; None where it answers nothing."""
+        """The server's answer, from JSON; None if it is empty."""
         headers = {"Authorization": f"token {self.token}"}
         request = urllib.request.Request(self.url(path), method=method, headers=headers)
         with urllib.request.urlopen(request) as answer:

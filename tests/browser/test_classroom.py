@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sfm_kernel.classroom.picture import encoded
+from sfm_kernel.classroom.report import encoded
 from tests.browser import ui
 from tests.browser.fake import message, place, process
 from tests.unit.classes import KEY, Class, diagnosis
@@ -25,8 +25,8 @@ NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Leslie", "Tony"
 VERDICTS = ("deadlock", "running", "idle", "waiting", "idle")
 
 
-def picture(nth: int, name: str = "") -> bytes:
-    """Of a student; every fifth is stuck, the later the longer."""
+def report(nth: int, name: str = "") -> bytes:
+    """The report of a student; every fifth is stuck, later ones for longer."""
     verdict, now = VERDICTS[nth % 5], time.time()
     state = {"deadlock": "blocked in recv", "waiting": "blocked in recv", "running": "running"}
     about: dict[str, Any] = {"where": place(3, cell=2), "since": now - 7 * nth - 5}
@@ -53,7 +53,7 @@ def picture(nth: int, name: str = "") -> bytes:
 
 @pytest.fixture
 def room() -> Iterator[Class]:
-    """A class of thirty, all of whom speak."""
+    """A class of thirty students, all of whom send reports."""
     one = Class()
     over = threading.Event()
 
@@ -66,7 +66,7 @@ def room() -> Iterator[Class]:
                 one.share(b"", secret(nth))
 
     for nth in range(30):
-        assert one.share(picture(nth), secret(nth))[0] == 204
+        assert one.share(report(nth), secret(nth))[0] == 204
     thread = threading.Thread(target=speak)
     thread.start()
     yield one
@@ -77,7 +77,7 @@ def room() -> Iterator[Class]:
 
 @pytest.fixture
 def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
-    """Its page, which must not complain, and ask only its own server."""
+    """The class's page, which must log no error, and ask only its server."""
     page = context.new_page()
     told: list[str] = []
     page.set_viewport_size({"width": 1366, "height": 768})
@@ -133,7 +133,7 @@ def test_a_click_tells_all_of_one(shown: Page, screenshots: Path) -> None:
 def test_only_stuck_and_who_is_stuck_anew(shown: Page, room: Class) -> None:
     shown.get_by_label("Only stuck").check()
     ui.expect(shown.locator("#worlds li")).to_have_count(6)
-    room.share(picture(0, f"{HOSTILE}{'long name ' * 30}"), secret="a-secret-of-another-student")
+    room.share(report(0, f"{HOSTILE}{'long name ' * 30}"), secret="a-secret-of-another-student")
     ui.expect(shown.locator("#worlds li")).to_have_count(7)
     assert names(shown)[-1].startswith("<img") and "\u202e" not in names(shown)[-1]
 
@@ -142,14 +142,14 @@ def test_the_focus_stays_where_it_is_while_cards_move(shown: Page, room: Class) 
     idle = shown.locator("#worlds button.idle").first
     name = idle.locator(".name").text_content()
     idle.focus()
-    room.share(picture(25, "first"), secret="a-secret-of-another-student")
+    room.share(report(25, "first"), secret="a-secret-of-another-student")
     ui.expect(shown.locator("#worlds li")).to_have_count(31)
     assert shown.evaluate("document.activeElement.querySelector('.name').textContent") == name
 
 
 def test_the_line_for_students_is_shown_and_the_key_is_not(shown: Page, room: Class) -> None:
     shown.get_by_text("How students join").click()
-    line = f"%sfm share http://127.0.0.1:{room.port}/#{room.board.join}"
+    line = f"%sfm share http://127.0.0.1:{room.port}/#{room.shared.join}"
     ui.expect(shown.locator("#line")).to_have_text(line)
     assert KEY not in shown.url and KEY not in shown.content()
     shown.reload()
@@ -158,16 +158,16 @@ def test_the_line_for_students_is_shown_and_the_key_is_not(shown: Page, room: Cl
 
 def test_the_students_line_shows_nothing(context: BrowserContext, room: Class) -> None:
     page = context.new_page()
-    page.goto(f"http://127.0.0.1:{room.port}/#{room.board.join}")
-    ui.expect(page.get_by_role("alert")).to_contain_text("This is the line for students")
+    page.goto(f"http://127.0.0.1:{room.port}/#{room.shared.join}")
+    ui.expect(page.get_by_role("alert")).to_contain_text("This is the address for students")
     assert page.locator("#worlds li").count() == 0
     page.close()
 
 
-def test_what_was_known_stays_when_the_class_is_away(context: BrowserContext) -> None:
+def test_the_page_keeps_its_state_when_the_class_is_away(context: BrowserContext) -> None:
     room = Class()
     page = context.new_page()
-    room.share(picture(0), "a-secret-of-student-0")
+    room.share(report(0), "a-secret-of-student-0")
     page.goto(f"http://127.0.0.1:{room.port}/#teach-{KEY}")
     ui.expect(page.locator("#worlds li")).to_have_count(1)
     room.close()

@@ -1,4 +1,4 @@
-"""What the picture of a busy world costs the browser: written down, since machines differ."""
+"""The browser's costs of a busy world: recorded only, since machines differ."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SOCKET = """{
         }, 1000 / rate);
     };
 }"""
-"""A stream within the page: one that comes from the test would cost the page time itself."""
+"""A stream within the page: a stream from the test would cost the page time."""
 
 
 class Busy:
@@ -61,7 +61,7 @@ class Busy:
         self._states = ["running"] * PROCESSES
 
     def snapshot(self) -> fake.Json:
-        """The next one: three processes have changed their state, all counters have grown."""
+        """The next snapshot: three processes have changed their state, all counters have grown."""
         self.step += 1
         now = self._now()
         for i in range(self.step % 5, PROCESSES, 5):
@@ -74,7 +74,7 @@ class Busy:
         return self._begin + self.step / RATE
 
     def diagnosis(self, seen: fake.Json) -> fake.Json:
-        """Everybody who is blocked waits for the one before."""
+        """A diagnosis: each blocked process waits for the one before it."""
         waiting = [one for one in seen["processes"] if one["state"] != "running"]
         edges = [
             fake.edge(one["name"], (one["rank"] - 1) % PROCESSES, "tag=1") | {"cycle": False}
@@ -165,7 +165,7 @@ def test_sixteen_processes_ten_times_a_second(
 
 
 def _texts(parts: list[str]) -> list[list[str]]:
-    """What the server sends in SECONDS and a few more, by update."""
+    """The messages that the server sends in SECONDS and a few more, by update."""
     busy, made = Busy(), []
     for _ in range((SECONDS + 4) * RATE):
         seen = busy.snapshot()

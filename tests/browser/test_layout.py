@@ -1,4 +1,4 @@
-"""The panel and the views in the window: themes, widths, what comes back, the status bar."""
+"""The panel and the views in the window: themes, widths, the restored layout, the status bar."""
 
 from __future__ import annotations
 

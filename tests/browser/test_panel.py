@@ -1,4 +1,4 @@
-"""The side panel over a stream that the tests feed: what it shows of processes and messages."""
+"""The side panel over a stream that the tests feed: processes and messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORLD = fake.world(running=1, blocked=2)
 
 @pytest.fixture(scope="module")
 def loaded(context: BrowserContext, lab: Lab) -> Iterator[tuple[Page, fake.Stream]]:
-    """JupyterLab with the panel open, for all tests of the module: to load it takes seconds."""
+    """JupyterLab with the panel open, for all tests of the module, since loading takes seconds."""
     with new_page(context) as page:
         stream = fake.Stream(page, [WORLD])
         ui.open_lab(page, lab)
@@ -35,7 +35,7 @@ def loaded(context: BrowserContext, lab: Lab) -> Iterator[tuple[Page, fake.Strea
 
 @pytest.fixture
 def stream(loaded: tuple[Page, fake.Stream]) -> fake.Stream:
-    """A stream with one world, which is a new one: nothing is known of it."""
+    """A stream with one new world, of which the panel knows nothing."""
     page, stream = loaded
     for worlds in ([], [WORLD]):
         stream.send("worlds", worlds)
@@ -81,7 +81,7 @@ def test_sites_are_shown_where_there_are_several(
     ui.expect(rows.nth(1)).not_to_contain_text("lyon")
 
 
-def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream) -> None:
+def test_activities_outside_of_calls(shown: Page, stream: fake.Stream) -> None:
     def now(does: str) -> fake.Json:
         return {"now": {"does": does, "where": fake.place(4, 7)}, "where": fake.place(1, 7)}
 

@@ -47,7 +47,7 @@ def menu(page: Page, name: str) -> Locator:
 
 
 def fill(page: Page, ranks: int, arguments: str) -> None:
-    """Say how to run it."""
+    """Fill in how to run the program."""
     dialog = page.locator(".jp-Dialog")
     dialog.get_by_label("Processes").fill(str(ranks))
     dialog.get_by_label("Arguments").fill(arguments)

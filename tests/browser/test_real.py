@@ -1,4 +1,4 @@
-"""The whole: a notebook that starts a world and hangs, seen and ended from the panel."""
+"""End to end: a notebook starts a world and hangs; the panel shows and ends it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ END = "</script><img src=x onerror='document.title=`broken`'>"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a world in which A waits for an answer that has another tag."""
+    """The file of a world in which A waits for an answer that has another tag."""
     path = tmp_path_factory.mktemp("record") / "run.html"
     with sfm_kernel.join("rec-page", name="A") as a, sfm_kernel.join("rec-page", name="B") as b:
         for number in range(5):
@@ -36,7 +36,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["light", "dark"])
 def shown(context: BrowserContext, file: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The file in a new page, which must ask for nothing and complain about nothing."""
+    """The file in a new page, which must send no request and log no error."""
     page = context.new_page()
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text))

@@ -1,4 +1,4 @@
-"""The panel's drawing of sites, and of the ways between them."""
+"""The panel's drawing of sites, and of the links between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live timeline: pointer and keys on it, pause, zoom, scrub, and what it forgets."""
+"""The live timeline: pointer and keys on it, pause, zoom, scrub, and forgetting."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all mod
 
 ROWS = [{"uid": f"u-{name}", "name": name, "rank": i} for i, name in enumerate("AB")]
 RUN = 10.0
-"""Seconds that the recorded run lasted; A sent a message to B at each of them but the last."""
+"""Length of the recorded run in seconds; A sent a message to B at each second but the last."""
 
 
 @pytest.fixture
 def stream(page: Page) -> fake.Stream:
-    """A stream with one world, in which nobody is blocked."""
+    """A stream with one world, in which no process is blocked."""
     return fake.Stream(page, [fake.world("w1")])
 
 
 @pytest.fixture
 def began() -> float:
-    """When the run began that the timeline shows."""
+    """The begin of the run that the timeline shows."""
     return time.time() - RUN - 1
 
 
@@ -55,7 +55,7 @@ def tell(
     flights: list[fake.Json],
     spans: list[fake.Json],
 ) -> None:
-    """Send a part of the timeline."""
+    """Send an update of the timeline."""
     parts = {"processes": ROWS, "spans": spans, "flights": flights, "missing": 0}
     made = {"world": "w1", "begin": began, "end": began + seconds} | parts
     stream.send("timeline", fake.checked("timeline", made))
@@ -81,13 +81,13 @@ def flight(name: str, at: float) -> fake.Json:
 
 
 def labels(view: Locator) -> int:
-    """A number for what is drawn above the rows: other times are other labels."""
+    """A hash of the drawing above the rows: other times have other labels."""
     pixels = "node => node.toDataURL().split('').reduce((h, c) => (h * 31 + c.charCodeAt()) | 0, 0)"
     return int(view.locator("canvas.sfm-Timeline-axis").evaluate(pixels))
 
 
 def changes(page: Page, view: Locator, before: int) -> int:
-    """Wait until another part of the time is shown."""
+    """Wait until another time window is shown."""
     ui.wait_until(page, lambda: labels(view) != before)
     return labels(view)
 
@@ -168,7 +168,7 @@ def test_pause_takes_in_nothing_until_it_ends(
     changes(page, view, before)
 
 
-def test_what_lasts_grows_while_nothing_is_said(
+def test_lasting_spans_grow_without_updates(
     page: Page, view: Locator, stream: fake.Stream, began: float
 ) -> None:
     before = labels(view)

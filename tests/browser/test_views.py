@@ -1,4 +1,4 @@
-"""Jumping to lines, the views of the main area, and what a screen reader is told."""
+"""Jumping to lines, the views of the main area, and announcements to screen readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stream(page: Page) -> fake.Stream:
 
 
 def show_at(stream: fake.Stream, place: fake.Json) -> None:
-    """One process that is blocked there."""
+    """Send a snapshot of one process that is blocked at this line."""
     stream.show(fake.snapshot(fake.process("A", 0, "blocked in recv", where=place)))
 
 

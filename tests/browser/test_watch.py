@@ -1,4 +1,4 @@
-"""The live table in a cell, and what the panel says of engines that nobody used."""
+"""The live table in a cell, and the panel's notes about unused engines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHADES = """number => {
         return [cell.textContent, getComputedStyle(cell).color, `rgb(${mixed.join(', ')})`];
     });
 }"""
-"""In one step: the table is another four times a second."""
+"""Read in one step, since the table is replaced four times a second."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The list of worlds, the world that is shown, and what is asked of the server."""
+"""The list of worlds, the shown world, and the requests to the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEEN = ["diagnosis", "snapshot"]
 
 @pytest.fixture
 def stream(page: Page) -> fake.Stream:
-    """A stream with two worlds, of which none is a notebook's."""
+    """A stream with two worlds, neither of which is a notebook's."""
     return fake.Stream(page, TWO)
 
 

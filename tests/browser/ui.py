@@ -1,4 +1,4 @@
-"""What a user does in JupyterLab, by its parts that a reader can see."""
+"""A user's actions in JupyterLab, by its visible elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.browser.fake import Stream
 
 PATIENCE = 60.0
-"""Seconds; only what fails needs them."""
+"""Seconds that each wait may take; only a failing one needs them."""
 
 READY = """async () => {
     while (!window.jupyterapp) await new Promise(resolve => setTimeout(resolve, 20));
@@ -95,7 +95,7 @@ def enabled(page: Page, name: str, **args: Any) -> bool:
 
 
 def theme(page: Page, name: str) -> None:
-    """Change the theme, and wait until it is there."""
+    """Change the theme, and wait until it is applied."""
     change = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme})"
     page.evaluate(change, name)
     light = "false" if "Dark" in name else "true"
@@ -130,7 +130,7 @@ def expect(where: Locator) -> Any:
 
 
 def wait_until(page: Page, true: Callable[[], bool], what: Callable[[], object] = str) -> None:
-    """Wait for what happens at this end of a websocket or a request.
+    """Wait for an event at this end of a websocket or a request.
 
     Raises:
         AssertionError: it did not within PATIENCE; says what is there instead.
@@ -142,7 +142,7 @@ def wait_until(page: Page, true: Callable[[], bool], what: Callable[[], object] 
 
 
 def answer(page: Page, path: str, asked: list[Any], body: object, status: int = 200) -> None:
-    """Answer calls of ``sfm/worlds/path`` with this; what they sent is put into the list."""
+    """Answer calls of ``sfm/worlds/path`` with this; the list gets their bodies."""
     where = f"/{path}" if path else "?"
 
     def handle(route: Route) -> None:
@@ -167,7 +167,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def asked(page: Page, stream: Stream, world: str | None, parts: list[str]) -> None:
-    """Wait until this is what the page has asked for last; without parts any world will do."""
+    """Wait until this is the page's subscription; without parts any world is accepted."""
 
     def same() -> bool:
         if not stream.watches or stream.watch["parts"] != parts:
@@ -226,7 +226,7 @@ def run_cell(page: Page, index: int, wait: bool = False) -> None:
 
 
 def output(page: Page, index: int) -> str:
-    """What is below a cell of the notebook, as JSON without colours."""
+    """The outputs below a cell of the notebook, as JSON without colours."""
     text = page.evaluate(
         f"index => JSON.stringify({NOTEBOOK}.content.widgets[index].model.outputs.toJSON())", index
     )

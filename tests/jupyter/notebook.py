@@ -19,20 +19,20 @@ from sfm_kernel import directory
 from sfm_kernel.observe.snapshot import snapshot
 
 PATIENCE = 120.0
-"""Seconds that anything gets; only what hangs needs them."""
+"""Seconds that each wait may take; only a wait that hangs needs them."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass
 class Cell:
-    """What a cell showed."""
+    """The outputs of a cell."""
 
     parts: dict[str, str] = field(default_factory=dict)  # display id, or a number -> plain text
     html: str = ""
     error: str = ""  # name and message
     traceback: str = ""
-    _stream: tuple[str, str] = ("", "")  # the one that came last, and where it is shown
+    _stream: tuple[str, str] = ("", "")  # the last stream, and the output that shows it
 
     @property
     def text(self) -> str:
@@ -41,11 +41,11 @@ class Cell:
 
     @property
     def shown(self) -> str:
-        """The outputs and the traceback: all that a reader sees."""
+        """The outputs and the traceback: everything that a reader sees."""
         return f"{self.text}\n{self.traceback}"
 
     def take(self, kind: str, content: dict[str, Any]) -> None:
-        """Add what one IOPub message shows."""
+        """Add the content of an IOPub message."""
         if kind == "stream":
             self._continue(content["name"], content["text"])
         elif kind in ("display_data", "update_display_data", "execute_result"):
@@ -57,7 +57,7 @@ class Cell:
             self.traceback = _COLOUR.sub("", "\n".join(content["traceback"]))
 
     def _continue(self, stream: str, text: str) -> None:
-        """Show more of a stream, of which a message may end anywhere: in the middle of a line."""
+        """Append to a stream, whose messages may end in the middle of a line."""
         name, key = self._stream
         if name != stream or key != next(reversed(self.parts), None):
             key = str(len(self.parts))
@@ -73,9 +73,9 @@ class Notebook:
 
     def __init__(self) -> None:
         self.closed = False
-        self._cells: dict[str, Cell] = {}  # what each cell has shown, also after its end
+        self._cells: dict[str, Cell] = {}  # the outputs of each cell, also after its end
         # Over TCP another process may take a port between the manager's choice and its binding.
-        # Without a file of its own all kernels would use the same sockets.
+        # Without separate connection files all kernels would use the same sockets.
         file = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4().hex}.json")
         self.manager = KernelManager(kernel_name="python3", transport="ipc", connection_file=file)
         self.manager.start_kernel()
@@ -107,7 +107,7 @@ class Notebook:
         return str(self.client.execute(code, allow_stdin=asks))
 
     def asked(self) -> str:
-        """Wait until the user is asked; the question."""
+        """Wait until the user is asked; returns the question."""
         return str(self.client.get_stdin_msg(timeout=PATIENCE)["content"]["prompt"])
 
     def answer(self, text: str) -> None:
@@ -129,14 +129,14 @@ class Notebook:
                 return cell
 
     def below(self, message: str, until: Callable[[Cell], bool]) -> Cell:
-        """All that stands below a cell, also after its end, when ``until`` is true of it."""
+        """All outputs below a cell, also after its end, once ``until`` is true of them."""
         deadline = time.monotonic() + PATIENCE
         while not until(cell := self._cells.setdefault(message, Cell())):
             self._take(deadline)
         return cell
 
     def _take(self, deadline: float) -> tuple[str, str, dict[str, Any]]:
-        """The next message: below which cell it is, its kind and its content."""
+        """The next message: its cell, its kind and its content."""
         got = self.client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
         of = str(got["parent_header"].get("msg_id"))
         self._cells.setdefault(of, Cell()).take(got["msg_type"], got["content"])
@@ -156,7 +156,7 @@ class Notebook:
         wait_for(lambda: self.process.poll() is not None, "the kernel ends")
 
     def close(self) -> None:
-        """What Jupyter does when the notebook is shut down; harmless when repeated."""
+        """Shut the notebook down, as Jupyter does; harmless when repeated."""
         if self.closed:
             return
         self.closed = True
@@ -171,7 +171,7 @@ class Outcome(Cell):
         super().__init__(**vars(cell))
 
     def ok(self) -> Outcome:
-        """Itself; fails if the cell raised."""
+        """This object; fails if the cell raised."""
         assert not self.error and "UsageError" not in self.text, self.shown
         return self
 
@@ -194,7 +194,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def runs(process: psutil.Process) -> bool:
-    """Whether it has not ended; one that waits to be reaped has."""
+    """Whether the process has not ended; a process that waits to be reaped has."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -210,7 +210,7 @@ def wait_for(done: Callable[[], object], what: str) -> None:
 
 
 def processes() -> list[dict[str, Any]]:
-    """Those of all worlds, as snapshots have them."""
+    """The processes of all worlds, from snapshots."""
     with os.scandir(directory.root()) as worlds:
         return [one for world in worlds for one in snapshot(world.path)["processes"]]
 

@@ -23,7 +23,7 @@ from tests.jupyter.notebook import PATIENCE, wait_for
 
 TOKEN = "for-tests"
 OTHERS = ("ipyparallel", "jupyter_lsp", "jupyter_server_terminals", "jupyterlab", "notebook_shim")
-"""Extensions that are not needed here, and would take seconds to start."""
+"""Extensions that these tests do not need, and that would take seconds to start."""
 
 _SCHEMA = json.loads(Path(observe).with_name("schema.json").read_text())
 
@@ -56,7 +56,7 @@ class Server:
         wait_for(lambda: self.get("api/status")[0] == 200, "the server answers")
 
     def _known(self) -> dict[str, Any]:
-        """What it has written down about itself; empty before that, and while it writes."""
+        """The server's own description of itself; empty until it is completely written."""
         try:
             found: dict[str, Any] = json.loads(self._info.read_text())
         except (FileNotFoundError, ValueError):
@@ -71,7 +71,7 @@ class Server:
         method: str = "GET",
         headers: Mapping[str, str] = {"Authorization": f"token {TOKEN}"},
     ) -> tuple[int, Any]:
-        """The status and the answer, decoded where it is JSON."""
+        """The status and the answer, decoded if it is JSON."""
         data = json.dumps(body).encode() if method == "POST" else None
         request = urllib.request.Request(self.url + path, data, dict(headers), method=method)
         try:
@@ -87,11 +87,11 @@ class Server:
             return status, text
 
     def get(self, path: str) -> tuple[int, Any]:
-        """What a GET gives."""
+        """The status and the answer of a GET."""
         return self.call(path)
 
     def post(self, path: str, body: object) -> tuple[int, Any]:
-        """What a POST gives."""
+        """The status and the answer of a POST."""
         return self.call(path, body, method="POST")
 
     def done(self, path: str, body: object) -> Any:
@@ -123,13 +123,13 @@ class Server:
 
 
 class Stream:
-    """A client of the websocket; what comes is checked against the schema."""
+    """A client of the websocket; checks messages against the schema."""
 
     def __init__(self, url: str, **options: Any) -> None:
         self.socket = websocket.create_connection(url, timeout=PATIENCE, **options)
 
     def watch(self, world: str | None, *parts: str, rate: float = 20) -> None:
-        """Say what to send from now on."""
+        """Subscribe."""
         wish = {"type": "watch", "world": world, "rate": rate, "parts": list(parts)}
         self.socket.send(json.dumps(wish))
 
@@ -147,11 +147,11 @@ class Stream:
         return message
 
     def until(self, kind: str, fits: Callable[[Any], object] = lambda content: True) -> Any:
-        """The content of the first message of this kind that fits."""
+        """The content of the first matching message of this kind."""
         return self.until_each(**{kind: fits})[kind]
 
     def until_each(self, **fits: Callable[[Any], object]) -> dict[str, Any]:
-        """The same of several kinds, by kind, in whichever order they come."""
+        """The contents of the first matching messages of several kinds, by kind, in any order."""
         found: dict[str, Any] = {}
         while found.keys() < fits.keys():
             message = self.next()
@@ -162,7 +162,7 @@ class Stream:
         return found
 
     def until_silence(self, seconds: float = 1.5) -> list[dict[str, Any]]:
-        """What still comes, until nothing has come for so long."""
+        """The messages that still come, until none has come for this time."""
         came = []
         self.socket.settimeout(seconds)
         try:
@@ -208,7 +208,7 @@ finally:
         assert self.line() == "joined"
 
     def line(self) -> str:
-        """The next line that it says; empty when it has ended."""
+        """The next line of its output; empty when it has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
@@ -237,7 +237,7 @@ def programs(world: str, **bodies: str) -> Iterator[dict[str, Program]]:
     finally:
         for one in running.values():
             one.close()
-        directory.remove_world(world)  # what the killed left; others may go on
+        directory.remove_world(world)  # the files of killed processes; others may go on
 
 
 def processes(content: dict[str, Any]) -> dict[str, dict[str, Any]]:

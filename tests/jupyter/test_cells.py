@@ -172,24 +172,24 @@ def test_reset_does_not_take_the_names_and_users_may(book: Notebook) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("%%sfm C\n1", "no engine is called C. There: A, B"),
+        ("%%sfm C\n1", "no engine is called C. Known: A, B"),
         ("%%sfm {A}\n1", "no engine is called {A}"),
         ("%%sfm --nonsense\n1", "%%sfm: unrecognized arguments: --nonsense"),
         ("%sfm strat 4", "did you mean `%sfm start`? Known: start, connect"),
         ("%sfm start 0", "a number from 1 to"),
         ("%sfm start 'A", "No closing quotation"),
-        ("%sfm start A B C", "nothing started. running already: 2 engines: A (rank 0), B (rank 1)"),
-        ("%sfm connect", "connected already: 2 engines"),
+        ("%sfm start A B C", "nothing started. already running: 2 engines: A (rank 0), B (rank 1)"),
+        ("%sfm connect", "already connected: 2 engines"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str) -> None:
+def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
     cell = book.run(code)
     assert words in cell.text
     assert len(cell.shown.strip().splitlines()) == 1
 
 
 def test_starting_the_same_again_changes_nothing(book: Notebook) -> None:
-    assert "running already: 2 engines" in book.run("%sfm start A B").ok().text
+    assert "already running: 2 engines" in book.run("%sfm start A B").ok().text
 
 
 def test_help_shows_an_example(book: Notebook) -> None:
@@ -203,7 +203,7 @@ def test_clean_leaves_the_living(book: Notebook) -> None:
     assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
 
 
-def test_what_came_before_anybody_listened_is_shown_once(book: Notebook) -> None:
+def test_early_output_is_shown_once(book: Notebook) -> None:
     slow = "from sfm_kernel.jupyter import cell; import time\nfast = cell._View.execute\n"
     slow += "cell._View.execute = lambda *args, **kwargs: "
     slow += "(fast(*args, **kwargs), time.sleep(0.3))[0]"
@@ -236,7 +236,7 @@ def test_errors_of_ours_show_the_user_s_line_and_what_they_say(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("%sfm '", "a quotation mark needs another one"),
+        ("%sfm '", "a quotation mark has no partner"),
         ("%sfm 4", "did you mean `%sfm start 4`?"),
         ("%sfm WHY", "did you mean `%sfm why`?"),
         ("%sfm timeline /nowhere/run.json", "cannot be written (No such file or directory)"),

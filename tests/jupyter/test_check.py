@@ -1,4 +1,4 @@
-"""``%sfm check`` in a notebook: it looks at cells that were run, and leaves the engines alone."""
+"""``%sfm check`` in a notebook: it reads cells that have run, and does not touch the engines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def book() -> Iterator[Notebook]:
 
 def test_the_way_of_a_student(book: Notebook) -> None:
     shown = book.run("%sfm check ring").ok().text
-    assert "no cell that was run defines `ring`. Run the exercise's cell first" in shown
+    assert "no cell that has run defines `ring`. Run the exercise's cell first" in shown
     book.run("%sfm start 2").ok()
     book.run("%%sfm\ndef ring(word):\n    ...").ok()
     shown = book.run("%sfm check ring").ok().text
@@ -52,7 +52,7 @@ def test_the_way_of_a_student(book: Notebook) -> None:
     assert book.run("%sfm check ring --seed 2 -n 2").ok().text.startswith("✓ ring: ")
 
 
-def test_where_grades_are_given_it_raises(book: Notebook) -> None:
+def test_a_failed_check_raises_under_nbgrader(book: Notebook) -> None:
     book.run("%%sfm\ndef swap(word):\n    ...")
     strict = book.run("%sfm check swap --strict")
     assert strict.error.startswith("CheckFailed: swap: not solved yet")
@@ -66,9 +66,9 @@ def test_where_grades_are_given_it_raises(book: Notebook) -> None:
 def test_wrong_words_say_what_is_right(book: Notebook, tmp_path: Path) -> None:
     for words, said in {
         "rign": "no check is called 'rign'. Did you mean `ring`?",
-        "ring -n": "-n lacks its value",
+        "ring -n": "-n needs a value",
         "ring -n 0": "-n takes a number from 1 to 64",
-        "ring --fast": "does not know '--fast'. It takes: %sfm check NAME",
+        "ring --fast": "does not know '--fast'. Usage: %sfm check NAME",
         "ring swap": "does not know 'swap'",
         f"mine --from {tmp_path}/no.py": "there is no file",
     }.items():

@@ -37,12 +37,12 @@ def test_a_killed_engine_is_named_and_comes_back_with_name_and_rank() -> None:
         os.kill(pid, signal.SIGKILL)
         assert "on A: EngineError: it died while it ran the cell" in book.wait(message).error
         assert "engine A has ended: `%sfm restart A`" in book.run("%%sfm A\n1").text
-        assert "without A, which ended" in book.run("%%sfm\nprint(rank)").ok().text
+        assert "without A, ended before" in book.run("%%sfm\nprint(rank)").ok().text
         assert "A has ended (`%sfm restart A`)" in book.run("%sfm start A B").ok().text
 
         # B is not disturbed, and its blocked cell is not waited for
         book.run("%%sfm B --noblock --out held\nrecv(free=1).src").ok()
-        assert "started again: A (rank 0)" in book.run("%sfm restart A").ok().text
+        assert "restarted: A (rank 0)" in book.run("%sfm restart A").ok().text
         assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
         book.run("%%sfm A\nsend(dest='B', free=1)").ok()
         assert "'A'" in book.run("held.get(); held.display_outputs()").ok().text
@@ -78,19 +78,19 @@ sum(range(10**13))"""
         book.interrupt()
         error = book.wait(message).error
         assert "B was in recv(never=1)" in error
-        assert "A goes on! End it with `%sfm restart A`" in error
+        assert "A is still running! `%sfm restart A` ends it" in error
         book.run("%sfm restart A").ok()
         assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
 
 
-def test_what_an_engine_had_started_ends_with_it() -> None:
+def test_children_of_an_engine_end_with_it() -> None:
     start = "import subprocess; print('helper', subprocess.Popen(['sleep', '1000']).pid)"
     with notebook("%sfm start A B") as book:
         text = book.run(f"%%sfm A\n{start}").ok().text
         helper = psutil.Process(int(text.split("helper")[1].split()[0]))
         os.kill(engine_pid(book, "A"), signal.SIGKILL)
         wait_for(lambda: not runs(helper), "the end of what A had started")
-        assert "started again: A" in book.run("%sfm restart A").ok().text
+        assert "restarted: A" in book.run("%sfm restart A").ok().text
 
 
 def test_an_engine_that_will_not_stop_is_started_again() -> None:
@@ -100,8 +100,8 @@ def test_an_engine_that_will_not_stop_is_started_again() -> None:
         message = book.send(stubborn)
         book.wait(message, lambda cell: "in" in cell.text)
         book.interrupt()
-        assert "1 goes on! End it with `%sfm restart 1`" in book.wait(message).error
-        assert "no engine is called 5. There: 0, 1" in book.run("%sfm restart 5").text
+        assert "1 is still running! `%sfm restart 1` ends it" in book.wait(message).error
+        assert "no engine is called 5. Known: 0, 1" in book.run("%sfm restart 5").text
         book.run("%sfm restart 1").ok()
         assert "1 2 1" in book.run("%%sfm 1\nprint(rank, size, sfm.name)").ok().text
         book.run("%sfm restart").ok()
@@ -119,9 +119,9 @@ def test_a_second_notebook_and_a_restarted_one_connect() -> None:
         two.restart(now=True)
         assert "this notebook is 'home2'" in two.run("%sfm connect").ok().text
         assert "in the notebook that started" in two.run("%sfm restart A").text
-        assert "it runs on" in two.run("%sfm stop").ok().text
+        assert "it runs until its owner" in two.run("%sfm stop").ok().text
         assert "alive" in one.run("%%sfm\nprint('alive')").ok().text
-        assert "no cluster is called other. Say which:" in two.run("%sfm connect other").text
+        assert "no cluster is called other. Choose one:" in two.run("%sfm connect other").text
         two.run("%sfm connect").ok()
         one.run("%sfm stop").ok()
         wait_for(lambda: "WorldGone" in two.run("%%sfm\n1").error, "the other notebook learns it")
@@ -134,7 +134,7 @@ def test_stop_takes_the_names_away_and_start_works_again() -> None:
         assert "NameError" in book.run("send").error
         assert "no engines: `%sfm start 4`" in book.run("%%sfm\n1").text
         assert "no engines" in book.run("%sfm status").text
-        assert "%sfm stop takes nothing after it" in book.run("%sfm stop A").text
+        assert "%sfm stop takes no arguments" in book.run("%sfm stop A").text
         assert "nothing to stop" in book.run("%sfm stop").ok().text
         assert not descendants(book.pid)
         assert "0, 1" in book.run("%sfm start 2").ok().text

@@ -23,13 +23,13 @@ def book() -> Iterator[Notebook]:
 
 
 def tab(book: Notebook, code: str) -> list[str]:
-    """What Tab at the end of the code offers, as it would be there."""
+    """The completions that Tab at the end of the code offers."""
     answer = book.client.complete(code, len(code), reply=True, timeout=60)["content"]
     return [code[: answer["cursor_start"]] + one for one in answer["matches"]]
 
 
 def asked(book: Notebook, code: str) -> str:
-    """What a question shows: in a pane of its own, or below the cell."""
+    """The answer to a question: in the pager, or below the cell."""
     answer = book.client.execute(code, reply=True, timeout=60)["content"]
     text = "".join(one["data"]["text/plain"] for one in answer["payload"])
     return re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -1,4 +1,4 @@
-"""What ``sfm_kernel.jupyter.controller`` changes in ipyparallel's controller."""
+"""The changes of ``sfm_kernel.jupyter.controller`` to ipyparallel's controller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ print(len(chosen), "chosen and bound,", len(chosen & given), "given to others me
 
 
 def test_nobody_is_given_its_ports_before_it_binds_them() -> None:
-    """A class that started its clusters at once had controllers that did not start."""
+    """Controllers of clusters that started at the same time failed to start."""
     program = [sys.executable, "-c", _CHOOSE]
     done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout == "17 chosen and bound, 0 given to others meanwhile\n", done.stderr

@@ -32,7 +32,7 @@ def told(book: Notebook, command: str) -> str:
 
 
 def runs(kind: str = "engine") -> int:
-    """How many of them run something."""
+    """The number of engines that run something."""
     return sum(one["kind"] == kind and one["state"] == "running" for one in processes())
 
 
@@ -49,8 +49,8 @@ def test_a_cell_runs_between_tasks(book: Notebook) -> None:
     assert "60" in told(book, "len(many.finish())")
 
 
-def test_who_serves_can_be_given_a_cell_that_waits(book: Notebook) -> None:
-    """It is an idle engine like another, for explanations, too."""
+def test_a_serving_engine_can_run_a_cell_that_waits(book: Notebook) -> None:
+    """A serving engine is an idle engine, for explanations, too."""
     book.run("%%sfm --noblock 0\nrecv(src=1, tag='go')").ok()
     wait_for(lambda: "1 is idle and sends nothing" in told(book, "%sfm why"), "it waits")
     book.run("%%sfm 1\nsend(dest=0, tag='go')").ok()

@@ -1,4 +1,4 @@
-"""Every configuration that docs/hub.md shows is one, and does what is said of it."""
+"""Every configuration in docs/hub.md is valid, and does what the text says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VARIABLES = {f"SFM_{name.upper()}" for name in SFM.class_trait_names(config=True
 
 
 def loaded(name: str, folder: Path) -> Config:
-    """What Jupyter reads in the file of this name."""
+    """The configuration that Jupyter reads from the file of this name."""
     (folder / name).write_text(PYTHON[name])
     found: Config = PyFileConfigLoader(name, path=str(folder)).load_config()
     return found

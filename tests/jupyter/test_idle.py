@@ -1,4 +1,4 @@
-"""Engines that nobody uses end; who uses them is not disturbed, and who comes back is told."""
+"""Unused engines end; a user of engines is not disturbed, and a returning user is informed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LONG = 5.0
 
 
 def ended(book: Notebook) -> None:
-    """Wait until nothing that this notebook has started runs any more."""
+    """Wait until no process that this notebook has started runs any longer."""
     wait_for(lambda: not any(map(runs, descendants(book.pid))), "the engines end")
 
 
 def alive(book: Notebook) -> bool:
-    """Whether anything does."""
+    """Whether such a process runs."""
     return any(map(runs, descendants(book.pid)))
 
 
@@ -46,7 +46,7 @@ def test_they_end_and_the_next_cell_says_so(sfm_dir: Path) -> None:
         assert "ended" not in one.run("%sfm start 1 --idle never").ok().text
 
 
-def test_what_runs_is_never_ended() -> None:
+def test_a_running_program_is_never_ended() -> None:
     with notebook("%sfm start A B --idle 2s") as one:
         one.run("%%sfm A --noblock --no-detect\nrecv(tag='never sent')").ok()
         time.sleep(LONG)  # blocked
@@ -79,7 +79,7 @@ def test_another_notebook_counts() -> None:
 def test_the_time_can_be_changed_while_they_run() -> None:
     with notebook("%sfm start A") as one:
         changed = one.run("%sfm start A --idle 2s").ok().text
-        assert "running already" in changed
+        assert "already running" in changed
         ended(one)
 
 
@@ -88,10 +88,7 @@ def test_on_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_MAX_IDLE", "2h")
     monkeypatch.setenv("SFM_MAX_ENGINES", "1")
     with notebook() as one:
-        assert (
-            "this hub allows 1 engine for each user: `%sfm start 1`"
-            in one.run("%sfm start 2").error
-        )
+        assert "this hub allows each user 1 engine: `%sfm start 1`" in one.run("%sfm start 2").error
         assert "they end after 30 minutes without use" in one.run("%sfm start 1").ok().text
         one.run("%sfm stop").ok()
         asked = one.run("%sfm start 1 --idle never").text
@@ -100,7 +97,7 @@ def test_on_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", ["--idle", "--idle soon", "--idle=", "2 --idle -3"])
-def test_what_is_no_time(words: str, shared: Notebook) -> None:
+def test_a_wrong_time_is_refused(words: str, shared: Notebook) -> None:
     assert "is no time: write 90s, 30m, 2h or never" in shared.run(f"%sfm start {words}").text
     assert "no engines" in shared.run("%sfm status").text
 
@@ -126,7 +123,7 @@ def test_engines_of_the_panel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with server(tmp_path) as one:
         status, answer = one.post("sfm/worlds", {"engines": 3})
         assert status == 500
-        assert answer["message"] == "this machine allows 2 engines for each user: `%sfm start 2`"
+        assert answer["message"] == "this machine allows each user 2 engines: `%sfm start 2`"
         with one.stream() as stream:
             stream.watch(None)
             world = one.done("sfm/worlds", {"names": ["A", "B"]})["world"]

@@ -9,12 +9,12 @@ import pytest
 
 from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
 
-LIMIT = "LimitReached: this machine allows 4 engines for each user"
+LIMIT = "LimitReached: this machine allows each user 4 engines"
 
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a spawner's environment says, to all notebooks that are opened from now on."""
+    """Set a spawner's environment for all notebooks that are opened from now on."""
 
     def say(**said: str) -> None:
         for name, text in said.items():
@@ -24,7 +24,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def refused(book: Notebook, cell: str) -> str:
-    """What a cell says that a limit ends."""
+    """The error of a cell that a limit ends."""
     return book.run(cell).error
 
 
@@ -34,7 +34,7 @@ def test_engines_of_all_notebooks_are_counted_together(told: Any) -> None:
         assert refused(one, "%sfm start 9") == f"{LIMIT}: `%sfm start 4`"
         assert "no engines" in one.run("%sfm status").text, "nothing was started"
         one.run("%sfm start 3").ok()
-        runs_there = "and 3 run in another notebook or from the panel"
+        runs_there = "and 3 are running in another notebook or from the panel"
         assert refused(two, "%sfm start A B") == (
             f"{LIMIT}, {runs_there}: ask for 1 at most, or stop those"
         )
@@ -43,13 +43,13 @@ def test_engines_of_all_notebooks_are_counted_together(told: Any) -> None:
             f"{LIMIT}, {runs_there}: ask for 1 at most, or stop those"
         )
         two.run("%%sfm\nprint('goes on')").ok()
-        assert "and 1 runs in" in refused(one, "%sfm scale 4")
+        assert "and 1 is running in" in refused(one, "%sfm scale 4")
         one.run("%sfm restart 2").ok()
         one.run("%sfm stop").ok()
         two.run("%sfm scale 4").ok()
         assert refused(one, "%sfm start") == (
-            f"{LIMIT}, and 4 run in another notebook or from the panel: stop those first, with "
-            "`%sfm stop` or in the panel"
+            f"{LIMIT}, and 4 are running in another notebook or from the panel: stop those first, "
+            "with `%sfm stop` or in the panel"
         )
 
 
@@ -65,14 +65,14 @@ def test_the_killed_give_their_places_back(told: Any) -> None:
         two.run("%sfm restart 1").ok()
 
 
-def test_of_those_who_start_at_once_no_two_get_the_last_place(told: Any) -> None:
+def test_two_simultaneous_starts_never_get_the_same_last_engine(told: Any) -> None:
     told(SFM_MAX_ENGINES="5")
     with notebook() as one, notebook() as two, notebook() as three:
         books = (one, two, three)
         sent = [book.send("%sfm start 2") for book in books]
         errors = [book.wait(message).error for book, message in zip(books, sent, strict=True)]
         assert sorted(map(bool, errors)) == [False, False, True], errors
-        assert "and 4 run in another notebook" in "".join(errors)
+        assert "and 4 are running in another notebook" in "".join(errors)
 
 
 def test_stop_ends_the_wait_for_another_notebook(told: Any, sfm_dir: Path) -> None:
@@ -96,15 +96,13 @@ def test_a_configuration_file_is_as_good(tmp_path: Path, told: Any) -> None:
     )
     told(IPYTHONDIR=str(tmp_path))
     with notebook() as one:
-        assert refused(one, "%sfm start 4").endswith(
-            "allows 3 engines for each user: `%sfm start 3`"
-        )
+        assert refused(one, "%sfm start 4").endswith("allows each user 3 engines: `%sfm start 3`")
         assert "they end after 2 hours without use" in one.run("%sfm start 1").ok().text
         told_there = one.run("%%sfm\nimport os; print(os.environ['OMP_NUM_THREADS'])").ok().text
         assert told_there.strip().endswith("2")
         assert "Current: 3" in one.run("%config SFM").ok().text
         one.run("%config SFM.max_engines = 1").ok()
-        assert "allows 1 engine for" in refused(one, "%sfm scale 2")
+        assert "allows each user 1 engine" in refused(one, "%sfm scale 2")
 
 
 def test_a_setting_that_makes_no_sense_is_told_when_it_matters(told: Any) -> None:
@@ -122,17 +120,17 @@ def test_memory_of_an_engine(told: Any) -> None:
     with notebook("%sfm start A B") as one:
         much = one.run("%%sfm A\nimport numpy\nkept = numpy.ones(10 ** 8)")
         assert much.error.startswith("CellFailed: on A: MemoryError")
-        assert "This engine may take 400 MB of memory, and has" in much.shown
+        assert "This engine may use 400 MB of memory, and uses" in much.shown
         assert "or `%sfm restart A`" in much.shown
         one.run("%%sfm A\nkept = numpy.ones(10 ** 7)").ok()
         little = one.run("%%sfm B\nkept = []\nwhile True: kept.append('x' * 1000)")
-        assert "This engine may take 400 MB" in little.shown
+        assert "This engine may use 400 MB" in little.shown
         one.run("%%sfm B\ndel kept\nsend(dest='A', x=1)").ok()
         one.run("%%sfm A\nassert recv().x == 1").ok()
 
 
 def test_an_inbox_does_not_take_all_of_it(told: Any) -> None:
-    """Seven engines send to one that does not receive: they wait, and it lives."""
+    """Seven engines send to an engine that does not receive: they wait, and it survives."""
     told(SFM_MEMORY_LIMIT="256M")
     with notebook("%sfm start 8") as one:
         sends = one.send(

@@ -36,7 +36,7 @@ print(len(snapshot(sfm)['processes']), sfm.world)"""
 
 
 def meet_nobody(book: Notebook, rounds: int = 3) -> str:
-    """Send among a notebook's two engines and to it, and see nobody else; the world's name."""
+    """Exchange messages in one notebook's world, and see no other process; returns its name."""
     world = ""
     for _ in range(rounds):
         token = secrets.token_hex(8)
@@ -84,7 +84,7 @@ def test_a_class_that_starts_at_once(effort: int) -> None:
 SEEN = """
 import glob, json, os, sys
 from sfm_kernel import directory
-from sfm_kernel.jupyter.places import running_clusters
+from sfm_kernel.jupyter.cluster_files import running_clusters
 from sfm_kernel.jupyter.server.sampler import Worlds
 from tests.jupyter.notebook import notebook
 from tests.jupyter.test_many_notebooks import meet_nobody
@@ -129,7 +129,7 @@ class User:
         )
 
     def environment(self) -> dict[str, str]:
-        """As after a login: nothing says where worlds are."""
+        """The environment after a login: nothing says where worlds are."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         folders = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")
         for name in folders:
@@ -140,7 +140,7 @@ class User:
         return kept | {"HOME": str(self.home), "USER": "sfm", "PYTHONPATH": str(ROOT)}
 
     def told(self) -> dict[str, Any]:
-        """What it tells next."""
+        """The next line of its output."""
         assert self.process.stdout is not None
         found: dict[str, Any] = json.loads(self.process.stdout.readline())
         return found
@@ -157,7 +157,7 @@ class User:
 
 
 def _as_user(number: int) -> list[str]:
-    """What starts a command as that user; Python may lie in a folder that only root may enter."""
+    """Start a command as that user; Python may be in a folder that only root may enter."""
     as_user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
     python = Path(sys.executable).resolve()
     closed = [str(one) for one in python.parents if not one.stat().st_mode & stat.S_IXOTH]
@@ -174,7 +174,7 @@ def _as_user(number: int) -> list[str]:
 
 @pytest.fixture
 def users() -> Iterator[list[User]]:
-    """Two, where this may be played."""
+    """Two users, if the machine permits this."""
     if os.geteuid() != 0:
         pytest.skip("only root can play two users")
     numbers = [60_000 + 2 * (os.getpid() % 2000) + nth for nth in (1, 2)]

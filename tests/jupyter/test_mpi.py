@@ -1,4 +1,4 @@
-"""MPI in a notebook: mpi4py on engines, and programs in processes of their own."""
+"""MPI in a notebook: mpi4py on engines, and programs in new processes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_program_ends_with_the_notebook() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str) -> None:
+def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
     cell = book.run(code)
     assert words in cell.text
     assert len(cell.shown.strip().splitlines()) == 1

@@ -1,4 +1,4 @@
-"""The real mpi4py in engines: on their own queue, with Stop, explanations, and worlds made anew."""
+"""The real mpi4py in engines: on their own queue, with Stop, explanations, and restarted worlds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_collectives_go_on_after_stop_found_one_in_a_barrier(book: Notebook, bar
 
 
 def test_collectives_go_on_after_stop_found_one_further_than_the_other(book: Notebook) -> None:
-    """The root of a broadcast waits for nobody."""
+    """The root of a broadcast waits for no process."""
     code = f"{BEGINNING}import time\nif comm.rank == 0: comm.bcast('unheard')\nprint('in')\n"
     message = book.send(f"%%sfm --no-detect\n{code}time.sleep(100)")
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
@@ -93,7 +93,7 @@ def test_engines_start_no_processes(book: Notebook) -> None:
 
 
 def test_the_world_is_made_anew_when_engines_change(book: Notebook) -> None:
-    """Also for a communicator's copy; MPI goes on after it was finalized."""
+    """This also holds for a communicator's copy; MPI goes on after it was finalized."""
     sums = "%%sfm\n" + BEGINNING + "print('sum', comm.allreduce(comm.rank + 1), comm.Dup().size)"
     assert book.run(sums).ok().text.count("sum 3 2") == 2
     book.run("%sfm restart 1").ok()
@@ -104,7 +104,7 @@ def test_the_world_is_made_anew_when_engines_change(book: Notebook) -> None:
     assert book.run(sums).ok().text.count("sum 6 3") == 3
 
 
-def test_who_waits_for_an_engine_that_is_killed_is_told(book: Notebook) -> None:
+def test_a_process_that_waits_for_a_killed_engine_gets_an_error(book: Notebook) -> None:
     code = BEGINNING + "import os\nif comm.rank == 1: os._exit(1)\ncomm.recv(source=1, tag=3)"
     cell = book.run("%%sfm\n" + code)
     assert cell.error and "has ended" in cell.shown

@@ -1,4 +1,4 @@
-"""%%sfm --noblock: what its engines show comes later, and stands below that cell."""
+"""%%sfm --noblock: the engines' outputs come later, and are shown below that cell."""
 
 from __future__ import annotations
 

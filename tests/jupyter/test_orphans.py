@@ -1,4 +1,4 @@
-"""However a notebook ends, and whatever its engines do, no process and no file of them stays."""
+"""However a notebook ends, and whatever its engines do, no process and no file remains."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class Cluster:
         assert len(self.files()) >= 4  # world, cluster file, connection files, logs
 
     def files(self) -> list[Path]:
-        """What there is of any cluster."""
+        """The files of all clusters."""
         return [*self.root.glob("ipp-*"), *self.profile.glob("*/*sfm-*")]
 
     def running(self) -> list[psutil.Process]:
-        """Those of its processes that have not ended."""
+        """The cluster's processes that have not ended."""
         return [one for one in self.processes if runs(one)]
 
     def goes_away(self) -> None:
-        """Fail unless all of it goes by itself."""
+        """Fail unless all processes and files disappear by themselves."""
         wait_for(lambda: not self.running(), f"the end of {self.running()}")
         wait_for(lambda: not self.files(), f"the removal of {self.files()}")
 

@@ -1,4 +1,4 @@
-"""``%sfm record``: what a student hands in."""
+"""``%sfm record``: the file that a student hands in."""
 
 from __future__ import annotations
 

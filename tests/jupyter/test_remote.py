@@ -47,7 +47,7 @@ def told(book: Notebook, command: str) -> str:
     return book.run(command).ok().text
 
 
-def test_what_cells_have_made(book: Notebook) -> None:
+def test_objects_that_cells_have_defined(book: Notebook) -> None:
     assert "['Account', 'account', 'time']" in told(book, "dir(a)")
     assert "(15, 20)" in told(book, "a.account.deposit(5), b.account.balance")
     assert "[stdout:A] 15" in told(book, "%%sfm A\nprint(account.balance)")

@@ -1,4 +1,4 @@
-"""Who may see worlds, and which ones."""
+"""The users who may see worlds, and the worlds that they may see."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def cookies(one: Server) -> str:
-    """Those of a browser that has logged in."""
+    """The cookies of a browser that has logged in."""
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     browser.open(f"{one.url}api/status?token={TOKEN}").read()
@@ -99,7 +99,7 @@ def test_another_site_cannot_use_the_cookies_of_a_browser(one: Server) -> None:
 
 
 def test_a_name_that_leads_here_meanwhile_is_not_served(one: Server) -> None:
-    """DNS rebinding: to the browser, the server is another site's own, which has no cookies."""
+    """DNS rebinding: to the browser, the server belongs to another site, without cookies."""
     headers = {"Authorization": f"token {TOKEN}", "Host": "rebound.example"}
     assert one.call("sfm/worlds", headers=headers)[0] == 403
     url = one.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}"
@@ -117,7 +117,7 @@ ACTIONS = ("interrupt", "stop", "restart", "rescale", "trace", "start", "..%2f",
 
 
 def malformed(random: Random) -> tuple[str, str, bytes]:
-    """Method, path and body of a request that has a key and can mean nothing."""
+    """Method, path and body of a meaningless request with the right token."""
     method = random.choice(("GET", "POST", "POST", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
     path = "sfm/worlds"
     if random.random() < 0.8:
@@ -147,7 +147,7 @@ def test_requests_that_mean_nothing_are_refused(one: Server, effort: int) -> Non
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lists))
-def test_whatever_is_sent_to_the_stream_is_a_subscription_or_none(sent: object) -> None:
+def test_any_text_to_the_stream_is_a_subscription_or_an_error(sent: object) -> None:
     for text in (json.dumps(sent), json.dumps({"type": "watch", "world": None, "parts": sent})):
         with contextlib.suppress(BadSubscription):
             assert Subscription.parse(text).parts <= set(PARTS)
@@ -167,7 +167,7 @@ def test_the_error_says_which_world(one: Server) -> None:
 
 
 def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
-    """Which show what engines print: others do not reach the socket, which speaks CURVE as well."""
+    """Outputs show what engines print: no other user reaches the sockets, which also use CURVE."""
     kernel = one.done("api/kernels", {"name": "python3"})["id"]
     client = client_of(kernel)
     assert client.transport == "ipc"

@@ -1,4 +1,4 @@
-"""Clusters: those that the panel starts, and those of notebooks."""
+"""Clusters that the panel starts, and clusters of notebooks."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _earlier: set[Path] = set()
 
 @pytest.fixture(autouse=True)
 def _only_its_own(sfm_dir: Path) -> None:
-    """What the tests before have left is not this one's."""
+    """Files of earlier tests do not count for this test."""
     _earlier.clear()
     _earlier.update(files(sfm_dir))
 
 
 def files(sfm_dir: Path) -> list[Path]:
-    """What there is of any cluster of this test's."""
+    """The files of all clusters of this test."""
     profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
     found = [*sfm_dir.glob("ipp-*"), *profile.glob("*/*sfm-*")]
     return [path for path in found if path not in _earlier]
@@ -112,7 +112,7 @@ def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
         ([], "send"),
     ],
 )
-def test_what_cannot_be_started(shared: Server, body: object, words: str) -> None:
+def test_impossible_engines_are_refused(shared: Server, body: object, words: str) -> None:
     status, answer = shared.post("sfm/worlds", body)
     assert status == 400 and words in answer["message"]
     assert not descendants(shared.process.pid)
@@ -144,7 +144,7 @@ def test_the_end_of_the_server_ends_its_clusters(
 
 
 def goes_away(found: list[psutil.Process], sfm_dir: Path) -> None:
-    """Fail unless the processes and all files of clusters go by themselves."""
+    """Fail unless the processes and all files of clusters disappear by themselves."""
     wait_for(lambda: not [one for one in found if runs(one)], f"the end of {found}")
     wait_for(lambda: not files(sfm_dir), f"the removal of {files(sfm_dir)}")
 
@@ -161,7 +161,7 @@ def test_the_server_is_killed_while_engines_start(tmp_path: Path, sfm_dir: Path)
 
 
 def suppressed(one: Server) -> None:
-    """Ask for engines, of a server that does not live to answer."""
+    """Request engines from a server that ends before it answers."""
     with contextlib.suppress(OSError, http.client.HTTPException):
         one.post("sfm/worlds", {"engines": 2})
 

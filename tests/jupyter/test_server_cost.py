@@ -1,4 +1,4 @@
-"""What is not read again, and that nothing is missed by that."""
+"""The server does not read everything again, and misses nothing."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tests.jupyter.test_server_sampling import touch
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, for the sampler; to be changed."""
+    """The sampler's clock, which a test sets."""
     clock = [0.0]
     monkeypatch.setattr("sfm_kernel.jupyter.server.sampler.time.monotonic", lambda: clock[0])
     return clock
 
 
 def age(folder: Path, seconds: float) -> None:
-    """Have the folder changed so long ago."""
+    """Set the time of the folder's last change."""
     changed = time.time() - seconds
     os.utime(folder, (changed, changed))
 
 
 @pytest.mark.parametrize("seconds", [0, 100 * SETTLED_SECONDS])
-def test_who_comes_and_goes_is_seen_at_once(tmp_path: Path, seconds: float) -> None:
+def test_joining_and_leaving_is_seen_at_once(tmp_path: Path, seconds: float) -> None:
     paths = [tmp_path / f"{uid:032x}.seg" for uid in range(50)]
     for path in paths:  # so fast that the file system's clock does not tell them apart
         path.touch()
@@ -60,7 +60,7 @@ def test_another_world_of_the_same_name(tmp_path: Path) -> None:
         folder.rename(tmp_path / f"old{uid}")
 
 
-def test_who_joins_an_old_world_is_in_the_next_snapshot(world: str) -> None:
+def test_a_process_that_joins_an_old_world_is_in_the_next_snapshot(world: str) -> None:
     with sfm_kernel.join(world, "A") as a:
         age(Path(a.folder), 100)
         for _ in range(2):
@@ -85,7 +85,7 @@ def test_traces_are_read_in_time(world: str, now: list[float]) -> None:
         one = World(world, sfm.folder)
 
         def news() -> int:
-            """How many messages have arrived since the last call, as far as it was reported."""
+            """The reported number of messages that have arrived since the last call."""
             new, _ = one.sample(follow=True, whole=False)
             return len([it for it in new["flights"] if it["received"]]) if new else 0
 

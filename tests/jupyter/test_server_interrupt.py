@@ -1,4 +1,4 @@
-"""Interrupting from the panel: who is meant gets the signal, and nobody else ever."""
+"""Interrupting from the panel: only the chosen processes get the signal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def seen(world: str) -> dict[str, dict[str, Any]]:
 
 
 def wait_until_blocked(world: str, count: int) -> None:
-    """Until so many of its processes are blocked in recv."""
+    """Wait until this number of its processes is blocked in recv."""
     wait_for(
         lambda: [p["state"] for p in seen(world).values()].count("blocked in recv") == count,
         f"{count} blocked processes",
@@ -140,7 +140,7 @@ def test_another_machine_cannot_be_reached(world: str) -> None:
     with programs(world, A=WAITS):
         wait_until_blocked(world, 1)
         there = {**seen(world)["A"], "here": False, "host": "far"}
-        with pytest.raises(NotInterrupted, match="A runs on far, which cannot be reached"):
+        with pytest.raises(NotInterrupted, match="A runs on far, which this server cannot reach"):
             interrupt(os.path.join(directory.root(), world), [there], [there["uid"]])
 
 

@@ -18,7 +18,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.client import Client
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.server import remote
 from sfm_kernel.jupyter.server.clusters import Clusters, NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.sampler import Worlds
@@ -41,7 +41,7 @@ while True:
 
 
 class Cluster:
-    """The files of a cluster that nobody has started."""
+    """The files of a cluster that does not run."""
 
     def __init__(self) -> None:
         self.connection = {
@@ -53,7 +53,7 @@ class Cluster:
         self._folder = Path(os.environ["IPYTHONDIR"], "profile_default", "security")
 
     def write(self, url: str | None = None) -> None:
-        """Have them say that the world's directory is served there."""
+        """Have the files name this url of the world's directory."""
         self._folder.mkdir(parents=True, exist_ok=True)
         served = {DIRECTORY: url} if url else {}
         for name, content in (("cluster", {}), ("ipcontroller", self.connection | served)):
@@ -91,7 +91,7 @@ def machines(
 
 @pytest.fixture
 def stuck(machines: Machines) -> dict[str, subprocess.Popen[str]]:
-    """A here and B there, who wait for each other."""
+    """A on this machine and B on the other, which wait for each other."""
     return {
         "A": machines.process("A", "here", WAITS.format("B", 1)),
         "B": machines.process("B", "there", WAITS.format("A", 2)),
@@ -215,7 +215,7 @@ def test_a_directory_server_that_ends(
 
 @pytest.fixture
 def silent(cluster: Cluster) -> Iterator[str]:
-    """Somebody takes connections for the cluster's directory server, and never says a word."""
+    """A socket accepts connections at the directory server's url, and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         cluster.write(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
         yield cluster.world

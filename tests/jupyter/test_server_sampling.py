@@ -1,4 +1,4 @@
-"""When the extension reads a world, and for which panels; without a server."""
+"""The extension reads a world only for panels that show it; without a server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def publisher() -> AsyncIterator[Publisher]:
 
 @contextlib.asynccontextmanager
 async def subscriber(publisher: Publisher) -> AsyncIterator[tuple[Subscriber, Sent]]:
-    """A panel, and what it is sent."""
+    """A panel, and the messages that it gets."""
     sent: Sent = []
 
     async def write(text: str) -> None:
@@ -61,13 +61,13 @@ async def subscriber(publisher: Publisher) -> AsyncIterator[tuple[Subscriber, Se
 
 
 async def until(done: Callable[[], object]) -> None:
-    """Wait until it is so; the watchdog ends what never is."""
+    """Wait until the condition is true; the watchdog ends a test that waits for ever."""
     while not done():
         await asyncio.sleep(0.01)
 
 
 def loops() -> int:
-    """How many tasks have worlds read."""
+    """The number of tasks that read worlds."""
     names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
     return names.count("Feed._run")
 
@@ -117,7 +117,7 @@ def test_one_feed_for_all_and_none_for_nobody(world: str, readings: list[str]) -
 
 
 def test_nothing_is_mapped_for_nobody(world: str) -> None:
-    """What was mapped for a world that has ended would be taken from the others."""
+    """Mappings of an ended world would reduce those that other worlds may have."""
 
     def mapped(uid: str) -> int:
         with open("/proc/self/maps") as lines:
@@ -201,12 +201,12 @@ def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.Mo
 
 
 def touch(sfm: Endpoint) -> None:
-    """Something happens."""
+    """Cause a change in the world."""
     sfm.send(dest=sfm.name, n=1)
     sfm.recv(n=1)
 
 
-def test_who_reads_slowly_gets_the_newest(world: str) -> None:
+def test_a_slow_reader_gets_the_newest(world: str) -> None:
     async def story() -> None:
         sent, free = [], asyncio.Event()
 
@@ -234,7 +234,7 @@ def test_who_reads_slowly_gets_the_newest(world: str) -> None:
 
 
 def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> dict[str, Any]:
-    """One with a span for each end, and flights."""
+    """A timeline with a span for each end, and flights."""
     spans = [
         {"uid": "a", "begin": float(n), "end": end, "state": "running", "where": None}
         for n, end in enumerate(ends)
@@ -252,7 +252,7 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
     }
 
 
-def test_what_waits_of_a_timeline_is_merged() -> None:
+def test_waiting_timelines_are_merged() -> None:
     parts = [timeline(0, None, ids=("1", "2")), timeline(1, 5.0, None, ids=("2", "3"))]
     told = json.loads(timeline_text(parts))
     assert told["type"] == "timeline"
@@ -265,7 +265,7 @@ def test_what_waits_of_a_timeline_is_merged() -> None:
     assert json.loads(timeline_text([timeline(0)]))["timeline"]["flights"] == []
 
 
-def test_who_falls_behind_gets_all_of_the_timeline_anew() -> None:
+def test_a_panel_that_falls_behind_gets_the_complete_timeline_again() -> None:
     async def nothing(text: str) -> None: ...
 
     async def story() -> None:
@@ -287,7 +287,7 @@ def test_the_rate_has_limits(asked: float, given: float) -> None:
 
 
 @pytest.mark.parametrize("rate", ["NaN", "Infinity", "true", '"5"', "null"])
-def test_what_is_no_rate(rate: str) -> None:
+def test_a_wrong_rate_is_refused(rate: str) -> None:
     with pytest.raises(BadSubscription):
         Subscription.parse('{"type": "watch", "world": null, "parts": [], "rate": ' + rate + "}")
 

@@ -1,4 +1,4 @@
-"""The websocket: what is sent, to whom, and what is not."""
+"""The websocket: each panel gets what it has subscribed to, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def blocked(*names: str) -> Any:
-    """Whether they are blocked in recv in a snapshot."""
+    """Whether these processes are blocked in recv in a snapshot."""
     return lambda content: all(
         processes(content)[name]["state"] == "blocked in recv" for name in names
     )
@@ -120,7 +120,7 @@ def test_a_world_that_ends_is_told_once(one: Server, world: str) -> None:
      200_000 * "[", 100_000 * '{"type":'],
     ids=range(11),
 )  # fmt: skip
-def test_what_is_no_subscription_is_answered_with_an_error(one: Server, text: str) -> None:
+def test_a_wrong_subscription_is_answered_with_an_error(one: Server, text: str) -> None:
     with one.stream() as stream:
         for _ in range(2):  # and the stream stays
             stream.socket.send(text)
@@ -134,7 +134,7 @@ def test_a_name_that_is_no_world(one: Server) -> None:
 
 
 def test_watching_is_no_activity(one: Server, world: str) -> None:
-    """Or a server that only shows its panel would never be culled."""
+    """Otherwise a server that only shows its panel would never be culled."""
     before = one.get("api/status")[1]["last_activity"]
     with programs(world, A=WORKS), one.stream() as stream:
         stream.watch(world, "snapshot")

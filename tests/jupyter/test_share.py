@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.classroom.board import GONE
+from sfm_kernel.classroom.shared_worlds import SILENT
 from tests.jupyter.notebook import Notebook, notebook, wait_for
 from tests.jupyter.server import Server
 from tests.jupyter.server import server as serving
@@ -30,7 +30,7 @@ class Page:
         self.url, self._authorization = url, authorization
 
     def get(self, what: str) -> Any:
-        """What it is told."""
+        """The answer to a request of the page."""
         headers = {"Authorization": self._authorization}
         request = urllib.request.Request(self.url + what, headers=headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
@@ -38,21 +38,21 @@ class Page:
 
     @property
     def line(self) -> str:
-        """What students type."""
+        """The line that students type."""
         return f"%sfm share {self.url}#{self.get('session')['join']}"
 
     def worlds(self) -> list[dict[str, Any]]:
-        """All, in short."""
+        """The summaries of all worlds."""
         found: list[dict[str, Any]] = self.get("worlds")["worlds"]
         return found
 
     def state(self, name: str) -> str:
-        """Of one; empty where it is not known."""
+        """The state of a world; empty if it is unknown."""
         states = {one["name"]: str(one["state"]) for one in self.worlds()}
         return states.get(name, "")
 
     def details(self, name: str) -> dict[str, Any]:
-        """All that is known of one."""
+        """The details of a world."""
         identity = next(one["id"] for one in self.worlds() if one["name"] == name)
         found: dict[str, Any] = self.get(f"worlds/{identity}")
         return found
@@ -60,7 +60,7 @@ class Page:
 
 @pytest.fixture
 def page() -> Iterator[Page]:
-    """A class of its own."""
+    """A class without a Jupyter server."""
     process = subprocess.Popen(
         [sys.executable, "-m", "sfm_kernel.classroom", "--port", "0"],
         stdout=subprocess.PIPE,
@@ -116,7 +116,7 @@ def test_a_class_sees_who_hangs_and_no_other_world(book: Notebook, page: Page) -
 @keeps
 def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> None:
     text = book.run(f"{page.line} --name Ada --code").ok().text
-    assert "the code around the lines where they are" in text
+    assert "the code around the lines where the processes are" in text
     cell = book.send(HANG)
     wait_for(lambda: page.state("Ada") == "stuck", "the class sees it")
     (listing,) = page.details("Ada")["code"]
@@ -130,7 +130,7 @@ def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> Non
 def test_off_ends_it(book: Notebook, page: Page) -> None:
     assert "nothing is shared" in book.run("%sfm share").ok().text
     book.run(f"{page.line} --name Ada").ok()
-    assert book.run("%sfm share off").ok().text.strip() == "shared no more"
+    assert book.run("%sfm share off").ok().text.strip() == "no longer shared"
     assert page.state("Ada") == "left" and page.details("Ada")["processes"] == []
     assert book.run("%sfm share off").ok().text.strip() == "nothing was shared"
 
@@ -147,10 +147,10 @@ def test_a_class_that_begins_anew_is_told_again(book: Notebook, page: Page) -> N
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("http://127.0.0.1:1/#token", "nobody answers at http://127.0.0.1:1/share"),
+        ("http://127.0.0.1:1/#token", "no answer from http://127.0.0.1:1/share"),
         ("URL#wrong", "this is not the class's join token"),
-        ("URL", "is not the line of a class"),
-        ("ftp://127.0.0.1/#token", "is not the line of a class"),
+        ("URL", "is not the address of a class"),
+        ("ftp://127.0.0.1/#token", "is not the address of a class"),
         ("http://127.0.0.1:port/#token", "is no address"),
         ("URL#token more", "takes the address"),
         ("URL#token --name", "--name needs a value"),
@@ -163,9 +163,9 @@ def test_wrong_words(book: Notebook, page: Page, words: str, told: str) -> None:
 
 
 @keeps
-def test_who_is_not_named_is_asked(book: Notebook, page: Page) -> None:
+def test_a_shared_account_is_asked_for_a_name(book: Notebook, page: Page) -> None:
     book.run("import os; os.environ['JUPYTERHUB_USER'] = 'jovyan'").ok()
-    assert "say who you are" in book.run(page.line).text
+    assert "add your name" in book.run(page.line).text
     book.run("os.environ['JUPYTERHUB_USER'] = 'grace'").ok()
     book.run(page.line).ok()
     assert page.state("grace")
@@ -190,7 +190,7 @@ def test_a_kernel_that_is_killed_is_gone(page: Page) -> None:
         book.kill()
         wait_for(lambda: page.state("Ada") == "gone", "it is missed")
         (one,) = page.worlds()
-        assert one["since"] == one["heard"] and page.get("worlds")["now"] - one["since"] > GONE
+        assert one["since"] == one["heard"] and page.get("worlds")["now"] - one["since"] > SILENT
 
 
 # ---- behind a Jupyter server

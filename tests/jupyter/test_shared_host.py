@@ -1,4 +1,4 @@
-"""What other users of the machine, and files that lie about, can do to a notebook's cluster."""
+"""Other users of the machine, and files in the folder, cannot harm a notebook's cluster."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pytest
 import zmq
 
 from sfm_kernel.errors import WorldAccess
-from sfm_kernel.jupyter.places import world_key
+from sfm_kernel.jupyter.cluster_files import world_key
 from tests.jupyter.notebook import Notebook, descendants, notebook
 
 pytestmark = pytest.mark.keeps("one cluster for the whole module")
 
 CONFIGURED = Path(os.environ["IPYTHONDIR"], "profile_default", "ipcontroller_config.py")
-"""Where a user says how his controllers are reached."""
+"""The file in which a user sets the addresses of controllers."""
 
 IMPOSTORS = ("queue", "heapq", "socketserver", "numpy", "zmq")
-"""Modules of Python and of others that the folder of the notebook has, too."""
+"""Modules of Python and of packages that also exist in the notebook's folder."""
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +41,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def book(folder: Path) -> Iterator[Notebook]:
     """A notebook of that folder with two engines, whose user lets others read what they write."""
-    # What a user's own notebook imports from there is not our affair.
+    # Imports of the user's notebook from the folder are not tested.
     mine = f"import os, numpy, zmq, ipyparallel; os.umask(0o022); os.chdir({str(folder)!r})"
     with notebook(mine, "%sfm start A B") as made:
         yield made
 
 
 def files(kind: str = "") -> list[Path]:
-    """What the clusters have written."""
+    """The files that the clusters have written."""
     return [*Path(os.environ["IPYTHONDIR"]).glob(f"profile_default/*/*sfm-*{kind}")]
 
 
 def known() -> list[dict[str, Any]]:
-    """What is known to who can read the clusters' connection files."""
+    """The content of the clusters' connection files."""
     return [json.loads(path.read_text()) for path in files("-client.json")]
 
 
 def connections(book: Notebook) -> set[Any]:
-    """Those over TCP and UDP of the cluster's processes."""
+    """The TCP and UDP sockets of the cluster's processes."""
     found: set[Any] = set()
     for process in descendants(book.pid):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -106,7 +106,7 @@ def test_one_machine_needs_no_tcp(book: Notebook) -> None:
     ],
     ids=["a path that is too long for a socket", "a user's configuration", "sites"],
 )
-def test_where_it_is_tcp_after_all(before: str, line: str) -> None:
+def test_a_configuration_may_choose_tcp(before: str, line: str) -> None:
     try:
         with notebook(f"import os; {before}", line) as one:
             assert {found.laddr.ip for found in connections(one)} == {"127.0.0.1"}
@@ -155,12 +155,12 @@ def test_only_the_user_reads_what_is_written_about_a_cluster(book: Notebook, fol
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in files()}
     assert {name.split("-")[0] for name in modes} == {"ipcontroller", "ipengine", "cluster"}
     assert set(modes.values()) == {"0o600"}, modes
-    # What cells write is the user's own affair.
+    # Files that cells write belong to the user.
     book.run("%%sfm A\nopen('shown', 'w').close()").ok()
     assert oct((folder / "shown").stat().st_mode & 0o777) == "0o644"
 
 
 def test_a_file_of_the_folder_is_no_module_of_ours(book: Notebook) -> None:
-    """That the engines run at all: their starters did not import what lies there."""
+    """The engines run: the processes that start them imported nothing from the folder."""
     text = book.run("%%sfm\nimport mine, queue, numpy\nprint(mine.answer, queue.Queue)").ok().text
     assert text.count("42 <class 'queue.Queue'>") == 2

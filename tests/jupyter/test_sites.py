@@ -20,7 +20,7 @@ def test_start_and_connect_take_a_site() -> None:
         assert "at lyon" in book.run(WHERE).ok().text
         assert "lyon lyon" in book.run("print(sfm.site, sfm.site_of(0))").ok().text
         assert "site" in book.run("%sfm status").ok().text
-        assert "running already" in book.run("%sfm start 1 --site lyon").ok().text
+        assert "already running" in book.run("%sfm start 1 --site lyon").ok().text
         assert "nothing started" in book.run("%sfm start 1 --site oslo").text
         book.run("%sfm scale 2").ok()
         assert book.run(WHERE).ok().text.count("at lyon") == 2

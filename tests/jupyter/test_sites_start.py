@@ -1,4 +1,4 @@
-"""``%sfm start --sites``: sites with gateways on one machine, and what is said of bad input."""
+"""``%sfm start --sites``: sites with gateways on one machine, and errors about wrong input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter import gateway
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.sites import Sites, settle, take_sites
 from tests.jupyter.notebook import descendants, notebook, runs, wait_for
 
@@ -46,13 +46,15 @@ def test_bad_input(words: str, problem: str) -> None:
         take_sites(["--sites", "two words=1"])
 
 
-def test_what_is_told_is_understood() -> None:
+def test_sites_survive_the_environment() -> None:
     rest, sites = take_sites(["--sites", "A=2,B=1", "X", "--delay=20ms", "--limit", "200M"])
     assert rest == ["X"] and sites is not None
     assert (sites.total, sites.names, sites.first) == (3, ["A", "B"], "A")
     assert [sites.number(rank) for rank in range(3)] == [0, 0, 1]
     assert sites.options == ("--delay", "20ms", "--limit", "200M")
-    assert Sites.of(sites.told()) == sites and Sites.of({}) is None
+    assert (
+        Sites.from_environment(sites.environment()) == sites and Sites.from_environment({}) is None
+    )
     assert take_sites(["4"]) == (["4"], None)
 
 
@@ -61,7 +63,7 @@ def test_an_engine_of_a_site_is_the_first_process_of_all(
 ) -> None:
     top = tmp_path / "nothing is here yet"
     monkeypatch.setenv("SFM_DIR", str(top))
-    for name, value in Sites((("A", 1), ("B", 1))).told().items():
+    for name, value in Sites((("A", 1), ("B", 1))).environment().items():
         monkeypatch.setenv(name, value)
     settle(1, "w")
     folders = [top, top / "w.sites", top / "w.sites/1"]
@@ -96,7 +98,7 @@ def test_a_cluster_s_gateway_finds_all_in_the_connection_file(tmp_path: Path) ->
         ('{"key": "", "sfm_directory": "tcp://a:1"}', "no session key"),
     ],
 )
-def test_what_is_no_connection_file(
+def test_a_wrong_connection_file_is_refused(
     text: str | None, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "engine.json"
@@ -108,7 +110,7 @@ def test_what_is_no_connection_file(
 
 
 def gateways(pid: int) -> list[psutil.Process]:
-    """The process that runs them, and themselves, for a notebook's process."""
+    """The process that runs a notebook's gateways, and the gateways."""
     found = []
     for one in descendants(pid):
         with contextlib.suppress(psutil.Error):  # it has just ended

@@ -1,4 +1,4 @@
-"""Deadlocks in a notebook: what cells show that are ended by one, and what `%sfm why` says."""
+"""Deadlocks in a notebook: the errors of the cells that they end, and `%sfm why`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_why_awaits_that_a_cell_has_begun(book: Notebook) -> None:
 
 
 def now_of(kind: str) -> list[tuple[str, int]]:
-    """What main threads are in now, and in which line of a cell."""
+    """The current activity of main threads, and its line of a cell."""
     found = [one["now"] for one in processes() if one["kind"] == kind and one["now"]]
     return [(one["does"], one["where"]["line"]) for one in found if one["where"]]
 
@@ -93,7 +93,7 @@ def test_a_notebook_that_waits_for_what_somebody_types(book: Notebook) -> None:
     assert "somebody" in book.run("print(name)").ok().text
 
 
-def test_who_asks_is_not_said_to_compute(book: Notebook) -> None:
+def test_the_asking_notebook_is_not_computing(book: Notebook) -> None:
     book.run("%%sfm --noblock A\nrecv(src='B', tag='go')").ok()
     text = book.run("%sfm why").ok().text
     assert text.startswith("No deadlock yet: you could still give B a cell\n")
@@ -104,7 +104,7 @@ def test_who_asks_is_not_said_to_compute(book: Notebook) -> None:
 
 
 def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: Notebook) -> None:
-    """They may still send, long after its cell has ended."""
+    """Threads may still send, long after their cell has ended."""
     answer = "lambda m: (sleep(3.5), send(dest=m.src, tag='answer'))"
     begin = "from threading import Timer\nfrom time import sleep\n"
     book.run(f"%%sfm B\n{begin}callback = regcb({answer}, tag='question')").ok()
@@ -121,8 +121,8 @@ def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: 
     assert "DeadlockDetected" in book.run("%%sfm A\nrecv(src='B')").error
 
 
-def test_what_an_earlier_cell_has_left_is_named(book: Notebook) -> None:
-    """And what serves the front end, or is a pool without work, is not."""
+def test_threads_of_an_earlier_cell_are_named(book: Notebook) -> None:
+    """Threads of the front end, and idle pools, are not named."""
     code = """%%sfm A
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
@@ -160,22 +160,22 @@ def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
     assert "KeyboardInterrupt" in ended.error and title not in ended.text, "it is told once"
     assert "are ended" in book.run("%sfm detect on").ok().text
     assert book.run("recv(src='A', tag='never')").error.startswith(f"DeadlockDetected: {title}")
-    assert "stand" in book.run("%sfm detect off").ok().text
+    assert "but not ended" in book.run("%sfm detect off").ok().text
 
 
-def test_what_nobody_is_called(book: Notebook) -> None:
+def test_an_unknown_name_is_mentioned(book: Notebook) -> None:
     text = book.run("%%sfm A\nrecv(src=-1)").text
     assert "Nobody is named -1; the ranks are 0 to 2." in text
 
 
 def test_messages_of_libraries_are_counted_apart(book: Notebook) -> None:
-    """What an ended barrier leaves is of no concern to users."""
+    """Messages of an ended barrier do not concern users."""
     book.run("%%sfm\nfrom sfm_kernel import Group\ngroup = Group(sfm)\nif rank: group.barrier()")
     text = book.run("%sfm queues").ok().text
     assert "failed=" not in text and "of a library" in text
 
 
-def test_what_the_table_of_queues_lists() -> None:
+def test_the_table_of_queues() -> None:
     def listed(*messages: Any, depth: int) -> list[object]:
         one = process("A", messages=list(messages), depth=depth)
         return [row[-1] for row in queue_table([one]).rows]
@@ -198,5 +198,5 @@ def test_what_the_table_of_queues_lists() -> None:
         ("ValueError", "Deadlock: A\nB", ("ValueError", "Deadlock: A\nB")),
     ],
 )
-def test_what_a_summary_tells(name: str, value: str, told: tuple[str, str]) -> None:
+def test_the_summary_of_an_error(name: str, value: str, told: tuple[str, str]) -> None:
     assert in_short(name, value) == told

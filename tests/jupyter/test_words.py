@@ -1,4 +1,4 @@
-"""What the words after %sfm and %%sfm mean; no process is started."""
+"""The parsing of the words after %sfm and %%sfm; no process is started."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from IPython.core.error import UsageError
 from sfm_kernel.errors import UnknownName, WorldAccess
 from sfm_kernel.jupyter.cell import options
 from sfm_kernel.jupyter.cluster import Engines
+from sfm_kernel.jupyter.cluster_files import world_key, world_name
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.places import world_key, world_name
-from sfm_kernel.jupyter.starting import wanted_engines
+from sfm_kernel.jupyter.starting import parse_engines
 from sfm_kernel.transport.base import Member
 
 CONNECTION = {"key": "secret", "location": "here", "registration": 4711}
@@ -24,7 +24,7 @@ def member(rank: int, name: str | int) -> Member:
 
 
 class Directory:
-    """Three engines, of which the one with rank 1 is dead, and a notebook."""
+    """A notebook and three engines; the engine with rank 1 is dead."""
 
     def members(self) -> list[Member]:
         home = Member("f" * 32, 9, None, "home", 1, "host", "", "", {})
@@ -51,28 +51,28 @@ def home() -> Home:
         (["worker_1"], ["worker_1"]),
     ],
 )
-def test_what_start_starts(words: list[str], names: list[str]) -> None:
-    assert wanted_engines(words) == (names, None, None)
+def test_start_parses_names_and_numbers(words: list[str], names: list[str]) -> None:
+    assert parse_engines(words) == (names, None, None)
 
 
-def test_what_start_starts_in_sites() -> None:
-    names, site, sites = wanted_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
+def test_start_parses_sites() -> None:
+    names, site, sites = parse_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
     assert (names, site) == (["A", "B", "C"], None) and sites is not None and sites.total == 3
-    assert wanted_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
+    assert parse_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["3", "--sites", "X=1,Y=1"], "leave the former out"),
+        (["3", "--sites", "X=1,Y=1"], "give only --sites"),
         (["--site", "X", "--sites", "X=1,Y=1"], "not both"),
         (["--sites", "X=200,Y=200"], "from 1 to 256"),
         (["--sites", "X"], "has no number"),
     ],
 )
-def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
+def test_start_refuses_wrong_sites(words: list[str], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        wanted_engines(words)
+        parse_engines(words)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
 )
 def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
     with pytest.raises(UsageError, match="takes a number"):
-        wanted_engines(words)
+        parse_engines(words)
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
         ([":"], [0, 2]),
     ],
 )
-def test_what_a_cell_addresses(home: Home, words: list[str], ranks: list[int]) -> None:
+def test_words_that_name_engines(home: Home, words: list[str], ranks: list[int]) -> None:
     assert [one.rank for one in home.resolve(words)] == ranks
 
 
 @pytest.mark.parametrize("word", ["B", "1", "C", "7", "home", "A:B", "-1"])
-def test_who_does_not_live_is_no_address(home: Home, word: str) -> None:
+def test_a_dead_engine_is_no_target(home: Home, word: str) -> None:
     with pytest.raises(UnknownName) as caught:
         home.resolve([word])
     assert caught.value.known == ["A", 2]
 
 
-def test_who_ended_is_known(home: Home) -> None:
+def test_ended_engines_are_known(home: Home) -> None:
     assert home.ended() == ["B"]
 
 
@@ -128,7 +128,7 @@ def test_the_option_targets_names_engines_too() -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how cells are run"),
+        ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how to run cells"),
         ("--out", "expected one argument. `%sfm help`"),
         ("'A", "No closing quotation. `%sfm help`"),
         ("--progress-after soon", "invalid float value: 'soon'"),
@@ -148,8 +148,8 @@ def test_a_comma_too_many_names_nobody_else(home: Home) -> None:
 
 
 def test_an_option_of_start_that_there_is_none_of_is_told() -> None:
-    with pytest.raises(UsageError, match=r"no option --fast: there are --site, .*`%sfm help`"):
-        wanted_engines(["4", "--fast"])
+    with pytest.raises(UsageError, match=r"no option --fast: it has --site, .*`%sfm help`"):
+        parse_engines(["4", "--fast"])
 
 
 def test_engines_and_clients_find_the_same_world() -> None:

@@ -1,4 +1,4 @@
-"""A class that serves in a thread, requests to it, and pictures to send."""
+"""A class that serves in a thread, requests to it, and reports to send."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Any
 
-from sfm_kernel.classroom.board import Board
-from sfm_kernel.classroom.picture import sent
+from sfm_kernel.classroom.report import report_of
+from sfm_kernel.classroom.shared_worlds import SharedWorlds
 from sfm_kernel.classroom.web import application, server
 from tests.observe.pictures import message, process
 
@@ -23,31 +23,31 @@ Json = dict[str, Any]
 
 
 def diagnosis(verdict: str = "idle", **more: Any) -> Json:
-    """One of the schema's."""
+    """A diagnosis, as the schema has it."""
     empty: Json = {"world": "w", "time": time.time(), "cycle": [], "stuck": [], "since": None}
     empty |= {"title": "All are idle", "sentences": [], "edges": [], "but_for": None}
     return empty | {"verdict": verdict, "processes": []} | more
 
 
 def engine(name: str, **more: Any) -> Json:
-    """One that waits in recv, with a message in its inbox."""
+    """An engine that waits in recv, with a message in its inbox."""
     about = {"kind": "engine", "rank": 0, "uid": name, "waits": "recv(tag=2)", "depth": 1}
     return process(name, "blocked in recv", **about, messages=[message("B", tag=1)]) | more
 
 
-def picture(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
-    """What a notebook with an engine A sends; ``more`` is the diagnosis's."""
+def report(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
+    """The report of a notebook with an engine A; ``more`` are fields of the diagnosis."""
     now = time.time()
     one = engine("A", since=now - 5)
     seen = {"world": "w", "time": now, "processes": [one], "sites": [], "links": []}
-    return sent(name, seen, diagnosis(verdict, **more), [], [])
+    return report_of(name, seen, diagnosis(verdict, **more), [], [])
 
 
 class Class:
     """A class that serves, and requests to it."""
 
     def __init__(self, **limits: Any) -> None:
-        self.board = Board()
+        self.shared = SharedWorlds()
         self._loop = asyncio.new_event_loop()
         self._server: Any = None
         self._limits = limits
@@ -58,7 +58,7 @@ class Class:
 
     def _run(self, ready: threading.Event) -> None:
         async def begin() -> None:
-            self._server = server(application(self.board, KEY), **self._limits)
+            self._server = server(application(self.shared, KEY), **self._limits)
             self._server.listen(0, "127.0.0.1")
             (one,) = self._server._sockets.values()
             self.port = one.getsockname()[1]
@@ -82,7 +82,7 @@ class Class:
     def ask(
         self, method: str, path: str, body: bytes | None = None, **headers: str
     ) -> tuple[int, Any]:
-        """The status, and what is answered (from JSON, if it is)."""
+        """The status and the body of the answer, parsed if it is JSON."""
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             line.request(method, path, body, headers)
@@ -96,15 +96,15 @@ class Class:
             return answer.status, text.decode()
 
     def share(self, body: bytes, secret: str = OWN, token: str | None = None) -> tuple[int, Any]:
-        """What a notebook does."""
-        headers = {"Authorization": f"Bearer {token or self.board.join}", "X-SFM-Share": secret}
+        """Share a report, as a notebook does."""
+        headers = {"Authorization": f"Bearer {token or self.shared.join}", "X-SFM-Share": secret}
         return self.ask("POST", "/share", body, **headers)
 
     def teach(self, path: str, key: str = KEY) -> tuple[int, Any]:
-        """What the page does."""
+        """Request something, as the page does."""
         return self.ask("GET", path, Authorization=f"Bearer {key}")
 
     def worlds(self) -> list[Json]:
-        """What the page shows."""
+        """The worlds that the page shows."""
         found: list[Json] = self.teach("/worlds")[1]["worlds"]
         return found

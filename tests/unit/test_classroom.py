@@ -1,4 +1,4 @@
-"""A class by real HTTP: who may do what, what is believed, and what cannot fill it."""
+"""A class by real HTTP: who may do what, what it accepts, and that nothing can fill it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.classroom import board as boards
-from sfm_kernel.classroom.board import BURST, GONE, MOST, Board, Refused
-from sfm_kernel.classroom.picture import LARGEST, NoPicture, believed, encoded, sent
+from sfm_kernel.classroom import shared_worlds
+from sfm_kernel.classroom.report import LARGEST, BadReport, checked, encoded, report_of
+from sfm_kernel.classroom.shared_worlds import BURST, MOST, SILENT, Refused, SharedWorlds
 from tests.observe.pictures import message
-from tests.unit.classes import HOSTILE, KEY, OTHER, OWN, Class, diagnosis, engine, picture
+from tests.unit.classes import HOSTILE, KEY, OTHER, OWN, Class, diagnosis, engine, report
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def room() -> Iterator[Class]:
 def test_a_student_shares_and_the_teacher_sees(room: Class) -> None:
     stuck = {"title": "Deadlock: A → A", "stuck": ["A"], "since": time.time() - 180}
     assert (
-        room.share(encoded(picture(verdict="deadlock", sentences=["A waits."], **stuck)))[0] == 204
+        room.share(encoded(report(verdict="deadlock", sentences=["A waits."], **stuck)))[0] == 204
     )
     (one,) = room.worlds()
     assert (one["name"], one["state"], one["title"]) == ("Emmy", "stuck", "Deadlock: A → A")
@@ -44,16 +44,16 @@ def test_a_student_shares_and_the_teacher_sees(room: Class) -> None:
     status, details = room.teach(f"/worlds/{one['id']}")
     assert status == 200 and details["sentences"] == ["A waits."]
     assert details["processes"][0]["waits"] == "recv(tag=2)"
-    assert room.teach("/session") == (200, {"join": room.board.join, "url": ""})
+    assert room.teach("/session") == (200, {"join": room.shared.join, "url": ""})
 
 
 def test_nobody_else_sees_anything(room: Class) -> None:
-    room.share(encoded(picture()))
+    room.share(encoded(report()))
     (one,) = room.worlds()
-    for key in ("", "wrong", room.board.join, KEY[:-1]):
+    for key in ("", "wrong", room.shared.join, KEY[:-1]):
         for path in ("/worlds", f"/worlds/{one['id']}", "/session"):
             status, told = room.teach(path, key)
-            assert status == 403 and "Emmy" not in str(told) and room.board.join not in str(told)
+            assert status == 403 and "Emmy" not in str(told) and room.shared.join not in str(told)
     assert room.ask("GET", "/worlds")[0] == 403
     assert room.ask("GET", "/share")[0] in (403, 405)
     assert "Emmy" not in room.ask("GET", "/")[1]
@@ -69,12 +69,12 @@ def test_the_page_has_nothing_of_students_and_forbids_everything(room: Class) ->
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
         assert answer.headers["Access-Control-Allow-Origin"] is None
     line.close()
-    assert room.ask("GET", "/page.html")[0] == room.ask("GET", "/../board.py")[0] == 404
+    assert room.ask("GET", "/page.html")[0] == room.ask("GET", "/../web.py")[0] == 404
 
 
 @pytest.mark.parametrize("token", ["x", KEY, "é", "a" * 5000])
 def test_without_the_join_token_nothing_is_shared(room: Class, token: str) -> None:
-    body = encoded(picture())
+    body = encoded(report())
     status, told = room.share(body, token=token)
     assert status == 403 and "join token" in told["message"]
     assert room.ask("POST", "/share", body)[0] == 403
@@ -82,27 +82,27 @@ def test_without_the_join_token_nothing_is_shared(room: Class, token: str) -> No
 
 
 def test_a_student_changes_no_other_one(room: Class) -> None:
-    room.share(encoded(picture("Emmy")))
-    room.share(encoded(picture("Emmy", "running")), secret=OTHER)
-    headers = {"Authorization": f"Bearer {room.board.join}"}
+    room.share(encoded(report("Emmy")))
+    room.share(encoded(report("Emmy", "running")), secret=OTHER)
+    headers = {"Authorization": f"Bearer {room.shared.join}"}
     assert room.ask("DELETE", "/share", **headers, **{"X-SFM-Share": OTHER})[0] == 204
     assert [(one["name"], one["state"]) for one in room.worlds()] == [
         ("Emmy", "idle"),
         ("Emmy (2)", "left"),
     ]
-    assert room.share(encoded(picture()), secret="short")[0] == 400
-    assert room.share(encoded(picture()), secret="")[0] == 400
+    assert room.share(encoded(report()), secret="short")[0] == 400
+    assert room.share(encoded(report()), secret="")[0] == 400
 
 
 def test_after_off_only_the_name_is_known(room: Class) -> None:
-    room.share(encoded(picture()))
-    headers = {"Authorization": f"Bearer {room.board.join}", "X-SFM-Share": OWN}
+    room.share(encoded(report()))
+    headers = {"Authorization": f"Bearer {room.shared.join}", "X-SFM-Share": OWN}
     room.ask("DELETE", "/share", **headers)
     (one,) = room.worlds()
     details = room.teach(f"/worlds/{one['id']}")[1]
     assert details["name"] == "Emmy" and details["processes"] == details["code"] == []
-    assert room.share(b"")[0] == 404  # its picture is wanted anew
-    assert room.share(encoded(picture()))[0] == 204 and room.worlds()[0]["state"] == "idle"
+    assert room.share(b"")[0] == 404  # its report is wanted anew
+    assert room.share(encoded(report()))[0] == 204 and room.worlds()[0]["state"] == "idle"
 
 
 # ---- what is believed
@@ -130,9 +130,9 @@ def test_after_off_only_the_name_is_known(room: Class) -> None:
     ],
 )
 def test_another_shape_is_refused_and_changes_nothing(room: Class, body: bytes) -> None:
-    room.share(encoded(picture()))
+    room.share(encoded(report()))
     status, told = room.share(body)
-    assert status == 400 and "no picture" in told["message"]
+    assert status == 400 and "no report" in told["message"]
     assert [one["state"] for one in room.worlds()] == ["idle"]
 
 
@@ -143,7 +143,7 @@ def test_texts_are_printable_and_short() -> None:
     said = diagnosis(HOSTILE, title=HOSTILE * 99, sentences=[HOSTILE * 999] * 99, stuck=[[], 3])
     code = [{"title": HOSTILE, "lines": [[1, HOSTILE * 99], ["x", "y"], 3], "at": ["z"]}] * 20
     body = json.dumps({"name": HOSTILE, "snapshot": seen, "diagnosis": said, "code": code})
-    found = believed(body.encode(), time.time())
+    found = checked(body.encode(), time.time())
     text = json.dumps(found, ensure_ascii=False)
     assert not {"\u202e", "\x1b", "\x00"} & set(text) and "\\u0000" not in text
     assert found["verdict"] == "running" and len(found["name"]) <= 60
@@ -155,19 +155,19 @@ def test_texts_are_printable_and_short() -> None:
 
 def test_a_wrong_clock_is_corrected() -> None:
     now = time.time()
-    told = picture(verdict="deadlock", since=now + 990)
+    told = report(verdict="deadlock", since=now + 990)
     told["snapshot"]["time"] += 1000
-    found = believed(encoded(told), now)
+    found = checked(encoded(told), now)
     assert 9 < now - found["since"] < 60
     told["snapshot"]["processes"][0]["since"] = now + 10**9  # after its own now
-    assert believed(encoded(told), now)["processes"][0]["since"] == now
+    assert checked(encoded(told), now)["processes"][0]["since"] == now
 
 
 def test_what_is_sent_says_nothing_of_machine_and_folders() -> None:
     where = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
     one = engine("A", where={**where, "cell_id": None}, pid=4711, host="ada-laptop")
     seen = {"world": "w", "time": 1.0, "processes": [one], "sites": [], "links": []}
-    text = encoded(sent("Emmy", seen, diagnosis(), [], [])).decode()
+    text = encoded(report_of("Emmy", seen, diagnosis(), [], [])).decode()
     assert "4711" not in text and "ada-laptop" not in text and "/srv" not in text
     assert '"file":"a.py"' in text
 
@@ -175,9 +175,9 @@ def test_what_is_sent_says_nothing_of_machine_and_folders() -> None:
 def test_a_huge_world_is_sent_small() -> None:
     many = [engine(f"{n}" * 100, messages=[message("B", text="x" * 500)] * 9) for n in range(500)]
     seen = {"world": "w", "time": 1.0, "processes": many, "sites": [], "links": []}
-    body = encoded(sent("Emmy", seen, diagnosis(sentences=["x" * 900] * 900), [], []))
+    body = encoded(report_of("Emmy", seen, diagnosis(sentences=["x" * 900] * 900), [], []))
     assert len(body) <= LARGEST
-    assert len(believed(body, 2.0)["processes"]) == 64
+    assert len(checked(body, 2.0)["processes"]) == 64
 
 
 # ---- what cannot fill it
@@ -185,7 +185,7 @@ def test_a_huge_world_is_sent_small() -> None:
 
 def test_too_large_is_refused_before_it_is_read(room: Class) -> None:
     with socket.create_connection(("127.0.0.1", room.port), timeout=60) as line:
-        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.board.join}\r\n"
+        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.shared.join}\r\n"
         line.sendall(f"{head}Content-Length: {LARGEST + 1}\r\n\r\n".encode())
         assert b" 413 " in line.recv(100)
     assert room.worlds() == []
@@ -193,7 +193,7 @@ def test_too_large_is_refused_before_it_is_read(room: Class) -> None:
 
 def test_chunks_do_not_grow_beyond_the_limit(room: Class) -> None:
     with socket.create_connection(("127.0.0.1", room.port), timeout=60) as line:
-        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.board.join}\r\n"
+        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.shared.join}\r\n"
         line.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         try:
             for _ in range(4 * LARGEST // 1000):
@@ -207,43 +207,43 @@ def test_chunks_do_not_grow_beyond_the_limit(room: Class) -> None:
 
 def test_who_is_too_fast_is_slowed_down() -> None:
     clock = [1000.0]
-    one = Board(lambda: clock[0])
-    one.take(OWN, encoded(picture()))
+    one = SharedWorlds(lambda: clock[0])
+    one.take(OWN, encoded(report()))
     for _ in range(int(BURST)):
         one.take(OWN, b"")
     with pytest.raises(Refused, match="too often") as refused:
         one.take(OWN, b"")
     assert refused.value.status == 429
-    one.take(OTHER, encoded(picture()))  # others are not concerned
+    one.take(OTHER, encoded(report()))  # others are not concerned
     clock[0] += 1
     one.take(OWN, b"")
 
 
 def test_a_full_class_takes_the_place_of_who_has_gone() -> None:
     clock = [1000.0]
-    one = Board(lambda: clock[0])
+    one = SharedWorlds(lambda: clock[0])
     for nth in range(MOST):
-        one.take(f"{nth:020}", encoded(picture(str(nth))))
+        one.take(f"{nth:020}", encoded(report(str(nth))))
     with pytest.raises(Refused, match="the class is full"):
-        one.take(OWN, encoded(picture("late")))
+        one.take(OWN, encoded(report("late")))
     one.leave(f"{7:020}")
-    one.take(OWN, encoded(picture("late")))
+    one.take(OWN, encoded(report("late")))
     names = {world["name"] for world in one.listing()["worlds"]}
     assert len(names) == MOST and "late" in names and "7" not in names
 
 
 def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
     clock = [1000.0]
-    one = Board(lambda: clock[0])
+    one = SharedWorlds(lambda: clock[0])
 
     def share(secret: str, verdict: str, since: float | None = None) -> None:
-        told = picture(secret[:3], verdict, since=since)
+        told = report(secret[:3], verdict, since=since)
         told["snapshot"]["time"] = clock[0]
         told["snapshot"]["processes"][0]["since"] = clock[0] - 5
         one.take(secret.ljust(20), encoded(told))
 
     share("one", "idle")
-    clock[0] += GONE + 1
+    clock[0] += SILENT + 1
     share("two", "deadlock", clock[0] - 10)
     share("six", "deadlock", clock[0] - 100)
     share("run", "running")
@@ -256,7 +256,7 @@ def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
     assert gone["since"] == 1000.0
     one.take("one".ljust(20), b"")
     assert "gone" not in {world["state"] for world in one.listing()["worlds"]}
-    assert {world["state"] for world in one.listing()["worlds"]} <= set(boards.ORDER)
+    assert {world["state"] for world in one.listing()["worlds"]} <= set(shared_worlds.ORDER)
 
 
 def test_slow_and_many_connections_do_not_block_others() -> None:
@@ -266,7 +266,7 @@ def test_slow_and_many_connections_do_not_block_others() -> None:
         for _ in range(60):
             line = socket.create_connection(("127.0.0.1", room.port), timeout=60)
             lines.append(line)
-        head = f"POST /share HTTP/1.1\r\nAuthorization: Bearer {room.board.join}\r\nContent-"
+        head = f"POST /share HTTP/1.1\r\nAuthorization: Bearer {room.shared.join}\r\nContent-"
         for line in lines[:10]:
             try:
                 line.sendall(head.encode())  # and no more
@@ -275,7 +275,7 @@ def test_slow_and_many_connections_do_not_block_others() -> None:
         deadline = time.monotonic() + 100
         while True:  # the slow ones are hung up on
             try:
-                assert room.share(encoded(picture()))[0] == 204
+                assert room.share(encoded(report()))[0] == 204
                 break
             except (OSError, http.client.HTTPException):
                 assert time.monotonic() < deadline
@@ -289,8 +289,8 @@ def test_slow_and_many_connections_do_not_block_others() -> None:
 
 
 def test_no_picture_is_an_error_of_its_own() -> None:
-    with pytest.raises(NoPicture, match="no snapshot"):
-        believed(b"{}", 1.0)
+    with pytest.raises(BadReport, match="no snapshot"):
+        checked(b"{}", 1.0)
 
 
 def started(*words: str, **environment: str) -> tuple[str, int]:
@@ -321,7 +321,7 @@ def test_what_it_prints(tmp_path: Path) -> None:
     told, _ = started("--port", "0", JUPYTERHUB_SERVICE_PREFIX=prefix, JUPYTERHUB_SERVICE_URL=url)
     assert "https://YOUR.HUB/services/room/#teach-" in told
     told, status = started("--cert", str(tmp_path / "none.pem"))
-    assert status == 1 and "no certificate that can be used" in told
+    assert status == 1 and "is no usable certificate" in told
     with socket.create_server(("127.0.0.1", 0)) as taken:
         told, status = started("--port", str(taken.getsockname()[1]))
-    assert status == 1 and "Choose another one with --port" in told
+    assert status == 1 and "Choose another port with --port" in told

@@ -66,12 +66,12 @@ def test_in_words() -> None:
 def test_nothing_is_limited_where_nobody_says_so() -> None:
     one = Settings(environment={})
     assert (one.max_engines, one.memory_limit, one.threads) == (0, 0, 1)
-    assert (one.idle, one.max_idle, one.place) == (NEVER, NEVER, "this machine")
+    assert (one.idle, one.max_idle, one.scope) == (NEVER, NEVER, "this machine")
 
 
 def test_on_a_hub_idle_engines_end() -> None:
     assert Settings(environment=HUB).idle == HUB_IDLE
-    assert Settings(environment=HUB).place == "this hub"
+    assert Settings(environment=HUB).scope == "this hub"
     assert Settings(config(idle="2h"), HUB).idle == 7200, "somebody has chosen"
     assert Settings(config(idle="never"), HUB).idle == NEVER
     assert Settings(environment={**HUB, "SFM_IDLE": "never"}).idle == NEVER
@@ -94,7 +94,7 @@ def test_the_smaller_counts() -> None:
     ("variable", "text", "says"),
     [
         ("SFM_IDLE", "soon", "write 90s, 30m, 2h or never"),
-        ("SFM_MEMORY_LIMIT", "1M", "less than an engine needs to begin: 256 MB or more"),
+        ("SFM_MEMORY_LIMIT", "1M", "less than an engine needs to start: 256 MB or more"),
         ("SFM_MAX_ENGINES", "many", "many"),
         ("SFM_MAX_ENGINES", "-1", "-1"),
     ],
@@ -118,37 +118,37 @@ def test_another_process_is_told_all_of_it() -> None:
 
 
 class _Played(idle.IdleWatch):
-    """A watch whose clock and world are played: a time and what is seen then, for each look."""
+    """A watch with a simulated clock and world: each reading is a time and the activity then."""
 
-    def __init__(self, seconds: float, looks: Sequence[tuple[float, object]]) -> None:
+    def __init__(self, seconds: float, readings: Sequence[tuple[float, object]]) -> None:
         self.ended = 0
         super().__init__(None, math.inf, threading.Lock(), self._count)  # type: ignore[arg-type]
-        self._seconds, self._looks = seconds, iter(looks)
+        self._seconds, self._readings = seconds, iter(readings)
         self._over = self  # type: ignore[assignment]
 
     def _count(self) -> None:
         self.ended += 1
 
     def wait(self, pause: float) -> bool:
-        """In the place of an event's."""
-        self.now = next(self._looks, None)
+        """Replaces an event's method."""
+        self.now = next(self._readings, None)
         return self.now is None
 
     def is_set(self) -> bool:
-        """In the place of an event's."""
+        """Replaces an event's method."""
         return False
 
-    def _look(self) -> object:
+    def _activity(self) -> object:
         assert self.now is not None
         return self.now[1]
 
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Runs a watch of 100 s; whether it ended the engines."""
+    """Run a watch of 100 s; returns whether it ended the engines."""
 
-    def run(*looks: tuple[float, object]) -> bool:
-        one = _Played(100.0, [*looks])
+    def run(*readings: tuple[float, object]) -> bool:
+        one = _Played(100.0, [*readings])
         one.now = (0.0, None)
         clock = SimpleNamespace(monotonic=lambda: one.now[0] if one.now else 0.0)
         with monkeypatch.context() as patched:

@@ -24,7 +24,7 @@ from tests.unit.classes import Class
 @pytest.fixture
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Class]:
     monkeypatch.setattr(sharing, "EVERY", 0.05)
-    monkeypatch.setattr(sharing, "SAID", 0.2)
+    monkeypatch.setattr(sharing, "KEEPALIVE", 0.2)
     one = Class()
     yield one
     one.close()
@@ -37,12 +37,15 @@ def sfm(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def url(room: Class, token: str = "") -> str:
-    return f"http://127.0.0.1:{room.port}/#{token or room.board.join}"
+    return f"http://127.0.0.1:{room.port}/#{token or room.shared.join}"
 
 
 def test_what_changes_is_told(room: Class, sfm: Any) -> None:
     share = Share(
-        sfm, url(room), "Emmy", told=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")]
+        sfm,
+        url(room),
+        "Emmy",
+        deadlocks=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")],
     )
     assert [one["name"] for one in room.worlds()] == ["Emmy"]
     sfm.send(dest="A", tag=1)
@@ -53,41 +56,41 @@ def test_what_changes_is_told(room: Class, sfm: Any) -> None:
     assert room.worlds()[0]["state"] == "left"
 
 
-def test_calm_costs_no_pictures(room: Class, sfm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calm_costs_no_reports(room: Class, sfm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "CALM", 0.0)
     share = Share(sfm, url(room), "Emmy")
-    said, say = [], share._line.say
+    sent, send = [], share._client.send
 
     def noted(method: str, body: bytes = b"", **more: Any) -> bool:
-        said.append(body)
-        return say(method, body, **more)
+        sent.append(body)
+        return send(method, body, **more)
 
-    monkeypatch.setattr(share._line, "say", noted)
-    wait_for(lambda: said.count(b"") > 2, "it says that nothing has changed")
+    monkeypatch.setattr(share._client, "send", noted)
+    wait_for(lambda: sent.count(b"") > 2, "it says that nothing has changed")
     assert room.worlds()[0]["state"] != "gone"
     share.stop()
 
 
 def test_while_the_class_is_away_it_tries_again(room: Class, sfm: Any) -> None:
     share = Share(sfm, url(room), "Emmy")
-    real, share._line._at = share._line._at, "http://127.0.0.1:1/share"
+    real, share._client._address = share._client._address, "http://127.0.0.1:1/share"
     wait_for(lambda: share.problem, "it notices")
-    assert "nobody answers at http://127.0.0.1:1" in share.problem
-    share._line._at = real
+    assert "no answer from http://127.0.0.1:1" in share.problem
+    share._client._address = real
     wait_for(lambda: not share.problem, "it is heard again")
     share.stop()
 
 
-def test_a_class_that_begins_anew_gets_the_picture(room: Class, sfm: Any) -> None:
+def test_a_class_that_begins_anew_gets_the_report(room: Class, sfm: Any) -> None:
     share = Share(sfm, url(room), "Emmy")
-    room.board._shares.clear()
+    room.shared._shares.clear()
     wait_for(room.worlds, "it is known again")
     share.stop()
 
 
 def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
     share = Share(sfm, url(room), "Emmy")
-    room.board.join = "another-token"
+    room.shared.join = "another-token"
     wait_for(lambda: "join token" in share.problem, "it is refused")
     share._thread.join()
     share.stop()
@@ -98,7 +101,7 @@ def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
 @pytest.mark.parametrize(
     ("status", "headers", "told"),
     [
-        (302, "Location: http://127.0.0.1:1/login\r\n", "it wants a login"),
+        (302, "Location: http://127.0.0.1:1/login\r\n", "it asks for a login"),
         (404, "", "does not answer now"),
         (418, "", "refuses this world: status 418"),
         (503, "", "does not answer now"),
@@ -134,12 +137,12 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     subprocess.run([*make.split(), *about, *where], check=True, capture_output=True)
     room = Class(context=certificate(str(cert), str(key)))
     try:
-        line = f"https://localhost:{room.port}/#{room.board.join}"
+        line = f"https://localhost:{room.port}/#{room.shared.join}"
         with pytest.raises(NotShared, match=r"certificate of .* is not trusted: self.signed"):
             Share(sfm, line, "Emmy")
-        assert room.board.listing()["worlds"] == []
+        assert room.shared.listing()["worlds"] == []
         monkeypatch.setenv("SSL_CERT_FILE", str(cert))
         Share(sfm, line, "Emmy").stop()
-        assert room.board.listing()["worlds"][0]["state"] == "left"
+        assert room.shared.listing()["worlds"][0]["state"] == "left"
     finally:
         room.close()

@@ -12,8 +12,8 @@ import sfm_kernel
 from sfm_kernel import BadName, Endpoint, UnknownName
 from sfm_kernel.directory.sites import are_worth_showing, check_site
 from sfm_kernel.directory.table import JoinRequest, Table
+from sfm_kernel.jupyter.cluster_files import engine_site, notebook_site
 from sfm_kernel.jupyter.names import take_site
-from sfm_kernel.jupyter.places import engine_site, notebook_site
 from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import snapshot
 from sfm_kernel.transport.base import Member, site_of_host

@@ -2,7 +2,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { Store } from '../model/store';
 import { ID } from './ids';
 
-/** Have buttons and menus look again when a command may have become possible, or impossible. */
+/** Have buttons and menus update when a command may have become enabled or disabled. */
 export function tellChanges(store: Store, commands: CommandRegistry): void {
   let known = '';
   store.changed.connect(() => {
@@ -14,7 +14,7 @@ export function tellChanges(store: Store, commands: CommandRegistry): void {
   });
 }
 
-/** All that any `isEnabled` and `isToggled` of the commands looks at. */
+/** Everything that `isEnabled` and `isToggled` of the commands depend on. */
 function keyOf(store: Store): string {
   const { connected, diagnosis, kernel, pinned, selected, snapshot, world, worlds } = store;
   const listed = worlds.map(one => [one.world, one.owner, one.kernels, one.engines]);

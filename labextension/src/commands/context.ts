@@ -5,7 +5,7 @@ import type { Store } from '../model/store';
 import type { Process, World } from '../model/types';
 import type { Notebooks } from '../notebook/notebooks';
 
-/** What the commands work on. */
+/** The objects that the commands work on. */
 export interface Context {
   readonly app: JupyterFrontEnd;
   readonly store: Store;
@@ -13,10 +13,10 @@ export interface Context {
   readonly notebooks: Notebooks;
 }
 
-/** What a command is called with. */
+/** The arguments of a command. */
 export type Args = { readonly [name: string]: unknown };
 
-/** The world that the arguments name, else the one that is shown. */
+/** The world that the arguments name, or the one that is shown. */
 export function worldOf({ store }: Context, args: Args): World | null {
   const name = args['world'];
   return name === undefined
@@ -24,7 +24,7 @@ export function worldOf({ store }: Context, args: Args): World | null {
     : (store.worlds.find(one => one.world === name) ?? null);
 }
 
-/** The process that the arguments name, else the one that is selected. */
+/** The process that the arguments name, or the one that is selected. */
 export function processOf({ store }: Context, args: Args): Process | null {
   const uid = args['uid'];
   return uid === undefined
@@ -32,7 +32,7 @@ export function processOf({ store }: Context, args: Args): Process | null {
     : (store.snapshot?.processes.find(one => one.uid === uid) ?? null);
 }
 
-/** Whether the engines' starter can be asked for more: the server, or a notebook that is open. */
+/** Whether the engines' owner, the server or an open notebook, can be asked to change them. */
 export function manageable({ notebooks }: Context, world: World | null): world is World {
   return (
     world !== null &&
@@ -41,7 +41,7 @@ export function manageable({ notebooks }: Context, world: World | null): world i
   );
 }
 
-/** Do it; what it rejects with is shown to the user under the title. */
+/** Run the action; show its error to the user under the title. */
 export async function attempt(title: string, action: () => Promise<void>): Promise<void> {
   try {
     await action();

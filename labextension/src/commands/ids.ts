@@ -3,7 +3,7 @@ export const CATEGORY = 'SFM';
 
 export const ID = {
   showPanel: 'sfm:show-panel',
-  /** With `kind`: the view. */
+  /** Opens the view of the argument `kind`. */
   open: 'sfm:open',
   start: 'sfm:start',
   run: 'sfm:run-program',

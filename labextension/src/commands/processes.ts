@@ -14,7 +14,7 @@ import { Args, attempt, Context, manageable, processOf } from './context';
 import { ID } from './ids';
 import { magic } from './worlds';
 
-/** Interrupt, restart and stop one engine; what the diagnosis offers; jump to a line. */
+/** Commands that interrupt, restart and stop one engine, for the diagnosis, and to jump to a line. */
 export function addProcessCommands(context: Context): void {
   const { app, client, notebooks, store } = context;
   const { commands } = app;
@@ -23,7 +23,7 @@ export function addProcessCommands(context: Context): void {
     const process = processOf(context, args);
     return process?.kind === 'engine' ? process : null;
   };
-  /** Do it to the engine; `done` says what did not happen if it fails. */
+  /** Run the action on the engine; `done` names it in the message of a failure. */
   const act =
     (done: string, action: (world: World, process: Process) => Promise<void>) =>
     async (args: Args): Promise<void> => {
@@ -107,7 +107,7 @@ export function addProcessCommands(context: Context): void {
   });
 }
 
-/** The engines among those who cannot go on. */
+/** The engines among the stuck processes. */
 function stuckEngines({ store }: Context): string[] {
   const { diagnosis, snapshot } = store;
   if (diagnosis?.verdict !== 'deadlock') {

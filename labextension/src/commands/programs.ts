@@ -11,12 +11,12 @@ import { attempt, Context } from './context';
 import { ID } from './ids';
 import type { Shows } from './views';
 
-/** Where it is remembered how programs were run last. */
+/** The key under which the last options of programs are stored. */
 const KEY = '@sfm/labextension:programs';
-/** Of so many programs. */
+/** Most programs whose options are stored. */
 const KEPT = 100;
 const MOST_RANKS = 512;
-/** Milliseconds in which a program's world appears, if it makes one. */
+/** Milliseconds within which a program's world appears, if the program joins one. */
 const PATIENCE = 60_000;
 
 /** Files that the launcher takes: sources, scripts, archives. */
@@ -24,7 +24,7 @@ const PROGRAM = /\.(c|cc|cpp|cxx|py|zip|tgz|tar\.gz)$/i;
 
 type Runs = { [path: string]: Run };
 
-/** Run a program of the file browser in several processes: in a terminal, beside the panel. */
+/** The command that runs a program of the file browser in several processes, in a terminal. */
 export function addProgramCommands(
   context: Context,
   shows: Shows,
@@ -33,7 +33,7 @@ export function addProgramCommands(
 ): void {
   const { app, client, store } = context;
 
-  /** What is chosen in the file browser, if it can be run; anything without an ending may be. */
+  /** The program that is chosen in the file browser; a file without a suffix may be one, too. */
   const chosen = (): string => {
     const items = [...(browser?.selectedItems() ?? [])];
     const item = items.length === 1 ? items[0] : undefined;
@@ -75,8 +75,8 @@ export function addProgramCommands(
         shows.panel();
         await ready;
         terminal.send({ type: 'stdin', content: [`${line}\r`] });
-        terminal.dispose(); // the connection; the terminal's tab has one of its own
-        app.shell.activateById((tab as Widget).id); // what is typed goes to the program
+        terminal.dispose(); // closes the connection; the terminal's tab has another
+        app.shell.activateById((tab as Widget).id); // so that the keyboard goes to the program
       });
     }
   });
@@ -88,7 +88,7 @@ export function addProgramCommands(
   });
 }
 
-/** Wait until a terminal that was just started shows something: its shell can read from then on. */
+/** Wait until a terminal that was just started shows output: from then on its shell can read. */
 function prompted(terminal: Terminal.ITerminalConnection): Promise<void> {
   return new Promise(resolve => {
     terminal.messageReceived.connect(function shown(_, message) {
@@ -100,34 +100,34 @@ function prompted(terminal: Terminal.ITerminalConnection): Promise<void> {
   });
 }
 
-/** Show the world that appears now, until it is gone; then what was shown before. */
+/** Show the world that appears next until it ends; then the world that was shown before. */
 function follow(store: Store): void {
   const former = store.pinned;
   const known = new Set(store.worlds.map(one => one.world));
   let world: string | null = null;
-  const look = (): void => {
+  const check = (): void => {
     if (world === null) {
       world = store.worlds.find(one => isRun(one.world) && !known.has(one.world))?.world ?? null;
       if (world !== null) {
         store.pinned = world;
       }
     } else if (store.pinned !== world) {
-      store.changed.disconnect(look); // the user has chosen another
+      store.changed.disconnect(check); // the user has chosen another world
     } else if (!store.worlds.some(one => one.world === world)) {
-      store.changed.disconnect(look);
+      store.changed.disconnect(check);
       store.pinned = former;
     }
   };
-  store.changed.connect(look);
-  setTimeout(() => world ?? store.changed.disconnect(look), PATIENCE);
+  store.changed.connect(check);
+  setTimeout(() => world ?? store.changed.disconnect(check), PATIENCE);
 }
 
-/** Whether the launcher has made this world. */
+/** Whether the launcher has created this world. */
 function isRun(world: string): boolean {
   return world.startsWith('mpi-');
 }
 
-/** What to run, and how; null if the user does not want to. */
+/** The program and its options from a dialog; null if the user cancels it. */
 async function ask(path: string, runs: Runs): Promise<{ path: string; run: Run } | null> {
   const last = runs[path] ?? { ranks: 4, arguments: '' };
   const program = field('text', path);

@@ -4,7 +4,7 @@ import { pinIcon, sfmIcon } from '../widgets/icons';
 import { Args, Context, worldOf } from './context';
 import { ID } from './ids';
 
-/** What shows things: opened by commands, so that keys, menus and the palette reach it. */
+/** The widgets that commands open, so that keys, menus and the palette can open them, too. */
 export interface Shows {
   panel(): void;
   view(kind: ViewKind): void;
@@ -15,7 +15,7 @@ function kindOf(args: Args): ViewKind {
   return kind in KINDS ? kind : 'processes';
 }
 
-/** Open the panel and the views, pin a world, download its trace. */
+/** Commands that open the panel and the views, pin a world, and download its trace. */
 export function addViewCommands(context: Context, shows: Shows): void {
   const { app, client, store } = context;
   const { commands } = app;
@@ -35,7 +35,7 @@ export function addViewCommands(context: Context, shows: Shows): void {
 
   commands.addCommand(ID.pin, {
     label: 'Pin the World',
-    caption: 'Keep showing this world, whatever notebook has the focus',
+    caption: 'Keep showing this world, whichever notebook has the focus',
     icon: pinIcon,
     isToggleable: true,
     isToggled: args => worldOf(context, args)?.world === store.pinned && store.pinned !== null,
@@ -64,7 +64,7 @@ export function addViewCommands(context: Context, shows: Shows): void {
 
   commands.addCommand(ID.classroom, {
     label: 'Open the Classroom',
-    caption: 'The worlds that students share with you, in a page of its own',
+    caption: 'Show the worlds that students share with you, on a separate page',
     icon: sfmIcon,
     execute: () => void window.open(client.classroomUrl, '_blank', 'noopener')
   });

@@ -16,7 +16,7 @@ import { runInKernel } from '../notebook/run';
 import { Args, attempt, Context, manageable, worldOf } from './context';
 import { ID } from './ids';
 
-/** Start, stop, restart, rescale and interrupt whole worlds, and put their code into a notebook. */
+/** Commands that start, stop, restart, rescale and interrupt worlds, and insert code to connect. */
 export function addWorldCommands(context: Context): void {
   const { app, client, notebooks, store } = context;
   const { commands } = app;
@@ -52,7 +52,7 @@ export function addWorldCommands(context: Context): void {
     }
   });
 
-  /** Do it to the world; `failed` says what did not happen if it fails. */
+  /** Run the action on the world; `failed` is the title of the message of a failure. */
   const act =
     (failed: string, action: (world: World) => Promise<void>) =>
     async (args: Args): Promise<void> => {
@@ -61,7 +61,7 @@ export function addWorldCommands(context: Context): void {
         await attempt(failed, () => action(world));
       }
     };
-  /** By the server if the engines are its own, else in the notebook that started them. */
+  /** Act through the server if it owns the engines, otherwise in the notebook that started them. */
   const by = (world: World, server: () => Promise<void>, line: string): Promise<void> =>
     world.owner === 'server' ? server() : magic(context, world, line);
 
@@ -87,7 +87,7 @@ export function addWorldCommands(context: Context): void {
 
   commands.addCommand(ID.rescale, {
     label: 'Change the Number of Engines…',
-    caption: 'Start more engines in the world, or end the last ones',
+    caption: 'Start more engines in the world, or end those with the highest ranks',
     icon: numberingIcon,
     isEnabled: args => manageable(context, worldOf(context, args)),
     execute: act('The number of engines was not changed', async world => {
@@ -111,7 +111,7 @@ export function addWorldCommands(context: Context): void {
   });
 }
 
-/** Run a line of %sfm in the notebook that started the engines: the one with the world's title. */
+/** Run a line of %sfm in the notebook that started the engines; it has the world's title. */
 export async function magic({ notebooks }: Context, world: World, line: string): Promise<void> {
   const panels = notebooks.of(world.kernels);
   const panel = panels.find(one => one.title.label === world.title) ?? panels[0];
@@ -124,7 +124,7 @@ export async function magic({ notebooks }: Context, world: World, line: string):
 async function askEngines(): Promise<Engines | null> {
   const { value, button } = await InputDialog.getText({
     title: 'Start Engines',
-    label: 'How many, or their names: 4, or A B C',
+    label: 'Number or names: 4, or A B C',
     text: '4',
     okLabel: 'Start',
     pattern: '\\s*(\\d+|[A-Za-z_]\\w*(\\s+[A-Za-z_]\\w*)*)\\s*',
@@ -140,7 +140,7 @@ async function askEngines(): Promise<Engines | null> {
 async function askNumber(world: World): Promise<number | null> {
   const { value, button } = await InputDialog.getNumber({
     title: `Engines of ${world.title}`,
-    label: 'How many there shall be',
+    label: 'New number of engines',
     value: world.engines,
     okLabel: 'Change'
   });

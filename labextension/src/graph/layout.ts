@@ -2,7 +2,7 @@
  * Positions for the nodes of the wait-for graph.
  *
  * Libraries were tried with 2 to 32 processes. Layers (dagre, 49 kB; elkjs, 1.6 MB) put each process
- * above the ones that it waits for: a cycle of 16 becomes a column of 1700 pixels, or a meander that
+ * above those that it waits for: a cycle of 16 becomes a column of 1700 pixels, or a meander that
  * does not close, and 15 that wait for one become a row of 2500 pixels in a panel of 300 to 900.
  * Forces (d3-force, elkjs) cross the lines of a cycle, and let nodes and labels cover each other.
  * All of them move every node when a wait begins or ends, ten times a second.
@@ -24,14 +24,14 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   readonly boxes: ReadonlyMap<string, Box>;
-  /** Nodes are small: a symbol and a name. */
+  /** Whether nodes are small: a symbol and a name. */
   readonly compact: boolean;
 }
 
 interface Size {
   readonly width: number;
   readonly height: number;
-  /** The space between two nodes: room for a line, and between rows for its label. */
+  /** The space between two nodes, for a line, and between two rows, for a line's label. */
   readonly gap: number;
   readonly gapBelow: number;
 }
@@ -39,20 +39,20 @@ interface Size {
 const LARGE: Size = { width: 120, height: 46, gap: 34, gapBelow: 46 };
 const SMALL: Size = { width: 64, height: 24, gap: 28, gapBelow: 30 };
 const MARGIN = 14;
-/** More nodes than these, none of them in a deadlock, stand in rows. */
+/** More nodes than this, without a deadlock, are drawn in rows. */
 const MANY = 16;
-/** More nodes than these stand in a rectangle, as an ellipse would take too much room. */
+/** More nodes than this are drawn in a rectangle, since an ellipse would take too much room. */
 const ROUND = 8;
-/** A ring that would be taller has small nodes. */
+/** A ring that would be taller than this has small nodes. */
 const TALL = 540;
 const MIN_WIDTH = 300;
-/** A drawing that is wider than this leaves the eye too far to go. */
+/** The greatest width of a drawing: in a wider one the eye has too far to go. */
 const MAX_WIDTH = 900;
 const PAIR_RADIUS = 180;
 
 /**
  * The positions depend on the nodes' names and the width alone, except in a deadlock: its cycle
- * becomes a ring, those who wait for it stand above and below it, the others in rows at the bottom.
+ * becomes a ring; processes that wait for it are above and below, the others in rows at the bottom.
  */
 export function layoutOf(graph: Graph, available: number): Layout {
   const width = Math.min(Math.max(available, MIN_WIDTH), MAX_WIDTH);
@@ -91,8 +91,8 @@ function boxAt(x: number, y: number, { width, height }: Size): Box {
 }
 
 /**
- * Those who wait for the cycle stand in rows: above it if the one they wait for is in its upper
- * half, else below it; those who wait for them stand further out. Adds them to `boxes`.
+ * Processes that wait for the cycle are in rows: above it if the process they wait for is in its
+ * upper half, otherwise below; processes that wait for them are further out. Adds them to `boxes`.
  */
 function placeVictims(
   graph: Graph,
@@ -110,7 +110,7 @@ function placeVictims(
       const line = graph.lines.find(one => one.from === key && boxes.has(one.to));
       return line && boxes.get(line.to);
     });
-    // If none of them waits for a node that has a position yet, all stand below.
+    // If none of them waits for a node that already has a position, all are below.
     const all = targets.every(box => box === undefined);
     const placements = left.flatMap(({ key }, i): Placement[] => {
       const box = targets[i] ?? (all ? { x: width / 2, y: height } : null);
@@ -131,14 +131,14 @@ function placeVictims(
   return bounds;
 }
 
-/** The position that a node would like to have: above the cycle or below it. */
+/** The preferred position of a node: above the cycle or below it. */
 interface Placement {
   readonly key: string;
   readonly x: number;
   readonly above: boolean;
 }
 
-/** Each stands where it would like to, as far as those before it and the border leave room. */
+/** Put each node at its preferred position, as far as earlier nodes and the border leave room. */
 function placeRow(
   row: readonly Placement[],
   y: number,
@@ -156,19 +156,19 @@ function placeRow(
   });
 }
 
-/** How many nodes have room beside each other. */
+/** The number of nodes that fit beside each other. */
 function fitting(width: number, { width: one, gap }: Size): number {
   return Math.max(1, Math.floor((width - 2 * MARGIN + gap) / (one + gap)));
 }
 
-/** Rows of equal length look better than full ones and a rest. */
+/** Rows of equal length, which look better than full rows and a short one. */
 function rowsOf<T>(items: readonly T[], columns: number): T[][] {
   const rows = Math.ceil(items.length / columns);
   const each = Math.ceil(items.length / rows);
   return Array.from({ length: rows }, (_, i) => items.slice(i * each, (i + 1) * each));
 }
 
-/** The first one at the top, the others clockwise. The ring's top is at 0. */
+/** A ring with the first node at the top, the others clockwise. The ring's top is at 0. */
 function placeRing(
   keys: readonly string[],
   width: number,
@@ -188,7 +188,7 @@ function placeRing(
           : rectanglePoints(keys.length, fitting(width, size), radius, size);
   const heights = points.map(point => point.y);
   const top = Math.min(...heights);
-  // The two lines between two nodes are bent, and need room above and below.
+  // The two lines between two nodes are bent, so they need room above and below.
   const extra = keys.length <= 2 ? 30 : 0;
   const boxes = new Map(
     points.map(({ x, y }, i) => {
@@ -198,7 +198,7 @@ function placeRing(
   return { boxes, height: Math.max(...heights) - top + size.height + 2 * extra };
 }
 
-/** On an ellipse that is as flat as the nodes' size allows. */
+/** Positions on an ellipse that is as flat as the nodes' size allows. */
 function ellipsePoints(count: number, radius: number, size: Size): Point[] {
   const angles = Array.from({ length: count }, (_, i) => (2 * Math.PI * i) / count);
   const widest = Math.max(...angles.map(Math.sin));
@@ -220,7 +220,7 @@ function areApart(points: readonly Point[], { width, height, gap, gapBelow }: Si
   );
 }
 
-/** Round a rectangle that is as wide as it may be. */
+/** Positions round a rectangle of the greatest width. */
 function rectanglePoints(count: number, columns: number, radius: number, size: Size): Point[] {
   const across = Math.max(2, Math.min(columns, Math.floor(count / 3)));
   const right = Math.ceil(count / 2) - across;
@@ -237,7 +237,7 @@ function rectanglePoints(count: number, columns: number, radius: number, size: S
   ];
 }
 
-/** The node that an arrow key leads to: the nearest one that lies more in its direction than not. */
+/** The node that an arrow key moves to: the nearest one mainly in the key's direction. */
 export function neighbour(
   boxes: ReadonlyMap<string, Box>,
   from: string,

@@ -3,7 +3,7 @@ import type { Route } from './route';
 
 interface LinesProps {
   readonly routes: readonly Route[];
-  /** The keys of those who are stuck without being part of the cycle. */
+  /** The keys of processes that are stuck and not in the cycle. */
   readonly victims: ReadonlySet<string>;
   readonly current: string | null;
   readonly nameOf: (key: string) => string;
@@ -17,7 +17,7 @@ function LinesView({ routes, victims, current, nameOf }: LinesProps): JSX.Elemen
   const id = React.useId();
   const kindOf = ({ line }: Route): Kind =>
     line.cycle ? 'cycle' : victims.has(line.from) ? 'victim' : 'waits';
-  // The deadlock lies above the others.
+  // The deadlock's lines are drawn above the others.
   const ordered = [...routes].sort((a, b) => Number(a.line.cycle) - Number(b.line.cycle));
   return (
     <g aria-hidden="true">

@@ -4,10 +4,10 @@ import type { CodeLocation } from '../model/types';
 import { LocationButton } from '../widgets/button';
 import type { Graph } from './model';
 
-/** A list that is longer than this tells how much is left out. */
+/** Most sentences of a list; a longer one ends with the number of the others. */
 const LONGEST = 200;
 
-/** The graph as a list of sentences: for a screen reader, and for who likes to read. */
+/** The graph as a list of sentences, for screen readers and for users who prefer text. */
 export function WaitList(props: {
   readonly graph: Graph;
   readonly onJump: (location: CodeLocation) => void;

@@ -1,6 +1,6 @@
 import type { Diagnosis, Judgement, Name, CodeLocation, Process, Snapshot, State } from '../model/types';
 
-/** A process in the drawing, or several of one verdict that are drawn as one. */
+/** A process in the drawing, or several processes of one verdict that are drawn as one node. */
 export interface Node {
   readonly key: string;
   readonly name: Name;
@@ -9,13 +9,13 @@ export interface Node {
   /** The diagnosis in a sentence. */
   readonly text: string;
   readonly where: CodeLocation | null;
-  /** Its part in the deadlock. */
+  /** Its role in the deadlock. */
   readonly part: 'cycle' | 'victim' | null;
-  /** For how many it stands; a summary has more than one. */
+  /** The number of processes of the node; a summary has more than one. */
   readonly members: number;
 }
 
-/** One process waits for another; several waits of the same two are one line. */
+/** One process waits for another; several waits between the same two are one line. */
 export interface Line {
   readonly key: string;
   readonly from: string;
@@ -31,7 +31,7 @@ export interface Graph {
   readonly ring: readonly string[];
 }
 
-/** A name and a rank may look the same: the key tells them apart. */
+/** A name and a rank may be spelt the same: the key distinguishes them. */
 export function keyOf(name: Name): string {
   return JSON.stringify(name);
 }
@@ -39,7 +39,7 @@ export function keyOf(name: Name): string {
 export function graphOf(diagnosis: Diagnosis, snapshot: Snapshot | null): Graph {
   const processes = new Map<string, Process>();
   for (const process of snapshot?.processes ?? []) {
-    // One that was restarted under its name stands for the one that died.
+    // A restarted process replaces the dead one of the same name.
     const key = keyOf(process.name);
     if (process.alive || !processes.has(key)) {
       processes.set(key, process);
@@ -84,7 +84,7 @@ function linesOf(diagnosis: Diagnosis): Line[] {
   return [...lines.values()];
 }
 
-/** The same cycle may be told from any of its members: begin at the first one, always. */
+/** The diagnosis may begin a cycle with any member: always begin with the first process. */
 function ringOf(diagnosis: Diagnosis, nodes: readonly Node[]): string[] {
   const cycle = [...new Set(diagnosis.cycle.map(keyOf))];
   const first = nodes.find(node => node.part === 'cycle');
@@ -92,16 +92,16 @@ function ringOf(diagnosis: Diagnosis, nodes: readonly Node[]): string[] {
   return [...cycle.slice(start), ...cycle.slice(0, start)];
 }
 
-/** How many bystanders of a deadlock are drawn one by one. */
+/** Most bystanders of a deadlock that are drawn one by one. */
 const BYSTANDERS = 6;
 
 /**
- * The graph with the bystanders of a deadlock summed up by verdict, if they are many: only those
- * whom nobody waits for and who wait for nobody. `open` are the keys of summaries that the user
+ * The graph with the bystanders of a deadlock summed up by verdict, if they are many. A bystander
+ * waits for no process, and none waits for it. `open` are the keys of summaries that the user
  * wants to see one by one.
  *
- * Without a deadlock nothing is summed up: who is idle changes ten times a second in a program that
- * runs, and the nodes would jump.
+ * Without a deadlock nothing is summed up: idle processes change ten times a second in a program
+ * that runs, and the nodes would jump.
  */
 export function summed(graph: Graph, open: ReadonlySet<string>): Graph {
   const tied = new Set(graph.lines.flatMap(line => [line.from, line.to]));
@@ -161,7 +161,7 @@ export function statusText({ state, verdict }: Pick<Node, 'state' | 'verdict'>):
   return state ?? (verdict ? WORDS[verdict] : 'unknown');
 }
 
-/** At most `length` characters; the end is cut, as the beginning tells what it is. */
+/** At most `length` characters; the end is cut, since the beginning is more informative. */
 export function cut(text: string, length: number): string {
   const letters = [...text];
   return letters.length <= length ? text : `${letters.slice(0, Math.max(1, length - 1)).join('')}…`;

@@ -8,13 +8,13 @@ interface NodeProps {
   readonly node: Node;
   readonly box: Box;
   readonly compact: boolean;
-  /** It is the one that Tab leads to. */
+  /** Whether Tab moves to this node. */
   readonly current: boolean;
   readonly onFocus: (key: string) => void;
   readonly onPick: (node: Node) => void;
 }
 
-/** A process: a symbol for its state, its name, and what the diagnosis says of it. */
+/** A process: a symbol for its state, its name, and its verdict in the diagnosis. */
 function NodeView(props: NodeProps): JSX.Element {
   const { node, box, compact, current, onFocus, onPick } = props;
   const { width, height } = box;
@@ -25,7 +25,7 @@ function NodeView(props: NodeProps): JSX.Element {
     `sfm-mod-${node.part ?? node.verdict ?? 'unknown'}`,
     ...(several ? ['sfm-mod-several'] : [])
   ];
-  // A summary has no second line: its name stands in the middle.
+  // A summary has no second line: its name is in the middle.
   const middle = compact || several;
   return (
     <g
@@ -60,7 +60,7 @@ function NodeView(props: NodeProps): JSX.Element {
   );
 }
 
-/** Ten times a second most nodes are what they were. */
+/** Whether a node is unchanged, as most are at each update. */
 export const MemoNode = React.memo(NodeView, (a, b) => {
   const keys = ['key', 'state', 'verdict', 'text', 'part', 'members'] as const;
   return (
@@ -84,7 +84,7 @@ function labelOf(node: Node, status: string): string {
 }
 
 function tipOf(node: Node, status: string): string {
-  const place = node.where ? `\n${locationText(node.where)}` : '';
+  const location = node.where ? `\n${locationText(node.where)}` : '';
   const head = node.members > 1 ? String(node.name) : `${node.name}: ${status}`;
-  return `${head}\n${node.text}${place}`.trim();
+  return `${head}\n${node.text}${location}`.trim();
 }

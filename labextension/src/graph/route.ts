@@ -4,7 +4,7 @@ import { cut, Line } from './model';
 /** A line as it is drawn: a curve with an arrow's head at its end. */
 export interface Route {
   readonly line: Line;
-  /** For an SVG path. */
+  /** The `d` of an SVG path. */
   readonly path: string;
   /** The text that its label has room for, and the label's box; null if there is no room. */
   readonly label: (Box & { readonly text: string }) | null;
@@ -12,18 +12,18 @@ export interface Route {
 
 type Curve = readonly [Point, Point, Point];
 
-/** How far a line may be bent to go round a node, in parts of its length. */
+/** The bends that a line may have to pass round a node, as fractions of its length. */
 const BENDS = [0, 0.14, -0.14, 0.28, -0.28, 0.45, -0.45, 0.7, -0.7];
-/** Two lines between the same nodes: each is bent to its own right. */
+/** The bends of two lines between the same nodes: each is bent to its right. */
 const PAIRED = [0.2, 0.3, 0.45, 0.7];
-/** More lines than these are drawn without looking for a free way and without labels. */
+/** More lines than this are drawn without searching for a free path, and without labels. */
 const CROWD = 80;
 const LETTER = 6.1;
 const LABEL_HEIGHT = 15;
 
 /**
- * Ways and labels for all lines. A line is bent to pass between the nodes; a label that finds no
- * place is left out, those of the cycle last.
+ * Paths and labels for all lines. A line is bent to pass between the nodes; a label for which there
+ * is no room is omitted, those of the cycle last.
  */
 export function routesOf(lines: readonly Line[], { boxes, width, height }: Layout): Route[] {
   const keys = new Set(lines.map(line => line.key));
@@ -41,11 +41,11 @@ export function routesOf(lines: readonly Line[], { boxes, width, height }: Layou
     }
   }
   const labels = new Map<string, Route['label']>();
-  // The deadlock's labels choose their places first.
+  // The deadlock's labels choose their positions first.
   for (const line of [...lines].sort((a, b) => Number(b.cycle) - Number(a.cycle))) {
     const from = boxes.get(line.from);
-    const wanted = from && (!crowded || line.cycle);
-    const label = wanted ? placeLabel(line, curves.get(line.key), from, taken, room) : null;
+    const labelled = from && (!crowded || line.cycle);
+const label = labelled ? placeLabel(line, curves.get(line.key), from, taken, room) : null;
     labels.set(line.key, label);
     if (label) {
       taken.push(label);
@@ -59,7 +59,7 @@ export function routesOf(lines: readonly Line[], { boxes, width, height }: Layou
   });
 }
 
-/** The curve that crosses the fewest nodes and leaves the drawing the least. */
+/** The curve that crosses the fewest nodes and least leaves the drawing. */
 function freeCurve(
   from: Box,
   to: Box,
@@ -118,13 +118,13 @@ function within(point: Point, { x, y, width, height }: Box, more: number): boole
   return Math.abs(point.x - x) < width / 2 + more && Math.abs(point.y - y) < height / 2 + more;
 }
 
-/** A place for a label: on its line, or beside it in the direction that `off` says. */
+/** A position for a label: on its line, or beside it in the direction `off`. */
 type Spot = Point & { readonly off: Point };
 
 /** The positions that a line's label may have, the best one first. */
 function spotsOf(curve: Curve | undefined, from: Box, room: Point): Spot[] {
   if (!curve) {
-    // A process waits for itself: the label is below it, as the line goes round the upper corner.
+    // A process waits for itself: the label is below it, since the line goes round the upper corner.
     return [1, -1].map(down => {
       return { x: from.x, y: from.y + (down * from.height) / 2, off: { x: 0, y: down } };
     });
@@ -132,7 +132,7 @@ function spotsOf(curve: Curve | undefined, from: Box, room: Point): Spot[] {
   const [a, , c] = curve;
   const length = Math.hypot(c.x - a.x, c.y - a.y) || 1;
   const normal = { x: (a.y - c.y) / length, y: (c.x - a.x) / length };
-  // Outside of a ring there is more room than inside.
+  // There is more room outside a ring than inside.
   const out =
     normal.x * (a.x + c.x - 2 * room.x) + normal.y * (a.y + c.y - 2 * room.y) < 0 ? -1 : 1;
   const on = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74].map(t => pointOf(curve, t));
@@ -168,13 +168,13 @@ function isOff({ off }: Spot): boolean {
   return off.x !== 0 || off.y !== 0;
 }
 
-/** The label's box: its border touches the line where it stands beside it. */
+/** The label's box; the border of a label beside the line touches the line. */
 function stand({ x, y, off }: Spot, width: number): Box {
   const reach = Math.abs(off.x) * (width / 2) + Math.abs(off.y) * (LABEL_HEIGHT / 2) + 4;
   return { x: x + off.x * reach, y: y + off.y * reach, width, height: LABEL_HEIGHT };
 }
 
-/** Whether a label on a line would leave too little of it to see where it goes. */
+/** Whether a label on a line would hide so much of it that its direction cannot be seen. */
 function hides([a, , c]: Curve, size: number): boolean {
   const dx = Math.abs(c.x - a.x);
   const dy = Math.abs(c.y - a.y);
@@ -194,7 +194,7 @@ function pathOf([a, b, c]: Curve): string {
   return `M${round(a)} Q${round(b)} ${round(c)}`;
 }
 
-/** A process that waits for itself. */
+/** The path of a process that waits for itself. */
 function loopOf({ x, y, width, height }: Box): string {
   const right = x + width / 2;
   const top = y - height / 2;

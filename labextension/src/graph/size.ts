@@ -1,6 +1,6 @@
 import * as React from 'react';
 
-/** The width of an element in pixels, as it changes; 0 until it is laid out or while it is hidden. */
+/** The current width of an element in pixels; 0 before its layout and while it is hidden. */
 export function useWidth(element: React.RefObject<HTMLElement>): number {
   const [width, setWidth] = React.useState(0);
   React.useLayoutEffect(() => {

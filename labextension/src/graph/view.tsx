@@ -25,7 +25,7 @@ export interface WaitGraphProps {
 }
 
 /**
- * The wait-for graph. Tab leads to a process, arrows to the next one, Enter selects it, J jumps to
+ * The wait-for graph. Tab moves to a process, arrows to the next one, Enter selects it, J jumps to
  * the line where it is blocked, + - 0 change the size.
  */
 export function WaitGraph(props: WaitGraphProps): JSX.Element {
@@ -39,12 +39,12 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
 
   const whole = graphOf(diagnosis, snapshot);
   const graph = summed(whole, open);
-  // The victims of a deadlock stand near those they wait for; elsewhere only names count.
+  // The victims of a deadlock are near the processes they wait for; otherwise only names count.
   const tied = graph.ring.length > 0 ? graph.lines.map(line => line.key) : [];
   const shape = [...graph.nodes.map(shapeOf), ...graph.ring, ...tied].join('\n');
   const layout = useSame(shape, width, () => layoutOf(graph, width - 2));
-  const ways = graph.lines.map(line => `${line.key} ${line.cycle} ${line.label}`).join('\n');
-  const routes = useSame(ways, layout, () => routesOf(graph.lines, layout));
+  const waits = graph.lines.map(line => `${line.key} ${line.cycle} ${line.label}`).join('\n');
+  const routes = useSame(waits, layout, () => routesOf(graph.lines, layout));
   const nodes = new Map(graph.nodes.map(node => [node.key, node]));
   const names = useSame(graph.nodes.map(node => node.key).join(), null, () => {
     const texts = new Map(graph.nodes.map(node => [node.key, String(node.name)]));
@@ -54,7 +54,7 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
   const victims = useSame(victimKeys.join(), null, () => new Set(victimKeys));
   const current = focused && nodes.has(focused) ? focused : (graph.nodes[0]?.key ?? null);
 
-  // The memoised nodes keep the first one: it looks up what is true when it is called.
+  // The memoised nodes keep the first callback, so it reads the current state when it is called.
   const latest = React.useRef(onSelect);
   latest.current = onSelect;
   const pick = React.useCallback((node: Node): void => {
@@ -160,12 +160,12 @@ function scaled(scale: number, by: 1 | -1): number {
   return SCALES[SCALES.indexOf(scale) + by] ?? scale;
 }
 
-/** All that a node's position depends on. */
+/** Everything that a node's position depends on. */
 function shapeOf({ key, part, members }: Node): string {
   return `${key} ${part} ${members > 1}`;
 }
 
-/** A value that is made anew only when a key that stands for its contents has changed. */
+/** A value that is made again only when the key of its contents has changed. */
 function useSame<T>(key: string, other: unknown, make: () => T): T {
   // `make` closes over what the keys describe.
   return React.useMemo(make, [key, other]);

@@ -9,14 +9,14 @@ interface Kind {
   readonly title: string;
   readonly caption: string;
   readonly icon: LabIcon;
-  /** What it asks the server for. */
+  /** The parts that the view asks the server for. */
   readonly parts: readonly Part[];
 }
 
 export const KINDS: Readonly<Record<ViewKind, Kind>> = {
   processes: {
     title: 'Processes',
-    caption: 'What every process does, and which messages wait',
+    caption: 'What each process does, and which messages wait',
     icon: processesIcon,
     parts: ['snapshot', 'diagnosis']
   },

@@ -2,18 +2,18 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 import type { World } from './types';
 
-/** How many engines to start, or their names. */
+/** The number of engines to start, or their names. */
 export type Engines = { readonly engines: number } | { readonly names: readonly string[] };
 
-/** How to run a program: in so many processes, with arguments as one types them in a shell. */
+/** How to run a program: the number of processes, and arguments as typed in a shell. */
 export interface Run {
   readonly ranks: number;
   readonly arguments: string;
 }
 
 /**
- * What the server extension does for worlds on request. Each call is done when it has answered,
- * and rejects with the sentence that it answered with when it could not.
+ * The requests to the server extension. Each call resolves when the server has answered, and
+ * rejects with the sentence of the server's error.
  */
 export class Client {
   constructor(settings: ServerConnection.ISettings) {
@@ -53,7 +53,7 @@ export class Client {
     return line;
   }
 
-  /** Where the world's trace can be downloaded, for Chrome's and Perfetto's viewers. */
+  /** The url of the world's trace, for Chrome's and Perfetto's viewers. */
   traceUrl(world: string): string {
     return this._url(['worlds', world, 'trace']);
   }
@@ -95,7 +95,7 @@ function message(text: string): string | null {
 
 function explanation({ status, statusText }: Response): string {
   return status === 404
-    ? 'the server does not know sfm-kernel: `jupyter server extension list` tells whether its ' +
+    ? 'the server does not know sfm-kernel: `jupyter server extension list` shows whether its ' +
         'extension is enabled; then restart JupyterLab'
     : `the server answered ${status} ${statusText}`;
 }

@@ -1,25 +1,25 @@
 import type { Flight, Row, Span, Timeline } from './types';
 
-/** Seconds between two looks for what is too old. */
+/** Seconds between two removals of entries that are too old. */
 const PAUSE = 1;
 
-/** Spans, and flights, that are kept at most: a tight loop makes more than anybody can look at. */
+/** Most spans, and most flights, that are stored: a tight loop makes more than anybody can read. */
 export const MOST = 20_000;
 
 /**
- * The timeline of one world, as its parts come: spans are named by process and begin, flights by
- * id, and a later one replaces an earlier one. What ended more than `limit` seconds before the
- * latest event is forgotten, and of very many the first.
+ * The timeline of one world, as its updates come: a span's key is its process and begin, a flight's
+ * its id, and a later entry replaces an earlier one. Entries that ended more than `limit` seconds
+ * before the latest event are removed; if there are very many, so are the oldest ones.
  *
- * The maps keep their identity; `version` grows with each change, so that a drawing knows when to
- * draw anew.
+ * The maps remain the same objects; `version` grows with each change, so that a drawing knows when
+ * to draw again.
  */
 export class History {
   constructor(limit: number) {
     this._limit = limit;
   }
 
-  /** The name of the world; empty before the first part. */
+  /** The name of the world; empty before the first update. */
   world = '';
   /** In the order of the ranks. */
   processes: readonly Row[] = [];
@@ -28,7 +28,7 @@ export class History {
   readonly flights = new Map<string, Flight>();
   begin = 0;
   end = 0;
-  /** Events that were overwritten before anybody read them. */
+  /** Events that were overwritten before the server read them. */
   missing = 0;
   version = 0;
 
@@ -40,7 +40,7 @@ export class History {
     this._forget();
   }
 
-  /** Take in what is new. `begin` that moves to a later run does not remove what was before. */
+  /** Add an update. A `begin` that moves to a later run does not remove earlier entries. */
   add(part: Timeline): void {
     this.world = part.world;
     this.begin = part.begin;
@@ -59,7 +59,7 @@ export class History {
     }
   }
 
-  /** Nothing was said since, and what has not ended goes on: until when, on the server's clock. */
+  /** Without an update, spans that have not ended go on until this time of the server's clock. */
   advance(now: number): void {
     const goes = [...this.spans.values()].some(one => one.end === null && one.state !== 'idle');
     if (goes && now > this.end) {
@@ -80,7 +80,7 @@ export class History {
   private _forget(): void {
     this._looked = this.end;
     const oldest = this.end - this._limit;
-    // Maps keep the order in which things came.
+    // Maps keep the order of insertion.
     let many = this.spans.size - MOST;
     for (const [key, span] of this.spans) {
       if (span.end !== null && (span.end < oldest || many > 0)) {

@@ -13,24 +13,24 @@ interface Counters extends Rate {
 /** Seconds over which a rate is the mean. */
 const WINDOW = 2;
 
-/** Seconds for which a rate stands: digits that change faster cannot be read. */
+/** Seconds for which a rate is shown: digits that change faster cannot be read. */
 const STEP = 0.5;
 
 const NONE: Rate = { sent: 0, received: 0 };
 
 /**
  * Rates from counters. Snapshots come only when something has changed: until the next one the
- * counters stand still.
+ * counters do not change.
  */
 export class Rates {
-  /** Take in the counters of a snapshot. Processes that it lacks are forgotten. */
+  /** Add the counters of a snapshot. Processes that are not in it are forgotten. */
   add({ time, processes }: Snapshot): void {
     const before = this._counters;
     this._counters = new Map();
     for (const { uid, sent, received } of processes) {
       const past = before.get(uid) ?? [];
       past.push({ time, sent, received });
-      // The last one before the window stays: it holds at the window's begin.
+      // The last count before the window remains: it is the count at the window's begin.
       while (past.length > 1 && past[1]!.time <= time - WINDOW - STEP) {
         past.shift();
       }
@@ -42,7 +42,7 @@ export class Rates {
     this._counters.clear();
   }
 
-  /** The mean of the seconds before `now`; of those since it was seen first, if they are fewer. */
+  /** The mean of the seconds before `now`, or of those since the process was first seen, if fewer. */
   of(uid: string, now: number): Rate {
     const past = this._counters.get(uid) ?? [];
     const end = Math.floor(now / STEP) * STEP;

@@ -5,9 +5,9 @@ import { Rates } from './rates';
 import type { Stream } from './stream';
 import type { Diagnosis, Name, Part, Process, ServerText, Snapshot, World } from './types';
 
-/** What the user may set. */
+/** The user's settings. */
 export interface Settings {
-  /** Updates a second, at most. */
+  /** Most updates a second. */
   readonly rate: number;
   /** Seconds that the timeline keeps. */
   readonly history: number;
@@ -16,18 +16,18 @@ export interface Settings {
 
 export const DEFAULTS: Settings = { rate: 10, history: 120, deadlock: 'announce' };
 
-/** Updates a second while nothing but a deadlock is of interest. */
+/** Updates a second while nothing is shown, and only a deadlock matters. */
 const WATCHMAN = 1;
 
-/** Milliseconds for which somebody is blocked before the watchman looks: most waits are shorter. */
+/** Milliseconds that a process is blocked before a diagnosis is asked for: most waits are shorter. */
 const PATIENCE = 2000;
 
-/** Milliseconds between two looks at durations and rates while nothing else changes. */
+/** Milliseconds between two updates of durations and rates while nothing else changes. */
 const TICK = 1000;
 
 /**
- * What is known of the worlds, and of the one that is shown. Asks the stream for what somebody
- * needs, and for nothing while nobody does or the page is hidden.
+ * The state of the worlds, and of the one that is shown. The store asks the stream for the parts
+ * that visible widgets need, and for nothing while none is visible or the page is hidden.
  */
 export class Store implements IDisposable {
   constructor(stream: Stream) {
@@ -39,21 +39,21 @@ export class Store implements IDisposable {
   }
 
   worlds: readonly World[] = [];
-  /** The worlds have been told at least once. */
+  /** The list of worlds has come at least once. */
   loaded = false;
   snapshot: Snapshot | null = null;
   diagnosis: Diagnosis | null = null;
   readonly history = new History(DEFAULTS.history);
   readonly rates = new Rates();
-  /** What the server complained about last. */
+  /** The server's last error message. */
   error: string | null = null;
 
-  /** Something is to be shown anew; at most once a frame, and never while the page is hidden. */
+  /** Widgets must render; emitted at most once a frame, and never while the page is hidden. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
 
-  /** A diagnosis came, or there is none any more. */
+  /** A diagnosis came, or there is no longer one. */
   get judged(): ISignal<this, Diagnosis | null> {
     return this._judged;
   }
@@ -62,7 +62,7 @@ export class Store implements IDisposable {
     return this._stream.connected;
   }
 
-  /** Connecting has failed more than once: no short interruption. */
+  /** Connecting has failed more than once, so this is no short interruption. */
   get lost(): boolean {
     return !this._stream.connected && this._stream.failures > 1;
   }
@@ -81,7 +81,7 @@ export class Store implements IDisposable {
     return this._find(this._shown);
   }
 
-  /** The world that is shown, once it is there, whatever notebook has the focus; or null. */
+  /** The world to show whichever notebook has the focus, as soon as it exists; or null. */
   get pinned(): string | null {
     return this._pinned;
   }
@@ -90,7 +90,7 @@ export class Store implements IDisposable {
     this._follow();
   }
 
-  /** The kernel of the notebook that has the focus; null where no notebook is open. */
+  /** The kernel of the notebook that has the focus; null if no notebook is open. */
   get kernel(): string | null {
     return this._kernel;
   }
@@ -109,7 +109,7 @@ export class Store implements IDisposable {
     this._touch();
   }
 
-  /** The process of that name; of several that had it in turn, the one that lives. */
+  /** The process of that name; if several have had the name, the living one. */
   named(name: Name): Process | null {
     const those = this.snapshot?.processes.filter(one => one.name === name) ?? [];
     return those.find(one => one.alive) ?? those.at(-1) ?? null;
@@ -120,12 +120,12 @@ export class Store implements IDisposable {
     return Date.now() / 1000 + this._ahead;
   }
 
-  /** Whether somebody who needs this part is visible. */
+  /** Whether a visible widget needs this part. */
   shows(part: Part): boolean {
     return [...this._needs].some(need => need.parts.includes(part));
   }
 
-  /** These parts are asked for until what is returned is disposed. */
+  /** Ask for these parts until the returned object is disposed. */
   need(parts: readonly Part[]): IDisposable {
     const need = { parts };
     this._needs.add(need);
@@ -160,7 +160,7 @@ export class Store implements IDisposable {
       case 'snapshot':
         if (text.snapshot.world === this._shown) {
           this.snapshot = text.snapshot;
-          // What has come sooner than the list of worlds did knows the clock better.
+          // A message that came sooner than the list of worlds gives a better clock.
           this._ahead = Math.max(this._ahead, text.snapshot.time - Date.now() / 1000);
           this.rates.add(text.snapshot);
           this.error = null;
@@ -174,7 +174,7 @@ export class Store implements IDisposable {
       case 'timeline':
         if (text.timeline.world === this._shown) {
           if (!this._whole) {
-            this.history.clear(); // the first part that comes has everything
+            this.history.clear(); // the first update has everything
           }
           this.history.add(text.timeline);
           if (!this._whole) {
@@ -195,7 +195,7 @@ export class Store implements IDisposable {
     this._touch();
   }
 
-  /** The pinned world, else the focused notebook's; without a notebook the only one there is. */
+  /** The pinned world, or the focused notebook's; without a notebook the only world, if any. */
   private _follow(): void {
     const own = this.worlds.find(one => this._kernel && one.kernels.includes(this._kernel));
     const only = this._kernel === null && this.worlds.length === 1 ? this.worlds[0] : undefined;
@@ -250,7 +250,7 @@ export class Store implements IDisposable {
     this._ticks = lasts ? window.setInterval(this._tick, TICK) : 0;
   };
 
-  /** What is said of a process lasts until something else is said. */
+  /** A process's state lasts until the next update. */
   private _tick = (): void => {
     if (this._timeline) {
       this.history.advance(this.now());
@@ -258,7 +258,7 @@ export class Store implements IDisposable {
     this._touch();
   };
 
-  /** Look for deadlocks once somebody has been blocked for long enough to be in one. */
+  /** Ask for a diagnosis once a process has been blocked for long enough to be in a deadlock. */
   private _guard(blocked: boolean): void {
     if (!blocked) {
       window.clearTimeout(this._patience);

@@ -4,33 +4,33 @@ import { IDisposable } from '@lumino/disposable';
 import { ISignal, Signal } from '@lumino/signaling';
 import type { Part, ServerText } from './types';
 
-/** What a client asks for. No parts: nothing but the list of worlds. */
+/** A client's subscription. Without parts it gets only the list of worlds. */
 export interface Watch {
   readonly world: string | null;
-  /** Updates a second, at most. */
+  /** Most updates a second. */
   readonly rate: number;
   readonly parts: readonly Part[];
 }
 
-/** Milliseconds before the first attempt to connect again; each further one waits twice as long. */
+/** Milliseconds before the first attempt to reconnect; each further attempt waits twice as long. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 
 /**
- * The websocket to the server extension: connects, connects again after it was lost, and tells the
- * server what is asked for whenever that changes.
+ * The websocket to the server extension: connects, reconnects after it was lost, and sends the
+ * subscription whenever that changes.
  */
 export class Stream implements IDisposable {
   constructor(settings: ServerConnection.ISettings) {
     this._settings = settings;
   }
 
-  /** A text came from the server. */
+  /** A message came from the server. */
   get received(): ISignal<this, ServerText> {
     return this._received;
   }
 
-  /** It was connected or lost. */
+  /** The websocket was connected or lost. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -39,7 +39,7 @@ export class Stream implements IDisposable {
     return this._socket?.readyState === WebSocket.OPEN;
   }
 
-  /** How often connecting has failed since it last succeeded. */
+  /** Failed attempts to connect since the last success. */
   get failures(): number {
     return this._failures;
   }
@@ -48,7 +48,7 @@ export class Stream implements IDisposable {
     return this._disposed;
   }
 
-  /** Replaces what was asked for before; asking for the same again sends nothing. */
+  /** Replaces the subscription; the same subscription again sends nothing. */
   watch(watch: Watch): void {
     const text = JSON.stringify({ type: 'watch', ...watch });
     if (text !== this._asked) {
@@ -57,7 +57,7 @@ export class Stream implements IDisposable {
     }
   }
 
-  /** Connect now, and not only after the pause. */
+  /** Connect now instead of after the pause. */
   connect(): void {
     if (this._disposed || (this._socket && this._socket.readyState <= WebSocket.OPEN)) {
       return;
@@ -100,7 +100,7 @@ export class Stream implements IDisposable {
     try {
       text = JSON.parse(String(data));
     } catch (problem) {
-      console.error('sfm: the server sent what is no JSON', problem);
+      console.error('sfm: the server sent a message that is no JSON', problem);
       return;
     }
     this._received.emit(text);
@@ -113,7 +113,7 @@ export class Stream implements IDisposable {
     this._socket = null;
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this._failures);
     this._failures++;
-    // Not all clients of a server that comes back at the same moment.
+    // At random, so that not all clients of a restarted server connect at the same moment.
     this._timer = window.setTimeout(() => this.connect(), pause * (0.5 + Math.random()));
     this._changed.emit();
   }

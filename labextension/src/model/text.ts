@@ -5,12 +5,12 @@ export function locationText({ file, line, cell }: CodeLocation): string {
   return cell === null ? `${file.split('/').at(-1)}:${line}` : `cell ${cell} line ${line}`;
 }
 
-/** Rounded down: a text that changes more often cannot be read, and costs its drawing. */
+/** Rounded down, since a text that changes more often cannot be read and costs drawing. */
 export function durationText(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  const minutes = Math.floor(whole / 60);
+  const rounded = Math.max(0, Math.floor(seconds));
+  const minutes = Math.floor(rounded / 60);
   if (minutes === 0) {
-    return whole === 0 ? '< 1 s' : `${whole} s`;
+    return rounded === 0 ? '< 1 s' : `${rounded} s`;
   }
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
 }
@@ -45,10 +45,10 @@ export function namesText(names: readonly Name[]): string {
     : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** Where each process is, by its uid; empty where all are at one site, which tells nothing. */
+/** The site of each process, by uid; empty if all processes are at one site. */
 export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, string> {
-  const told = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
-  return new Map(new Set(told.map(([, site]) => site)).size > 1 ? told : []);
+  const sites = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
+  return new Map(new Set(sites.map(([, site]) => site)).size > 1 ? sites : []);
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */

@@ -5,7 +5,7 @@ import { Drag } from '@lumino/dragdrop';
 
 const CELLS = 'application/vnd.jupyter.cells';
 
-/** Put the code into a new cell below the active one, or into that if it is an empty code cell. */
+/** Put the code into the active cell if it is an empty code cell, or into a new one below it. */
 export async function insertCode(panel: NotebookPanel, code: string): Promise<void> {
   const notebook = panel.content;
   const active = notebook.activeCell;
@@ -21,7 +21,7 @@ export async function insertCode(panel: NotebookPanel, code: string): Promise<vo
 /**
  * Let the user drag the code, as a cell for a notebook and as text for anything else.
  *
- * Resolves when it was dropped, or the drag was given up.
+ * Resolves when the code was dropped, or the drag was cancelled.
  */
 export async function dragCode(code: string, x: number, y: number): Promise<void> {
   const cell: ICodeCell = {

@@ -17,7 +17,7 @@ interface Found {
 /**
  * Show a line: its cell in one of the notebooks, or its file, with the cursor on the line.
  *
- * `notebooks` are those of the world first, then all others. Rejects if the line is in none of
+ * `notebooks` are the world's notebooks, and then all others. Rejects if the line is in none of
  * them and its file cannot be opened.
  */
 export async function jumpTo(
@@ -38,7 +38,7 @@ export async function jumpTo(
   await showFile(location, commands);
 }
 
-/** By the cell's id in any notebook, else by the execution count in the world's own. */
+/** Find a cell by its id in any notebook, or by its execution count in the world's notebooks. */
 function find(location: CodeLocation, own: NotebookPanel[], all: NotebookPanel[]): Found | null {
   const { cell_id: id, cell } = location;
   return (
@@ -105,7 +105,7 @@ function showLine(editor: CodeEditor.IEditor, line: number): void {
 
 function flash(node: HTMLElement): void {
   node.classList.remove(FLASH);
-  void node.offsetWidth; // a second jump to the same cell starts the animation anew
+  void node.offsetWidth; // a second jump to the same cell restarts the animation
   node.classList.add(FLASH);
   window.setTimeout(() => node.classList.remove(FLASH), 1500);
 }

@@ -11,7 +11,7 @@ export class Notebooks {
     this._follow();
   }
 
-  /** The current notebook, or its kernel, is another one. */
+  /** The current notebook, or its kernel, has changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }

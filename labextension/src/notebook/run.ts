@@ -2,7 +2,7 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { kernelOf } from './notebooks';
 
-/** Milliseconds that a kernel gets to end its cell after an interrupt. */
+/** Milliseconds that a kernel has to end its cell after an interrupt. */
 const PATIENCE = 10_000;
 
 const ABORTED = 'the kernel dropped it; try again';
@@ -10,7 +10,7 @@ const ABORTED = 'the kernel dropped it; try again';
 /**
  * Run a line in the notebook's kernel, beside its cells. A busy kernel is interrupted first.
  *
- * Rejects with what the line raised, or if the kernel does not end what it runs.
+ * Rejects with the line's error, or if the kernel does not end its cell.
  */
 export async function runInKernel(panel: NotebookPanel, code: string): Promise<void> {
   const kernel = kernelOf(panel);
@@ -35,7 +35,7 @@ export async function runInKernel(panel: NotebookPanel, code: string): Promise<v
   }
 }
 
-/** What went wrong, in one text; empty if nothing did. */
+/** The error of a reply, in one text; empty if there is none. */
 async function execute(kernel: Kernel.IKernelConnection, code: string): Promise<string> {
   const future = kernel.requestExecute({ code, store_history: false, stop_on_error: false });
   let problem = '';
@@ -49,7 +49,7 @@ async function execute(kernel: Kernel.IKernelConnection, code: string): Promise<
   return content.status === 'ok' ? problem : ABORTED;
 }
 
-/** IPython prints a UsageError and answers that all went well. */
+/** The text of a UsageError, which IPython prints while its reply reports success. */
 function usageText(message: KernelMessage.IIOPubMessage): string | null {
   if (message.header.msg_type !== 'stream') {
     return null;
@@ -62,16 +62,16 @@ function idle(kernel: Kernel.IKernelConnection): Promise<boolean> {
   return new Promise(resolve => {
     const end = (done: boolean) => {
       window.clearTimeout(timer);
-      kernel.statusChanged.disconnect(look);
+      kernel.statusChanged.disconnect(check);
       resolve(done);
     };
-    const look = () => {
+    const check = () => {
       if (kernel.status === 'idle') {
         end(true);
       }
     };
     const timer = window.setTimeout(() => end(false), PATIENCE);
-    kernel.statusChanged.connect(look);
-    look();
+    kernel.statusChanged.connect(check);
+    check();
   });
 }

@@ -10,7 +10,7 @@ interface Saved {
   readonly pinned?: string | null;
 }
 
-/** Keep which sections and worlds are closed and which world is pinned over a reload. */
+/** Remember the closed sections and worlds, and the pinned world, over a reload. */
 export async function remember(state: IStateDB, store: Store, panel: Panel): Promise<void> {
   const saved = (await state.fetch(KEY)) as Saved | undefined;
   panel.closed = saved?.closed ?? [];

@@ -37,7 +37,7 @@ export class Panel extends LiveWidget {
     this.touch();
   }
 
-  /** Whether the worlds of other programs are open. */
+  /** Whether the list of other programs' worlds is open. */
   get others(): boolean {
     return this._others;
   }

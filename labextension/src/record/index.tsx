@@ -15,7 +15,7 @@ interface Recorded {
   readonly timeline: Timeline;
   readonly diagnosis: Diagnosis;
   readonly snapshot: Snapshot;
-  /** Which listing on the page shows a cell or a file. */
+  /** The listing on the page that shows a cell or a file. */
   readonly listings: Readonly<Record<string, number>>;
 }
 
@@ -23,7 +23,7 @@ const MARK = 'sfm-mod-marked';
 const DARK = matchMedia('(prefers-color-scheme: dark)');
 
 function theme(): void {
-  // The canvases are painted anew when this changes.
+  // The canvases are painted again when this changes.
   document.body.setAttribute('data-jp-theme-light', String(!DARK.matches));
 }
 
@@ -35,7 +35,7 @@ function show(where: string, node: JSX.Element): void {
   }
 }
 
-/** Mark the lines of what is chosen, and bring them into view within their listing. */
+/** Mark the lines of the chosen item, and scroll their listing to them. */
 function mark(ids: readonly (string | null)[]): void {
   document.querySelectorAll(`.${MARK}`).forEach(line => line.classList.remove(MARK));
   for (const id of ids) {
@@ -49,7 +49,7 @@ function mark(ids: readonly (string | null)[]): void {
   }
 }
 
-/** The id of the line's element on the page; null where its code is not there. */
+/** The id of the line's element on the page; null if the page does not have its code. */
 function lineId(location: CodeLocation, listings: Recorded['listings']): string | null {
   const { cell, cell_id, file, line } = location;
   const listing = listings[cell === null ? file : `cell ${cell} ${cell_id ?? ''}`];
@@ -74,8 +74,8 @@ async function start(): Promise<void> {
     }
   };
   const chosen = (item: Flight | Span | null): void => {
-    const places = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
-    mark(places.map(location => location && lineId(location, listings)));
+    const locations = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
+    mark(locations.map(location => location && lineId(location, listings)));
   };
   const select = (name: Name): void => {
     const row = document.querySelector(`tr[data-name=${CSS.escape(String(name))}]`);

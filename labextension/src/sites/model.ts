@@ -1,14 +1,14 @@
 import type { Link, Site } from '../model/types';
 
-/** The ways between two sites, both directions together. */
-export interface Way {
+/** The links between two sites, both directions together. */
+export interface SiteLink {
   readonly key: string;
   readonly ends: readonly [string, string];
   readonly links: readonly Link[];
-  /** Round trip, rate. */
+  /** Round-trip time and rate. */
   readonly label: string;
   readonly trouble: boolean;
-  /** All that is known, for who points at it. */
+  /** The details that a tooltip shows. */
   readonly about: string;
 }
 
@@ -17,7 +17,7 @@ export interface Box {
   readonly y: number;
 }
 
-/** A drawing: where the middle of each site's box is, and how large it all is. */
+/** A drawing: the middle of each site's box, and the size of the drawing. */
 export interface Layout {
   readonly width: number;
   readonly height: number;
@@ -28,8 +28,8 @@ export const BOX = { width: 132, height: 58 };
 const GAP = 118;
 const EDGE = 6;
 
-/** The ways between sites, direct ones and those through gateways apart. */
-export function waysOf(links: readonly Link[]): Way[] {
+/** The links between sites; direct ones are separate from those through gateways. */
+export function siteLinksOf(links: readonly Link[]): SiteLink[] {
   const found = new Map<string, Link[]>();
   for (const link of links) {
     const ends = [link.from, link.to].sort();
@@ -44,11 +44,11 @@ export function waysOf(links: readonly Link[]): Way[] {
   });
 }
 
-/** What is said below the drawing: first what costs time. */
+/** The sentences below the drawing: first those about what costs time. */
 export function sentencesOf(sites: readonly Site[], links: readonly Link[]): string[] {
   const first = [...links].sort((one, other) => Number(other.trouble) - Number(one.trouble));
-  const told = [...sites, ...first].map(one => one.sentence);
-  return [...new Set(told)].filter(text => text !== '');
+  const sentences = [...sites, ...first].map(one => one.sentence);
+  return [...new Set(sentences)].filter(text => text !== '');
 }
 
 function labelOf(links: readonly Link[]): string {
@@ -92,7 +92,7 @@ function largest(values: ReadonlyArray<number | null>): number | null {
   return known.length > 0 ? Math.max(...known) : null;
 }
 
-/** Two sites side by side, or one above the other where it is narrow; more in a ring. */
+/** Two sites side by side, or one above the other if the panel is narrow; more in a ring. */
 export function layoutOf(sites: readonly Site[], width: number): Layout {
   const boxes = new Map<string, Box>();
   const [halfX, halfY] = [BOX.width / 2 + EDGE, BOX.height / 2 + EDGE];
@@ -120,7 +120,7 @@ export function layoutOf(sites: readonly Site[], width: number): Layout {
   return { width: 2 * (halfX + across), height: 2 * (halfY + down), boxes };
 }
 
-/** A site's processes in one line, as far as there is room. */
+/** A site's processes in one line: their names, or their number if there is no room. */
 export function whoText(site: Site): string {
   const names = site.processes.map(String);
   const text = names.join(' ');

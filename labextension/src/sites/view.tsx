@@ -1,33 +1,33 @@
 import * as React from 'react';
 import { useWidth } from '../graph/size';
 import type { Site, Snapshot } from '../model/types';
-import { Box, BOX, layoutOf, sentencesOf, Way, waysOf, whoText } from './model';
+import { Box, BOX, layoutOf, sentencesOf, SiteLink, siteLinksOf, whoText } from './model';
 
-/** The sites of a world with the ways between them, and below it what costs time there. */
+/** The sites of a world with the links between them, and sentences about what costs time. */
 export function SitesView({ snapshot }: { readonly snapshot: Snapshot }): JSX.Element {
   const outer = React.useRef<HTMLDivElement>(null);
   const width = useWidth(outer);
   const { sites, links } = snapshot;
   const layout = layoutOf(sites, width);
-  const ways = waysOf(links);
-  const drawn = ways.flatMap(way => {
-    const line = lineOf(way, layout.boxes);
-    return line ? [{ way, line }] : [];
+  const pairs = siteLinksOf(links);
+  const drawn = pairs.flatMap(pair => {
+    const line = lineOf(pair, layout.boxes);
+    return line ? [{ pair, line }] : [];
   });
   const sentences = sentencesOf(sites, links);
-  const told = ways.map(way => `${way.ends.join(' and ')}: ${way.label || 'connected'}`);
+  const texts = pairs.map(pair => `${pair.ends.join(' and ')}: ${pair.label || 'connected'}`);
   return (
     <div className="sfm-Sites" ref={outer}>
       <svg
         role="img"
-        aria-label={`${sites.length} sites. ${told.join('. ')}`}
+        aria-label={`${sites.length} sites. ${texts.join('. ')}`}
         width={layout.width}
         height={layout.height}
         viewBox={`0 0 ${layout.width} ${layout.height}`}
       >
-        {drawn.map(({ way, line }) => (
-          <g key={way.key} className={kindOf(way)} data-trouble={way.trouble}>
-            <title>{way.about}</title>
+        {drawn.map(({ pair, line }) => (
+          <g key={pair.key} className={kindOf(pair)} data-trouble={pair.trouble}>
+            <title>{pair.about}</title>
             <line x1={line.from.x} y1={line.from.y} x2={line.to.x} y2={line.to.y} />
           </g>
         ))}
@@ -35,19 +35,19 @@ export function SitesView({ snapshot }: { readonly snapshot: Snapshot }): JSX.El
           const box = layout.boxes.get(site.name);
           return box && <SiteBox key={site.name} site={site} box={box} />;
         })}
-        {drawn.map(({ way, line }) => (
+        {drawn.map(({ pair, line }) => (
           <text
-            key={way.key}
-            className={`sfm-Sites-label ${kindOf(way)}`}
+            key={pair.key}
+            className={`sfm-Sites-label ${kindOf(pair)}`}
             x={line.label.x}
             y={line.label.y}
             textAnchor="middle"
           >
-            {way.trouble ? `⚠ ${way.label}` : way.label}
+            {pair.trouble ? `⚠ ${pair.label}` : pair.label}
           </text>
         ))}
       </svg>
-      {ways.length === 0 && <p className="sfm-Dim">No connection between them is known yet.</p>}
+      {pairs.length === 0 && <p className="sfm-Dim">No connection between them is known yet.</p>}
       {sentences.length > 0 && (
         <ul>
           {sentences.map(sentence => (
@@ -87,13 +87,13 @@ interface Line {
   readonly label: Box;
 }
 
-/** Between the middles of two boxes; the direct way runs beside the one through gateways. */
-function lineOf(way: Way, boxes: ReadonlyMap<string, Box>): Line | null {
-  const [one, other] = way.ends.map(name => boxes.get(name));
+/** A line between the middles of two boxes; a direct link is beside the one through gateways. */
+function lineOf(pair: SiteLink, boxes: ReadonlyMap<string, Box>): Line | null {
+  const [one, other] = pair.ends.map(name => boxes.get(name));
   if (!one || !other) {
     return null;
   }
-  const direct = way.links[0]?.via === 'direct';
+  const direct = pair.links[0]?.via === 'direct';
   const flat = Math.abs(other.x - one.x) >= Math.abs(other.y - one.y);
   const [dx, dy] = direct ? (flat ? [0, 9] : [9, 0]) : [0, 0];
   const moved = ({ x, y }: Box): Box => ({ x: x + dx, y: y + dy });
@@ -105,9 +105,9 @@ function lineOf(way: Way, boxes: ReadonlyMap<string, Box>): Line | null {
   };
 }
 
-function kindOf(way: Way): string {
-  const direct = way.links[0]?.via === 'direct' ? ' sfm-mod-direct' : '';
-  return `sfm-Sites-way${way.trouble ? ' sfm-mod-trouble' : ''}${direct}`;
+function kindOf(pair: SiteLink): string {
+  const direct = pair.links[0]?.via === 'direct' ? ' sfm-mod-direct' : '';
+  return `sfm-Sites-way${pair.trouble ? ' sfm-mod-trouble' : ''}${direct}`;
 }
 
 function cut(text: string): string {

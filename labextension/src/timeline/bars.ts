@@ -1,6 +1,6 @@
 import type { LiveState, Span } from '../model/types';
 
-/** Part of a row in whole pixels. */
+/** A stretch of a row, in integer pixels. */
 export interface Bar {
   readonly state: LiveState;
   readonly from: number;
@@ -8,11 +8,11 @@ export interface Bar {
 }
 
 /**
- * Spans as bars of whole pixels. Where several share a pixel it shows the state that took most of
- * it, so that thousands of short ones cost no more than there are pixels, and none at the side of a
- * long one is forgotten.
+ * Spans as bars of integer pixels. A pixel of several spans shows the state that took most of
+ * it, so that thousands of short ones cost no more than there are pixels, and none beside a
+ * long one is lost.
  *
- * `spans` are sorted and do not overlap; `x` tells a time's pixel; those that last go on to `now`.
+ * `spans` are sorted and do not overlap; `x` gives a time's pixel; lasting spans go on to `now`.
  */
 export function barsOf(spans: readonly Span[], x: (time: number) => number, now: number): Bar[] {
   const bars: { state: LiveState; from: number; to: number }[] = [];

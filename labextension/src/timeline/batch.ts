@@ -2,25 +2,25 @@ import type { Flight } from '../model/types';
 import { Arrow, arrowOf, Geometry, xOf } from './geometry';
 import type { Recording } from './recording';
 
-/** Which of many flights are drawn, and how. */
+/** The rules by which flights are drawn. */
 export interface Choice {
-  /** One of so many, as more would be a solid area; those that are marked are always drawn. */
+  /** One flight of this number is drawn, as more would be a solid area; marked ones always are. */
   readonly every: number;
-  /** They are so many that heads and texts would cover all. */
+  /** Whether they are so many that heads and texts would cover everything. */
   readonly dense: boolean;
-  /** How strong the lines are, from 0 to 1. */
+  /** The opacity of the lines, from 0 to 1. */
   readonly alpha: number;
   /**
-   * Late ones are marked if they cost so many seconds, and if many cost the same one of so many:
-   * else nearly all might be marked.
+   * A late flight is marked if it costs `seconds`; if many cost the same, one in a number of them:
+   * otherwise nearly all might be marked.
    */
   readonly noticed: number;
   readonly everyNoticed: number;
-  /** The lines that are drawn already: nobody sees a second one on top. */
+  /** The lines that are already drawn: a second one on top would be invisible. */
   readonly drawn: Set<number>;
 }
 
-/** In the bar of who waited for a late one, as long as it cost. */
+/** A mark in the bar of the process that waited for a late message, as long as the wait. */
 export interface Cost {
   readonly row: number;
   readonly left: number;
@@ -28,7 +28,7 @@ export interface Cost {
   readonly seconds: number;
 }
 
-/** Arrows by their style: those of one style are one path, which is much cheaper. */
+/** Arrows by their style: arrows of one style are one path, which is much cheaper. */
 export interface Batch {
   readonly plain: readonly Arrow[];
   readonly sender: readonly Arrow[];
@@ -42,20 +42,20 @@ export interface Batch {
 const STYLES = ['plain', 'sender', 'receiver'] as const;
 type Style = (typeof STYLES)[number];
 
-/** More flights than these in a picture are too many for arrows' heads. */
+/** Most flights in a drawing with arrows' heads. */
 const DENSE = 2000;
-/** About so many of those that cost most are marked as late. */
+/** The approximate number of the costliest flights that are marked as late. */
 export const MARKED = 150;
-/** Pixels of the page: nothing is marked whose cost is less. */
+/** Least cost of a marked flight, in pixels of the page. */
 const LEAST = 4;
 
-/** For flights that share a picture, `lines` of which may be drawn. */
+/** The rules for flights that share a drawing, `lines` of which may be drawn. */
 export function choiceOf(flights: readonly Flight[], geometry: Geometry, lines: number): Choice {
   const { ratio, width, scale } = geometry;
   const costs = flights
     .flatMap(({ late, cost }) => (late === null ? [] : cost))
     .sort((a, b) => b - a);
-  // Lines that cross each pixel of the page: the more, the weaker each.
+  // The more lines cross each pixel of the page, the weaker each is.
   const crowd = (flights.length * ratio) / width;
   const dense = flights.length > DENSE;
   const noticed = Math.max((LEAST * ratio) / scale, costs[MARKED] ?? 0);
@@ -70,7 +70,7 @@ export function choiceOf(flights: readonly Flight[], geometry: Geometry, lines: 
   };
 }
 
-/** Whether it is shown that it came late. */
+/** Whether a flight is marked as late. */
 export function isMarked({ late, cost, number }: Flight, choice: Choice): boolean {
   return late !== null && cost >= choice.noticed && number % choice.everyNoticed === 0;
 }
@@ -121,7 +121,7 @@ function costOf(flight: Flight, recording: Recording, geometry: Geometry): Cost 
   return { row, left: xOf(since, geometry), width: cost * geometry.scale, seconds: cost };
 }
 
-/** A number for a way between two pixels: equal ones look the same. */
+/** A number for a line between two pixels; equal lines have equal numbers. */
 function wayOf({ x1, y1, x2, y2 }: Arrow, { width }: Geometry, style: Style): number {
   const edge = width + 3;
   const clip = (x: number): number => Math.min(Math.max(Math.round(x), -1), width + 1) + 1;

@@ -9,12 +9,12 @@ import { readTheme, Theme, watchTheme } from './theme';
 
 /** The state of the buttons, and the item of the details. */
 export interface ChartState {
-  /** Nothing that is new is taken in. */
+  /** Whether updates are paused. */
   readonly paused: boolean;
-  /** The right end is the latest time. */
+  /** Whether the right end is the latest time. */
   readonly follows: boolean;
   readonly chosen: Flight | Span | null;
-  /** One of so many messages is drawn. */
+  /** One message of this number is drawn. */
   readonly every: number;
 }
 
@@ -24,16 +24,16 @@ export interface Canvases {
   readonly overview: HTMLCanvasElement;
 }
 
-/** Readers who want less motion see the timeline turn pages instead of flowing. */
+/** For users who prefer less motion the timeline turns pages instead of flowing. */
 const STEADY = matchMedia('(prefers-reduced-motion: reduce)');
-/** More messages on their way than these are not drawn, the oldest of them. */
+/** Most messages on their way that are drawn; the oldest are omitted. */
 const OPEN = 1000;
-/** So many messages are drawn at most: while they move nobody can tell more, and each costs time. */
+/** Most messages that are drawn: moving ones cannot be distinguished, and each costs time. */
 const MOVING = 1000;
 const STILL = 10000;
 /** Milliseconds between two paintings of the overview. */
 const OVERVIEW = 400;
-/** Pixels of the page around an arrow that hit it. */
+/** Pixels of the page around an arrow in which a pointer hits it. */
 const REACH = 8;
 
 export function isFlight(item: Flight | Span): item is Flight {
@@ -41,7 +41,7 @@ export function isFlight(item: Flight | Span): item is Flight {
 }
 
 /**
- * The drawing itself, without React: keeps the shown window and paints at most once a frame, and
+ * The drawing itself, without React: holds the shown window and paints at most once a frame, and
  * only when something has changed.
  */
 export class Chart {
@@ -66,8 +66,8 @@ export class Chart {
   }
 
   /**
-   * Something may be new; it is taken in with the next frame. Of what goes on while it is paused
-   * nothing is missed afterwards.
+   * Something may be new; the next frame reads it. What happens while the chart is paused is not
+   * lost.
    */
   update(source: Source, live: boolean): void {
     this._source = source;
@@ -91,7 +91,7 @@ export class Chart {
     this._schedule();
   }
 
-  /** Show the latest time, and go on to. */
+  /** Show the latest time, and follow it. */
   follow(): void {
     this._set({ follows: true });
     this._schedule();
@@ -106,7 +106,7 @@ export class Chart {
     this._show(next, this.state.follows && x === null);
   }
 
-  /** By a part of what is shown. */
+  /** Shift the window by a fraction of its length. */
   pan(part: number): void {
     this._show(moved(this.window, part * this.window.length, this.domain), false);
   }
@@ -116,7 +116,7 @@ export class Chart {
     this._show(kept(window, this.domain), false);
   }
 
-  /** The last run from its begin to its end. */
+  /** Show the last run from its begin to its end. */
   fit(): void {
     const { begin, end } = this.recording;
     this.show(whole({ begin: Math.min(begin, end), end }));
@@ -126,7 +126,7 @@ export class Chart {
     this.show({ start: this.domain.begin - this.window.length, length: this.window.length });
   }
 
-  /** In pixels of the page. */
+  /** Shift the window by pixels of the page. */
   get width(): number {
     return this._width || 1;
   }
@@ -156,7 +156,7 @@ export class Chart {
     this._schedule();
   }
 
-  /** The message at a point of the page, else the span of the row. */
+  /** The message at a point of the page, otherwise the span of the row. */
   hit(x: number, y: number): Flight | Span | null {
     const geometry = this._geometry;
     if (!geometry) {
@@ -199,7 +199,7 @@ export class Chart {
     }
   }
 
-  /** The nearest message of the process one row above or below that of the chosen one. */
+  /** The nearest message of the process one row above or below the chosen message's. */
   stepRow(by: 1 | -1): void {
     const { chosen } = this.state;
     const { rows, rowOf } = this.recording;
@@ -232,12 +232,12 @@ export class Chart {
       this._window = null;
       this._set({ follows: this._live, chosen: null });
     } else if (begin !== recording.begin && this.state.follows) {
-      // Another run: as long as it is short it fills the width.
+      // Another run: while it is short it fills the width.
       this._chosenLength = null;
     }
   }
 
-  /** More may be known of the chosen one. */
+  /** Update the chosen item, of which more may be known. */
   private _refresh(source: Source): void {
     const { chosen } = this.state;
     if (chosen && isFlight(chosen)) {
@@ -293,7 +293,7 @@ export class Chart {
     const size = (canvas: HTMLCanvasElement, height: number): void => {
       const width = Math.round(this._width * ratio);
       const tall = Math.round(height * ratio);
-      // A canvas that is hidden for a moment, as all are while the theme changes, has no height.
+      // A hidden canvas, as all are for a moment while the theme changes, has no height.
       if (tall > 0 && (canvas.width !== width || canvas.height !== tall)) {
         canvas.width = width;
         canvas.height = tall;
@@ -335,7 +335,7 @@ export class Chart {
     this._set({ every: this._layers.every });
   }
 
-  /** While the view follows, a picture of all the time changes little: it may wait for a moment. */
+  /** While the view follows, the overview changes little: its painting may wait for a moment. */
   private _drawOverview(sheet: Sheet, theme: Theme): void {
     const wait = this._overviewAt + OVERVIEW - performance.now();
     if (this.state.follows && this._live && wait > 0) {

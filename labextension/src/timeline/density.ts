@@ -1,14 +1,14 @@
-/** More bins than these are joined two by two. */
+/** Most bins; more are joined in pairs. */
 const MOST = 300;
-/** Seconds of a bin at first. */
+/** The initial length of a bin in seconds. */
 const FINEST = 1e-6;
 
 /**
- * How many messages there were when, for the overview: counts in bins that become wider as the
+ * The number of messages over time, for the overview: counts in bins that become wider as the
  * time grows. Adding one costs O(1) at any length of the history.
  */
 export class Density {
-  /** Seconds of each bin. */
+  /** The length of each bin in seconds. */
   get width(): number {
     return this._width;
   }
@@ -50,7 +50,7 @@ export class Density {
     }
   }
 
-  /** The begin of each bin with messages, how many there were, and how many of them were late. */
+  /** The begin of each bin with messages, and the numbers of its messages and of the late ones. */
   visit(take: (begin: number, all: number, late: number) => void): void {
     this._counts.forEach(({ all, late }, bin) => take(bin * this._width, all, late));
   }

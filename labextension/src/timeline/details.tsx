@@ -8,13 +8,13 @@ import { sinceText, timeText } from './ticks';
 interface DetailsProps {
   readonly chosen: Flight | Span;
   readonly nameOf: (uid: string) => string;
-  /** The start of the run: times count from it. */
+  /** The start of the run, from which times count. */
   readonly begin: number;
   readonly onJump: (location: CodeLocation) => void;
   readonly onClose: () => void;
 }
 
-/** All that is known of the chosen message or state. */
+/** The details of the chosen message or state. */
 export function Details(props: DetailsProps): JSX.Element {
   const { chosen, nameOf, onClose } = props;
   const title = titleOf(chosen, nameOf);
@@ -41,14 +41,14 @@ export function Details(props: DetailsProps): JSX.Element {
   );
 }
 
-/** The item's name, in a line. */
+/** The item's name, in one line. */
 function titleOf(item: Flight | Span, nameOf: (uid: string) => string): string {
   return isFlight(item)
     ? `Message ${item.number} from ${nameOf(item.src)} to ${nameOf(item.dest)}`
     : `${nameOf(item.uid)}: ${item.state}`;
 }
 
-/** The same with what can be said beside it: what a pointer that rests on it is told. */
+/** The tooltip of an item: its name and some details. */
 export function hintOf(item: Flight | Span, nameOf: (uid: string) => string): string {
   const lines = [titleOf(item, nameOf)];
   if (isFlight(item)) {

@@ -1,8 +1,8 @@
 /**
- * Tells what has changed in a map since the last comparison: an entry is new, is another object, or is
- * gone. One pass over the map's values, without a look-up or an allocation for those that are as
- * they were: a second map would take twenty times as long, ten times a second. `same` tells whether
- * two objects stand for one entry.
+ * Finds what has changed in a map since the last comparison: an entry is new, is another object, or
+ * was removed. One pass over the map's values, without a lookup or an allocation for unchanged
+ * entries: a second map would take twenty times as long, ten times a second. `same` is whether
+ * two objects belong to the same entry.
  */
 export class Follower<T extends object> {
   constructor(private readonly _same: (a: T, b: T) => boolean) {}
@@ -11,7 +11,7 @@ export class Follower<T extends object> {
     return this._values.length - this._start;
   }
 
-  /** `change` is called with what was and what is now; null where there is none. */
+  /** Calls `change` with the old and the new object; null if there is none. */
   compare(map: ReadonlyMap<string, T>, change: (old: T | null, now: T | null) => void): void {
     const values = this._values;
     const known = values.length;
@@ -20,7 +20,7 @@ export class Follower<T extends object> {
     for (const value of map.values()) {
       while (read < known && values[read] !== value && !this._same(values[read]!, value)) {
         change(values[read++]!, null);
-        // The oldest ones go first: nothing needs to move for them.
+        // The oldest entries are removed first, for which nothing has to move.
         if (write === this._start) {
           this._start = write = read;
         }
@@ -45,6 +45,6 @@ export class Follower<T extends object> {
   }
 
   private readonly _values: T[] = [];
-  /** Those before it are gone. */
+  /** Entries before this index were removed. */
   private _start = 0;
 }

@@ -3,7 +3,7 @@ import type { Domain, Window } from './scale';
 import type { Theme } from './theme';
 import { axisOf } from './ticks';
 
-/** A canvas and its size in its own pixels; `ratio` of them are one of the page's. */
+/** A canvas and its size in canvas pixels, `ratio` of which are one pixel of the page. */
 export interface Sheet {
   readonly context: CanvasRenderingContext2D;
   readonly width: number;
@@ -11,7 +11,7 @@ export interface Sheet {
   readonly ratio: number;
 }
 
-/** Pixels of the page between two marks, at least. */
+/** Least pixels of the page between two marks. */
 const TICK = 84;
 
 /** The time axis, and its marks through the rows. */
@@ -57,7 +57,7 @@ export function paintAxis(
   }
 }
 
-/** All the time at a glance: how many messages there were when, and which part is shown. */
+/** The overview of all the time: the number of messages over time, and the shown window. */
 export function paintOverview(
   sheet: Sheet,
   recording: Recording,
@@ -74,13 +74,13 @@ export function paintOverview(
   const bars: { x: number; wide: number; all: number; late: number }[] = [];
   let most = 1;
   recording.density.visit((begin, all, late) => {
-    // Whole pixels need no smoothing of edges, which would cost more than all the rest.
+    // Integer pixels need no smoothing of edges, which would cost more than everything else.
     const left = Math.round(x(begin));
     const wide = Math.max(1, Math.round(x(begin + recording.density.width)) - left);
     bars.push({ x: left, wide, all, late });
     most = Math.max(most, all);
   });
-  // By its root, as one burst would hide all others.
+  // The root of the number, since one burst would hide all others.
   const tall = (count: number): number => Math.sqrt(count / most) * (height - 4 * ratio);
   for (const kind of ['all', 'late'] as const) {
     context.fillStyle = kind === 'all' ? theme.dim : theme.late;
@@ -106,7 +106,7 @@ export function paintOverview(
   }
 }
 
-/** The edges of the shown part in the overview; never too narrow to be taken. */
+/** The edges of the shown window in the overview; never too narrow to be grabbed. */
 export function handles(
   { start, length }: Window,
   { begin, end }: Domain,

@@ -1,7 +1,7 @@
 import type { Flight } from '../model/types';
 import { flightBegin, flightEnd, Recording } from './recording';
 
-/** The scales of a drawing, in its own pixels; `ratio` of them are one of the page's. */
+/** The scales of a drawing, in canvas pixels, `ratio` of which are one pixel of the page. */
 export interface Geometry {
   readonly ratio: number;
   readonly width: number;
@@ -19,9 +19,9 @@ export interface Arrow {
   readonly y2: number;
 }
 
-/** So far beyond the picture that no arrow's head is seen. */
+/** Pixels beyond the drawing at which no arrow's head is visible. */
 const BEYOND = 100;
-/** Pixels of the page: the line of a flight with an end that is not known. */
+/** The length of the line of a flight with an unknown end, in pixels of the page. */
 const STUB = 9;
 
 /** A time's pixel. */
@@ -38,7 +38,7 @@ export function barHeight({ rowHeight }: Geometry): number {
   return Math.round(rowHeight * 0.42);
 }
 
-/** The border above a row; that below the last one has its number too. */
+/** The border above a row; the border below the last row has a number, too. */
 export function topOf(row: number, { rowHeight }: Geometry): number {
   return Math.round(rowHeight * row);
 }
@@ -48,8 +48,8 @@ export function middleOf(row: number, { rowHeight }: Geometry): number {
 }
 
 /**
- * The line of a flight; null if one of its processes is not drawn. A flight with one end that is not
- * known is a stub at the other one; one from a process to itself lies on its bar.
+ * The line of a flight; null if one of its processes is not drawn. A flight with one unknown end
+ * is a stub at the other end; a flight from a process to itself lies on its bar.
  */
 export function arrowOf(flight: Flight, recording: Recording, geometry: Geometry): Arrow | null {
   const from = recording.rowOf.get(flight.src);

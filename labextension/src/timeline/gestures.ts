@@ -2,11 +2,11 @@ import type { Canvases, Chart } from './chart';
 import { handles } from './frame';
 import { SHORTEST } from './scale';
 
-/** Pixels of the page: less is a click, not a drag; and how near an edge of the shown part is it. */
+/** Pixels of the page: a shorter drag is a click; a pointer this near grabs an edge of the window. */
 const STILL = 4;
 const EDGE = 7;
 
-/** The pointer on the rows and on the overview; returns how to stop it. */
+/** Handles the pointer on the rows and the overview; returns a function that stops this. */
 export function listen(chart: Chart, canvases: Canvases): () => void {
   const stops = [
     wheel(chart, canvases.rows),
@@ -16,7 +16,7 @@ export function listen(chart: Chart, canvases: Canvases): () => void {
   return () => stops.forEach(stop => stop());
 }
 
-/** The effects of a pointer that is held. */
+/** The effects of a pressed pointer. */
 interface Drag {
   readonly move: (x: number) => void;
   readonly end: (x: number, y: number, still: boolean) => void;
@@ -65,7 +65,7 @@ function drag(canvas: HTMLCanvasElement, start: (x: number) => Drag): () => void
   };
 }
 
-/** A drag shifts the time, a click chooses what is there. */
+/** A drag shifts the time, a click chooses the item under the pointer. */
 function startOnRows(chart: Chart): (x: number) => Drag {
   return x => {
     let last = x;
@@ -83,7 +83,7 @@ function startOnRows(chart: Chart): (x: number) => Drag {
   };
 }
 
-/** The shown part is shifted, or one of its edges; a click beside it puts it there. */
+/** A drag shifts the window or one of its edges; a click beside it moves it to the pointer. */
 function startOnOverview(chart: Chart, canvas: HTMLCanvasElement): (x: number) => Drag {
   return x => {
     const { window, domain } = chart;
@@ -111,7 +111,7 @@ function startOnOverview(chart: Chart, canvas: HTMLCanvasElement): (x: number) =
     return {
       move,
       end: to => {
-        // At the right border it follows again.
+        // At the right border the window follows the latest time again.
         if (!onLeft && to >= width - EDGE) {
           chart.follow();
         }
@@ -120,7 +120,7 @@ function startOnOverview(chart: Chart, canvas: HTMLCanvasElement): (x: number) =
   };
 }
 
-/** With ctrl, as a pinch says it too, the wheel zooms; to the side it shifts; else the page scrolls. */
+/** With ctrl, which a pinch sets, too, the wheel zooms; sideways it shifts; else the page scrolls. */
 function wheel(chart: Chart, canvas: HTMLCanvasElement): () => void {
   const turn = (event: WheelEvent): void => {
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;

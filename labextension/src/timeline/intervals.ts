@@ -1,9 +1,9 @@
-/** How many neighbours share the note of their latest end. */
+/** The number of neighbours in a block, for which the latest end is stored. */
 const BLOCK = 64;
 
 /**
  * Intervals of time, sorted by their begin. Most are added at the end, which costs O(1), and found
- * by binary search; blocks that ended before the wanted time are passed over.
+ * by binary search; blocks that ended before the requested time are skipped.
  */
 export class Intervals<T> {
   constructor(
@@ -15,7 +15,7 @@ export class Intervals<T> {
     return this._items.length;
   }
 
-  /** The index of the first one that begins after a time. */
+  /** The index of the first interval that begins after a time. */
   after(time: number): number {
     let low = 0;
     let high = this._items.length;
@@ -30,7 +30,7 @@ export class Intervals<T> {
     return low;
   }
 
-  /** By their begin, from 0 on. */
+  /** The interval at an index, in the order of their begin. */
   at(index: number): T | undefined {
     return this._items[index];
   }
@@ -48,7 +48,7 @@ export class Intervals<T> {
     }
   }
 
-  /** The index of an item; -1 if it is not here. */
+  /** The index of an item; -1 if it is not included. */
   indexOf(item: T): number {
     const begin = this._begin(item);
     for (let i = this.after(begin) - 1; i >= 0; i--) {
@@ -76,7 +76,7 @@ export class Intervals<T> {
     this._valid = 0;
   }
 
-  /** Those that share a time with [begin, end], by their begin. */
+  /** The intervals that overlap [begin, end], by their begin. */
   visit(begin: number, end: number, take: (item: T) => void): void {
     const stop = this.after(end);
     this._note();
@@ -109,6 +109,6 @@ export class Intervals<T> {
 
   private _items: T[] = [];
   private readonly _latest: number[] = [];
-  /** The blocks before this one have their note. */
+  /** The latest ends of the blocks before this one are stored. */
   private _valid = 0;
 }

@@ -1,11 +1,11 @@
 import type { Chart } from './chart';
 
-/** A description of the keys, for those who hear it. */
+/** A description of the keys, for screen readers. */
 export const KEYS_HELP =
   'Plus and minus zoom, 0 shows the last run, arrows left and right shift the time, Home goes to ' +
   'the begin, End to the latest time, Space pauses. Enter chooses a message; then the arrows left ' +
   'and right lead to the next one in time, up and down to one of another process, Shift with an ' +
-  'arrow shifts the time, and Escape lets it go.';
+  'arrow shifts the time, and Escape deselects it.';
 
 type Action = (chart: Chart) => void;
 

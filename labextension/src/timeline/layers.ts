@@ -7,20 +7,20 @@ import type { Window } from './scale';
 import { Strip } from './strip';
 import type { Theme } from './theme';
 
-/** How much more than what is seen is painted, in windows: to the left, and to the right. */
+/** How much is painted beyond the visible window, to the left and to the right, in windows. */
 const BEFORE = 0.1;
 const AFTER = 1.25;
-/** So few flights are never too many. */
+/** A number of flights that is never too many. */
 const FEW = 250;
 
-/** The size of the canvas that shows the layers, in its own pixels. */
+/** The size of the canvas that shows the layers, in canvas pixels. */
 export interface Shape {
   readonly width: number;
   readonly height: number;
   readonly ratio: number;
 }
 
-/** All that the painted layers depend on. */
+/** Everything that the painted layers depend on. */
 interface Base {
   readonly geometry: Geometry;
   readonly theme: Theme;
@@ -30,18 +30,18 @@ interface Base {
 }
 
 /**
- * Pictures of the spans and of the flights, wider than what is seen: while the view follows what
- * happens they are only shifted, and just what is new is painted. A new scale paints them anew.
+ * Images of the spans and of the flights, wider than the visible window: while the view follows
+ * the world, they are only shifted, and only new items are painted. A new scale paints them again.
  */
 export class Layers {
-  /** One of so many flights is drawn. */
+  /** One flight of this number is drawn. */
   get every(): number {
     return this._base?.choice.every ?? 1;
   }
 
   /**
-   * Puts what is seen onto `target`; paints what is not painted yet. More flights than `lines` are
-   * thinned.
+   * Puts the visible window onto `target`; paints what is not painted yet. More flights than `lines`
+   * are thinned.
    */
   draw(
     target: CanvasRenderingContext2D,
@@ -61,7 +61,7 @@ export class Layers {
     return { ...geometry, start, width: shape.width };
   }
 
-  /** Paint what is new onto what is there. */
+  /** Paint new items onto the images. */
   add(changes: Changes, recording: Recording): void {
     const base = this._base;
     if (!base || changes.all) {
@@ -84,14 +84,14 @@ export class Layers {
     this._count += flights.length;
     this._marked += flights.filter(flight => isMarked(flight, choice)).length;
     if (this._count > Math.max(2 * this._counted, FEW) || this._marked > 6 * MARKED) {
-      // Another choice would be made by now.
+      // A new choice of flights would differ.
       this._base = null;
       return;
     }
     this._paintFlights(flights, recording, base);
   }
 
-  /** From when on a span must be painted that lasts, though nothing was told of it. */
+  /** The time from which a lasting span must be painted, even without an update of it. */
   private _goesOn(uid: string, recording: Recording): number | null {
     const spans = recording.spansOf(uid);
     const last = spans.at(spans.size - 1);
@@ -143,13 +143,13 @@ export class Layers {
   }
 
   private _base: Base | null = null;
-  /** Up to when lasting spans are painted. */
+  /** The time up to which lasting spans are painted. */
   private _painted = 0;
-  /** How many flights it has, had when all was painted, and has marked as late since. */
+  /** The numbers of flights: now, when everything was painted, and marked as late since then. */
   private _count = 0;
   private _counted = 0;
   private _marked = 0;
-  /** Spans below, flights above. */
+  /** Spans are below, flights above. */
   private readonly _strip = new Strip();
 }
 

@@ -6,10 +6,10 @@ import type { Recording } from './recording';
 import { STYLES, Theme } from './theme';
 import { timeText } from './ticks';
 
-/** Pixels of the page: in a narrower bar no hatching is seen, and it costs more than a colour. */
+/** The least width of a hatched bar in pixels of the page: a hatching costs more than a colour. */
 const HATCHED = 4;
 
-/** The spans of a row between two pixels, with the row's ground, instead of what was there. */
+/** Paint the spans of a row between two pixels, with the row's background, over what was painted. */
 export function paintSpans(
   context: CanvasRenderingContext2D,
   recording: Recording,
@@ -24,7 +24,7 @@ export function paintSpans(
   if (!process || right <= left) {
     return;
   }
-  // Every second row has a ground of its own, so that the eye keeps to it.
+  // Every second row has another background, so that the eye can follow it.
   const top = topOf(row, geometry);
   context.fillStyle = row % 2 ? theme.stripe : theme.back;
   context.fillRect(left, top, right - left, topOf(row + 1, geometry) - top);
@@ -45,7 +45,7 @@ export function paintSpans(
   }
 }
 
-/** Those arrows of a batch that are seen between two pixels. */
+/** Paint the arrows of a batch that are visible between two pixels. */
 export function paintBatch(
   context: CanvasRenderingContext2D,
   batch: Batch,
@@ -55,7 +55,7 @@ export function paintBatch(
   range: { readonly left: number; readonly right: number }
 ): void {
   const { ratio } = geometry;
-  // A head or an arc is a little beside its line.
+  // A head or an arc extends a little beyond its line.
   const left = range.left - 16 * ratio;
   const right = range.right + 16 * ratio;
   const seen = (arrows: readonly Arrow[]): Arrow[] =>
@@ -72,7 +72,7 @@ export function paintBatch(
   }
 }
 
-/** So many lines would cover the bars: they pass behind them. */
+/** Many lines would cover the bars, so they pass behind them. */
 function clearBars(
   context: CanvasRenderingContext2D,
   geometry: Geometry,
@@ -110,7 +110,7 @@ function stroke(context: CanvasRenderingContext2D, arrows: readonly Arrow[], pen
   for (const arrow of arrows) {
     const { x1, y1, x2, y2 } = arrow;
     if (!pen.heads && !pen.dash && Math.round(x1) === Math.round(x2)) {
-      // Upright: there is nothing to smooth, which is most of a line's cost.
+      // A vertical line needs no smoothing, which is most of a line's cost.
       context.fillRect(Math.round(x1), Math.min(y1, y2), pen.width, Math.abs(y2 - y1));
     } else {
       linePath(context, arrow, pen.width);
@@ -132,7 +132,7 @@ function linePath(context: CanvasRenderingContext2D, arrow: Arrow, width: number
   const { x1, y1, x2, y2 } = arrow;
   context.moveTo(x1, y1);
   if (y1 === y2) {
-    // To itself: over its own bar.
+    // A message to its sender: over the sender's bar.
     context.quadraticCurveTo((x1 + x2) / 2, y1 - 14 * width, x2, y2);
   } else {
     context.lineTo(x2, y2);
@@ -152,7 +152,7 @@ function headPath(context: CanvasRenderingContext2D, arrow: Arrow, size: number)
   context.closePath();
 }
 
-/** A line in the bar of who waited, and the time where there is room for it. */
+/** Paint a line in the bar of the process that waited, and the time if there is room for it. */
 function paintCosts(
   context: CanvasRenderingContext2D,
   costs: readonly Cost[],
@@ -180,7 +180,7 @@ function paintCosts(
   }
 }
 
-/** Flights with an unknown end: a stub, with a ring where the message is not known to be. */
+/** Paint flights with an unknown end: a stub, with a ring at the unknown end. */
 export function paintOpen(
   context: CanvasRenderingContext2D,
   flights: readonly Flight[],
@@ -206,7 +206,7 @@ export function paintOpen(
   context.stroke();
 }
 
-/** The one that the user has chosen, above all others. */
+/** Paint the item that the user has chosen, above all others. */
 export function paintChosen(
   context: CanvasRenderingContext2D,
   flight: Flight,
@@ -219,7 +219,7 @@ export function paintChosen(
     return;
   }
   const { ratio } = geometry;
-  // A light border keeps it apart from the lines that it crosses.
+  // A light border separates it from the lines that it crosses.
   const edge = { colour: theme.back, alpha: 0.9, width: 6 * ratio, heads: false };
   const heads = flight.received !== null;
   stroke(context, [arrow], edge);

@@ -5,7 +5,7 @@ import { Intervals } from './intervals';
 import type { Domain } from './scale';
 
 /**
- * The data of a timeline. The maps may be the same ones all the time; a span or a flight of
+ * The data of a timeline. The maps may always be the same objects; a span or a flight about
  * which more is known is another object under the same key.
  */
 export interface Source {
@@ -18,20 +18,20 @@ export interface Source {
   readonly flights: ReadonlyMap<string, Flight>;
 }
 
-/** The news since the last update. */
+/** The changes since the last update. */
 export interface Changes {
-  /** Nothing is where it was: another world, or another set of rows. */
+  /** Whether everything moved: another world, or another set of rows. */
   readonly all: boolean;
-  /** Nothing that was known is known any more. */
+  /** Whether all known items were removed. */
   readonly fresh: boolean;
-  /** From which time on a process's spans have changed. */
+  /** The time from which a process's spans have changed. */
   readonly spans: ReadonlyMap<string, number>;
-  /** The flights of which both ends have become known. */
+  /** The flights whose both ends have become known. */
   readonly flights: readonly Flight[];
   readonly any: boolean;
 }
 
-/** The earlier end of a flight; the one that is known, if the other is not. */
+/** The earlier end of a flight, or the only known end. */
 export function flightBegin({ sent, received }: Flight): number {
   return Math.min(sent ?? Infinity, received ?? Infinity);
 }
@@ -44,18 +44,18 @@ function isWhole({ sent, received }: Flight): boolean {
   return sent !== null && received !== null;
 }
 
-/** Whether it has a place in the time. */
+/** Whether an end of the flight is known. */
 function isPlaced(flight: Flight): boolean {
   return Number.isFinite(flightBegin(flight));
 }
 
 /**
- * An index of the spans and flights of a world, for drawing: sorted, and kept up with what becomes
+ * An index of the spans and flights of a world, for drawing: sorted, and updated with what becomes
  * known. The server has derived them; nothing is derived here.
  */
 export class Recording {
   rows: readonly Row[] = [];
-  /** Which row is a process's, by uid. */
+  /** The row of each process, by uid. */
   rowOf: ReadonlyMap<string, number> = new Map();
   /** The start of the last run. */
   begin = 0;
@@ -74,7 +74,7 @@ export class Recording {
     return this._name;
   }
 
-  /** From the earliest time of which something is known. */
+  /** The earliest known time. */
   get domain(): Domain {
     let begin = this.begin;
     for (const spans of this._spans.values()) {
@@ -87,7 +87,7 @@ export class Recording {
     return { begin, end: Math.max(this.end, begin) };
   }
 
-  /** Take in what is new. */
+  /** Add changes of the data. */
   update(source: Source): Changes {
     const others = this._order(source.processes);
     const elsewhere = source.world !== this._world;
@@ -170,7 +170,7 @@ export class Recording {
     return spans;
   }
 
-  /** True if the rows are others than before. */
+  /** Returns whether the rows have changed. */
   private _order(rows: readonly Row[]): boolean {
     if (rows === this.rows) {
       return false;

@@ -1,20 +1,20 @@
-/** The part of the time that is shown, in seconds. */
+/** The time window that is shown, in seconds. */
 export interface Window {
   readonly start: number;
   readonly length: number;
 }
 
-/** All the time of which something is known. */
+/** The time from the first to the last known event. */
 export interface Domain {
   readonly begin: number;
   readonly end: number;
 }
 
-/** Seconds. Since 1970 doubles tell a quarter of a microsecond: less cannot be shown. */
+/** Seconds of the shortest window: a double has a quarter of a microsecond since 1970. */
 export const SHORTEST = 5e-6;
-/** Seconds that a live view follows at most before the user chooses otherwise. */
+/** Seconds of the longest live window, unless the user chooses another. */
 export const LIVE = 10;
-/** The space at both ends, in parts of the window. */
+/** The space at both ends, as a fraction of the window. */
 const PAD = 0.02;
 
 export function whole({ begin, end }: Domain): Window {
@@ -22,12 +22,12 @@ export function whole({ begin, end }: Domain): Window {
   return { start: begin - length * PAD, length };
 }
 
-/** The same length, with the latest time near its right end. */
+/** A window of the same length, with the latest time near its right end. */
 export function atEnd(length: number, domain: Domain): Window {
   return kept({ start: domain.end - length * (1 - PAD), length }, domain);
 }
 
-/** The same, in steps of half the length: it does not move until the latest time leaves it. */
+/** Like `latest`, in steps of half the length: it moves only when the latest time leaves it. */
 export function paged(length: number, domain: Domain): Window {
   const first = domain.begin - length * PAD;
   const steps = Math.ceil((2 * (atEnd(length, domain).start - first)) / length - 1e-9);
@@ -35,8 +35,8 @@ export function paged(length: number, domain: Domain): Window {
 }
 
 /**
- * A round length that shows a run that goes on, from its begin while that is possible: it changes
- * seldom, as each change draws everything anew.
+ * A round length for a run that goes on, which shows its begin while that is possible; it changes
+ * seldom, since each change draws everything again.
  */
 export function liveLength({ begin, end }: Domain): number {
   const needed = (end - begin) / (1 - 2 * PAD);
@@ -47,7 +47,7 @@ export function liveLength({ begin, end }: Domain): number {
   return Math.min(length, LIVE);
 }
 
-/** Longer by `factor`, or shorter; `at` keeps its place. */
+/** A window longer or shorter by `factor`; the time `at` remains at the same position. */
 export function zoomed(window: Window, factor: number, at: number, domain: Domain): Window {
   const longest = Math.max(whole(domain).length, LIVE);
   const length = Math.min(Math.max(window.length * factor, SHORTEST), longest);
@@ -59,7 +59,7 @@ export function moved(window: Window, by: number, domain: Domain): Window {
   return kept({ start: window.start + by, length: window.length }, domain);
 }
 
-/** Not further than the known time and what is left free beside it. */
+/** A window within the known time and the space beside it. */
 export function kept({ start, length }: Window, { begin, end }: Domain): Window {
   const first = begin - length * PAD;
   const last = Math.max(first, end - length * (1 - PAD));

@@ -12,9 +12,9 @@ type Paint = (
 ) => void;
 
 /**
- * A wide picture of two layers that are painted on between two looks at it. It is cut in tiles:
- * a browser copies a whole canvas that was shown before it paints on it again. Where both layers
- * are as they were, they are shown from a tile in which they are one: that costs a third.
+ * A wide image of two layers, which are painted on between two frames. It is cut into tiles:
+ * a browser copies a complete canvas that was shown before it paints on it again. If both layers
+ * are unchanged, a tile that combines them is shown: that costs a third.
  */
 export class Strip {
   /** Makes it empty. */
@@ -46,7 +46,7 @@ export class Strip {
     });
   }
 
-  /** Puts a part of it onto another canvas; whole pixels stay sharp. */
+  /** Puts a stretch of it onto another canvas; integer pixels stay sharp. */
   show(target: CanvasRenderingContext2D, left: number, width: number): void {
     this._joined.forEach((joined, i) => {
       const x = i * TILE - left;

@@ -6,15 +6,15 @@ import { lateText } from './details';
 import type { Recording } from './recording';
 import { sinceText, timeText } from './ticks';
 
-/** So many messages are listed. */
+/** Most messages that are listed. */
 const ROWS = 100;
-/** Milliseconds between two looks: nobody reads a list that changes ten times a second. */
+/** Milliseconds between two updates: nobody can read a list that changes ten times a second. */
 const TICK = 1000;
 
-/** The last messages as a table, for who cannot see the drawing or wants numbers. */
+/** The last messages as a table, for users who cannot see the drawing or who need numbers. */
 export function MessageTable(props: {
   readonly recording: Recording;
-  /** Changes stop. */
+  /** Whether updates are paused. */
   readonly paused: boolean;
   readonly onJump: (location: CodeLocation) => void;
 }): JSX.Element {
@@ -24,14 +24,14 @@ export function MessageTable(props: {
     if (paused) {
       return;
     }
-    const look = (): void =>
+    const update = (): void =>
       setFlights(old => {
         const now = latest(recording);
         const same = now.length === old.length && now.every((flight, i) => flight === old[i]);
         return same ? old : now;
       });
-    look();
-    const timer = setInterval(look, TICK);
+    update();
+    const timer = setInterval(update, TICK);
     return () => clearInterval(timer);
   }, [recording, paused]);
 
@@ -46,7 +46,7 @@ export function MessageTable(props: {
         </caption>
         <thead>
           <tr>
-            {['Sent', 'From', 'To', 'Latency', 'Size', 'Attributes', 'Late', 'Places'].map(text => (
+            {['Sent', 'From', 'To', 'Latency', 'Size', 'Attributes', 'Late', 'Lines'].map(text => (
               <th key={text} scope="col">
                 {text}
               </th>
@@ -79,8 +79,8 @@ interface MessageRowProps {
 const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.Element {
   const { flight, begin, nameOf, onJump } = props;
   const { sent, received } = flight;
-  const places = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
-  const single = places.length === 2 && locationText(places[0]!) === locationText(places[1]!);
+  const locations = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
+  const single = locations.length === 2 && locationText(locations[0]!) === locationText(locations[1]!);
   return (
     <tr>
       <td>{sent === null ? 'not seen' : sinceText(sent - begin)}</td>
@@ -99,7 +99,7 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
       </td>
       <td>{flight.late && lateText(flight, nameOf)}</td>
       <td>
-        {places.slice(0, single ? 1 : 2).map((location, i) => (
+        {locations.slice(0, single ? 1 : 2).map((location, i) => (
           <React.Fragment key={i}>
             {i > 0 && ' → '}
             <LocationButton location={location} onJump={onJump} />
@@ -110,7 +110,7 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
   );
 });
 
-/** The latest first: those on their way, then by the time of their receipt. */
+/** The latest messages first: those on their way, then by the time of their receipt. */
 function latest({ whole, open }: Recording): Flight[] {
   const last = [whole, open].flatMap(flights =>
     Array.from({ length: Math.min(ROWS, flights.size) }, (_, i) => flights.at(flights.size - 1 - i))

@@ -1,20 +1,20 @@
 import type { LiveState } from '../model/types';
 import styles from './states.json';
 
-/** The style of a state; its hatching tells it without colour. */
+/** The style of a state; its hatching distinguishes it without colour. */
 interface Style {
   /** The legend's words. */
   readonly text: string;
-  /** The style sheets' variable that has its colour, and the colour where there is none. */
+  /** The style sheet's variable for the colour, and the colour without that variable. */
   readonly colour: string;
   readonly fallback: string;
-  /** Which part of a bar's height it takes. */
+  /** The fraction of a bar's height that it takes. */
   readonly height: number;
-  /** An SVG path in a square of 6: strokes one way, the other way, a grid, lines; or none. */
+  /** An SVG path in a square of 6: strokes in one direction or the other, a grid, lines; or none. */
   readonly hatch: string;
 }
 
-/** All states, in the order of the legend. The still drawing of a notebook is made with these too. */
+/** All states, in the order of the legend; a notebook's still drawing uses them, too. */
 export const STYLES: Readonly<Record<LiveState, Style>> = styles;
 
 export const STATES = Object.keys(STYLES) as LiveState[];
@@ -34,7 +34,7 @@ export interface Theme {
   readonly font: string;
 }
 
-/** Reads the colours from the style sheet, where they are taken from JupyterLab's. */
+/** Reads the colours from the style sheet, which takes them from JupyterLab's. */
 export function readTheme(element: Element, ratio: number): Theme {
   const style = getComputedStyle(element);
   const colour = (name: string, fallback: string): string =>
@@ -59,7 +59,7 @@ export function readTheme(element: Element, ratio: number): Theme {
   };
 }
 
-/** A colour with strokes of its own, stronger colour: a square of 6, as large as the screen's. */
+/** A colour hatched with a stronger one: a square of 6, scaled to the screen. */
 function hatched(colour: string, hatch: string, ratio: number): CanvasPattern | null {
   const size = Math.max(6, Math.round(6 * ratio));
   const tile = document.createElement('canvas');
@@ -78,7 +78,7 @@ function hatched(colour: string, hatch: string, ratio: number): CanvasPattern | 
   return context.createPattern(tile, 'repeat');
 }
 
-/** Calls when the theme or the resolution changes; returns how to stop it. */
+/** Calls when the theme or the resolution changes; returns a function that stops this. */
 export function watchTheme(changed: () => void): () => void {
   const observer = new MutationObserver(changed);
   const attributeFilter = ['data-jp-theme-light', 'data-jp-theme-name'];

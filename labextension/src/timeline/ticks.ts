@@ -5,7 +5,7 @@ interface Tick {
 }
 
 export interface Axis {
-  /** The time from which the labels count, as text; empty where that is the origin. */
+  /** The time from which the labels count, as text; empty if that is the origin. */
   readonly base: string;
   readonly ticks: readonly Tick[];
 }
@@ -15,7 +15,7 @@ const UNITS: ReadonlyArray<readonly [number, string]> = [
   [1e-3, 'ms'],
   [1, 's']
 ];
-/** Beyond seconds the steps are those of clocks. */
+/** Steps longer than seconds are those of clocks. */
 const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
 
 /** A round step of at least `least` seconds. */
@@ -29,7 +29,7 @@ export function stepOf(least: number): number {
 }
 
 /**
- * Marks between two times, at least `least` seconds apart. They count from `origin`; where that
+ * Marks between two times, at least `least` seconds apart. They count from `origin`; if that
  * would make long numbers of small steps, from a round time before the first one.
  */
 export function axisOf(start: number, end: number, least: number, origin: number): Axis {
@@ -49,7 +49,7 @@ export function axisOf(start: number, end: number, least: number, origin: number
   return { base: far ? tickText(base, coarse) : '', ticks };
 }
 
-/** With as many digits as the step needs. */
+/** The text of a mark, with the digits that the step needs. */
 function tickText(seconds: number, step: number): string {
   const size = Math.abs(seconds);
   if (size < step / 2) {
@@ -91,7 +91,7 @@ export function timeText(seconds: number): string {
   return `${Number(value.toFixed(digits))} ${name}`;
 }
 
-/** A time since the begin of the run, to the microsecond. */
+/** The text of a time since the begin of the run, to the microsecond. */
 export function sinceText(seconds: number): string {
   const text = Math.abs(seconds).toFixed(6);
   const grouped = text.replace(/\.(\d{3})(\d{3})$/, '.$1\u202f$2');

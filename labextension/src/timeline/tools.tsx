@@ -31,7 +31,7 @@ export const Tools = React.memo(function Tools(props: {
   return (
     <div className="sfm-Timeline-tools" role="group" aria-label="Timeline">
       {live &&
-        tool('Pause', 'Take in nothing new (Space)', one => one.pause(!state.paused), state.paused)}
+        tool('Pause', 'Stop the updates (Space)', one => one.pause(!state.paused), state.paused)}
       {live &&
         tool(
           'Follow',
@@ -44,7 +44,7 @@ export const Tools = React.memo(function Tools(props: {
         )}
       {tool('−', 'Zoom out (-)', one => one.zoom(1.5))}
       {tool('+', 'Zoom in (+)', one => one.zoom(1 / 1.5))}
-      {tool('Run', 'Show the whole last run (0)', one => one.fit())}
+      {tool('Run', 'Show the complete last run (0)', one => one.fit())}
       <span className="sfm-Timeline-space" />
       <button
         type="button"
@@ -58,7 +58,7 @@ export const Tools = React.memo(function Tools(props: {
   );
 });
 
-/** The meaning of the patterns, painted as the bars are. */
+/** The legend of the patterns, painted like the bars. */
 export const Legend = React.memo(function Legend(): JSX.Element {
   const list = React.useRef<HTMLUListElement>(null);
   React.useEffect(() => {

@@ -14,7 +14,7 @@ export interface TimelineProps {
   readonly timeline: Source;
   /** Grows with each change of the timeline. */
   readonly version: number;
-  /** The world goes on; otherwise it is a recording. */
+  /** Whether the world goes on; otherwise this is a recording. */
   readonly live?: boolean;
   readonly onJump: (location: CodeLocation) => void;
   readonly onChosen?: (chosen: Flight | Span | null) => void;
@@ -82,7 +82,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
       <Tools chart={chart} state={state} live={live} table={table} onTable={setTable} />
       {timeline.missing > 0 && (
         <p className="sfm-Timeline-note">
-          {`${plural(timeline.missing, 'event')} came too fast to be kept: messages may be missing.`}
+          {`${plural(timeline.missing, 'event')} came too fast and were lost: messages may be missing.`}
         </p>
       )}
       {processes.length === 0 && <p className="sfm-Dim">Nothing is known yet.</p>}
@@ -122,7 +122,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
       {!table && processes.length > 0 && <Legend />}
       {!table && state.every > 1 && (
         <p className="sfm-Timeline-note">
-          {`One of ${state.every} messages is drawn, besides the costliest: zoom in to see all.`}
+          {`One of ${state.every} messages is drawn, and the costliest: zoom in to see all.`}
         </p>
       )}
       {table && chart && (
@@ -143,7 +143,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
 
 const START: ChartState = { paused: false, follows: true, chosen: null, every: 1 };
 
-/** Pixels: few processes have room for long arrows, many are still told apart. */
+/** The height of a row in pixels: few rows have room for long arrows, many remain distinguishable. */
 function rowHeightFor(count: number): number {
   return count <= 4 ? 56 : count <= 8 ? 42 : count <= 16 ? 30 : count <= 32 ? 22 : 18;
 }

@@ -9,13 +9,13 @@ interface CommandButtonProps {
   readonly commands: CommandRegistry;
   readonly id: string;
   readonly args?: ReadonlyJSONObject;
-  /** A text beside the icon; without it the label is only told. */
+  /** A text beside the icon; without it only a tooltip and screen readers have the label. */
   readonly text?: string;
-  /** What it works on, where the command's label does not say it. */
+  /** The command's object, if the command's label does not name it. */
   readonly of?: string;
 }
 
-/** A button that runs a command, enabled while the command is. */
+/** A button that runs a command; it is enabled while the command is. */
 export const CommandButton = React.memo(CommandButtonView, (a, b) => {
   const same = a.commands === b.commands && a.id === b.id && a.text === b.text;
   return same && a.of === b.of && JSON.stringify(a.args) === JSON.stringify(b.args);
@@ -48,21 +48,21 @@ function CommandButtonView(props: CommandButtonProps): JSX.Element {
   );
 }
 
-/** Render anew when the command says that it has changed. */
+/** Render again when the command has changed. */
 function useChanges(commands: CommandRegistry, id: string): void {
   const [, count] = React.useReducer((changes: number) => changes + 1, 0);
   React.useEffect(() => {
-    const look = (_: CommandRegistry, changed: CommandRegistry.ICommandChangedArgs): void => {
+    const update = (_: CommandRegistry, changed: CommandRegistry.ICommandChangedArgs): void => {
       if (changed.id === id) {
         count();
       }
     };
-    commands.commandChanged.connect(look);
-    return () => void commands.commandChanged.disconnect(look);
+    commands.commandChanged.connect(update);
+    return () => void commands.commandChanged.disconnect(update);
   }, [commands, id]);
 }
 
-/** A location that jumps there. */
+/** A code location; a click jumps to it. */
 export function LocationButton(props: {
   location: CodeLocation;
   onJump: (location: CodeLocation) => void;

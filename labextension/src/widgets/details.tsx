@@ -11,7 +11,7 @@ interface DetailsProps {
   readonly commands: CommandRegistry;
 }
 
-/** The selected process: what can be done to it, its inbox, and what went to and from others. */
+/** The selected process: its commands, its inbox, and its messages to and from others. */
 export function Details({ store, commands }: DetailsProps): JSX.Element {
   const process = store.selected;
   if (!process) {

@@ -8,7 +8,7 @@ import type { Store } from '../model/store';
 import type { Name, Part, CodeLocation } from '../model/types';
 
 /**
- * A widget that shows what the store knows. It needs its parts, and renders, only while it is
+ * A widget that shows the store's state. It asks for its parts, and renders, only while it is
  * visible.
  */
 export abstract class LiveWidget extends ReactWidget {
@@ -24,7 +24,7 @@ export abstract class LiveWidget extends ReactWidget {
     super.dispose();
   }
 
-  /** What is shown of what the store knows now. */
+  /** The content for the store's current state. */
   protected abstract content(): JSX.Element;
 
   protected render(): JSX.Element {
@@ -61,7 +61,7 @@ export abstract class LiveWidget extends ReactWidget {
     void this.commands.execute(ID.jump, { location: { ...location } });
   };
 
-  /** Show what is true now; within this frame, where it is called before one is drawn. */
+  /** Render the current state, within this frame if it has not been drawn yet. */
   protected touch(): void {
     this._version++;
     this._touched?.();
@@ -106,8 +106,8 @@ interface LiveProps {
 }
 
 /**
- * Renders as soon as it is told to. A widget's own update is a message, which React then handles
- * as a task: each step costs a frame in which nothing is new.
+ * Renders at once. An update of Lumino's widget is a message, which React then handles
+ * as a task: each step costs a frame that shows nothing new.
  */
 function Live({ subscribe, version, content }: LiveProps): JSX.Element {
   React.useSyncExternalStore(subscribe, version);

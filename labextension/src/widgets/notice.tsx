@@ -6,14 +6,14 @@ import { CommandButton } from './button';
 
 const NONE = { world: null };
 
-/** Why there is nothing to see, or nothing new: no connection, no world, an error. */
+/** The reason why nothing is shown, or nothing new: no connection, no world, an error. */
 export function Notice(props: { store: Store; commands: CommandRegistry }): JSX.Element | null {
   const { store, commands } = props;
   if (store.lost) {
     return (
       <p className="sfm-Notice sfm-mod-warning" role="status">
-        The server does not answer; trying again. What is shown is what was last known.
-        {!store.loaded && ' `jupyter server extension list` tells whether sfm_kernel is enabled.'}
+        The server does not answer; trying again. The panel shows the last known state.
+        {!store.loaded && ' `jupyter server extension list` shows whether sfm_kernel is enabled.'}
       </p>
     );
   }

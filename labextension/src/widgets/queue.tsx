@@ -7,7 +7,7 @@ interface QueueProps {
   readonly judgement: Judgement | null;
 }
 
-/** The oldest messages of a process's inbox, with a field to search in them. */
+/** The oldest messages of a process's inbox, with a search field. */
 export function Queue({ process, judgement }: QueueProps): JSX.Element {
   const [search, setSearch] = React.useState('');
   const { messages, depth, bytes } = process;
@@ -85,7 +85,7 @@ function sameMessage(a: Message, b: Message): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Whether a message has every word of the search in its sender, its space or its attributes. */
+/** Whether every word of the search is in a message's sender, context or attributes. */
 function contains({ src, context_id, attributes }: Message, search: string): boolean {
   const words = search.toLowerCase().split(/[\s=,:]+/).filter(Boolean);
   const text = [['src', src], ['context', context_id], ...attributes].flat().join(' ').toLowerCase();

@@ -2,17 +2,17 @@ import type { Store } from '../model/store';
 import { durationText, rateText, siteTexts } from '../model/text';
 import type { Name, Now, CodeLocation, Process, State } from '../model/types';
 
-/** What the table shows of a process: texts, so that a row is drawn only when one has changed. */
+/** A row of the table, as texts, so that it is drawn only when a text has changed. */
 export interface RowView {
   readonly uid: string;
   readonly name: Name;
-  /** The rank of a process that has another name, or what it is. */
+  /** The rank of a process with another name, or its kind. */
   readonly more: string;
-  /** Where it is, if not all are there. */
+  /** Its site, if not all processes are at one. */
   readonly site: string;
   readonly state: State;
   readonly stuck: boolean;
-  /** What it does, in a word or two. */
+  /** Its activity, in a word or two. */
   readonly label: string;
   readonly duration: string;
   readonly waits: string;
@@ -34,7 +34,7 @@ export function rowViews(store: Store): RowView[] {
   const sites = siteTexts(processes);
   return processes.map(one => {
     const rate = rates.of(one.uid, now);
-    const { since, waits, where, label } = doing(one);
+    const { since, waits, where, label } = activityOf(one);
     const ranked = one.rank !== null && String(one.rank) !== String(one.name);
     return {
       uid: one.uid,
@@ -54,7 +54,7 @@ export function rowViews(store: Store): RowView[] {
   });
 }
 
-/** What a process is said to do that is in no call, and what it waits for. */
+/** The activity of a process that is in no call, and what it waits for. */
 const OUTSIDE: Record<Now['does'], readonly [label: string, waits: string]> = {
   computes: ['running', ''],
   input: ['waiting', 'input'],
@@ -66,10 +66,10 @@ const OUTSIDE: Record<Now['does'], readonly [label: string, waits: string]> = {
   stopped: ['stopped', '']
 };
 
-type Doing = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'label'>;
+type Activity = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'label'>;
 
-/** What a row says of the call that a process is in, or of what it does outside. */
-function doing(process: Process): Doing {
+/** The activity of a process: its call, or what it does outside of calls. */
+function activityOf(process: Process): Activity {
   const { state, since, unreachable, waits, where, now, polls } = process;
   if (unreachable !== null) {
     const why = process.unreachable_why ?? waits ?? '';
@@ -99,11 +99,11 @@ export function sameRow(a: RowView, b: RowView): boolean {
     a.depth === b.depth &&
     a.sent === b.sent &&
     a.received === b.received &&
-    samePlace(a.where, b.where)
+    sameLocation(a.where, b.where)
   );
 }
 
-function samePlace(a: CodeLocation | null, b: CodeLocation | null): boolean {
+function sameLocation(a: CodeLocation | null, b: CodeLocation | null): boolean {
   return (
     a === b ||
     (a !== null &&

@@ -9,7 +9,7 @@ interface SectionProps {
   readonly children: React.ReactNode;
 }
 
-/** A part of the panel that can be closed; what is closed is not rendered. */
+/** A section of the panel that can be closed; a closed section does not render its content. */
 export function Section(props: SectionProps): JSX.Element {
   const { name, title, open, onToggle, tools, children } = props;
   const heading = `sfm-Section-${name}`;
@@ -29,7 +29,7 @@ export function Section(props: SectionProps): JSX.Element {
   );
 }
 
-/** Whether what is below is open. */
+/** A triangle that shows whether the section is open. */
 export function Arrow({ open }: { readonly open: boolean }): JSX.Element {
   return (
     <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">

@@ -1,14 +1,14 @@
 import * as React from 'react';
 import type { State } from '../model/types';
 
-/** How a state looks: each has a shape of its own, so that colour is not needed to tell them. */
-interface Look {
-  /** Within 12 by 12. */
+/** The appearance of a state: each has its shape, so that no colour is needed to distinguish them. */
+interface Appearance {
+  /** An SVG path in a square of 12. */
   readonly path: string;
   readonly mood: 'quiet' | 'busy' | 'waits' | 'gone';
 }
 
-const LOOKS: Record<State, Look> = {
+const APPEARANCES: Record<State, Appearance> = {
   idle: {
     path: 'M6 1.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM6 3a3 3 0 1 0 0 6 3 3 0 0 0 0-6z',
     mood: 'quiet'
@@ -38,11 +38,11 @@ const LOOKS: Record<State, Look> = {
   damaged: { path: 'M6 1 11.5 11H.5zM5.3 4.5l.2 3.5h1l.2-3.5zM5.3 8.8h1.4v1.2H5.3z', mood: 'gone' }
 };
 
-/** The shape of a state and a text, by default its own; `stuck`: nothing can make it go on. */
+/** A state's shape and a text, by default its name; `stuck`: the process can never go on. */
 export function StateMark(props: { state: State; label?: string; stuck?: boolean }): JSX.Element {
   const { state, label = state, stuck } = props;
   return (
-    <span className={`sfm-State sfm-mod-${stuck ? 'stuck' : LOOKS[state].mood}`}>
+    <span className={`sfm-State sfm-mod-${stuck ? 'stuck' : APPEARANCES[state].mood}`}>
       <StateShape state={state} />
       <span className="sfm-State-text">{stuck ? label.replace('blocked', 'stuck') : label}</span>
     </span>
@@ -52,7 +52,7 @@ export function StateMark(props: { state: State; label?: string; stuck?: boolean
 export function StateShape(props: { state: State }): JSX.Element {
   return (
     <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
-      <path d={LOOKS[props.state].path} fillRule="evenodd" />
+      <path d={APPEARANCES[props.state].path} fillRule="evenodd" />
     </svg>
   );
 }

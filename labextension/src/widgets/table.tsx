@@ -7,7 +7,7 @@ import { StateMark } from './shapes';
 interface RowProps {
   readonly row: RowView;
   readonly selected: boolean;
-  /** It is the one that Tab reaches. */
+  /** Whether Tab moves to this row. */
   readonly reachable: boolean;
   readonly onSelect: (uid: string) => void;
   readonly onJump: (location: CodeLocation) => void;
@@ -84,7 +84,7 @@ interface TableProps {
 }
 
 /**
- * The processes of a world. One row is in the order of Tab; arrows go to the others, Enter shows
+ * The processes of a world. Tab moves to one row; arrows move to the others, Enter shows
  * a row's queue.
  */
 export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): JSX.Element {

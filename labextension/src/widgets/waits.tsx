@@ -3,7 +3,7 @@ import { WaitGraph } from '../graph/view';
 import type { Store } from '../model/store';
 import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
 
-/** Milliseconds for which a graph stands: lines that come and go faster cannot be followed. */
+/** Milliseconds for which a graph is shown: lines that change faster cannot be followed. */
 const CALM = 1000;
 
 interface WaitsProps {
@@ -29,7 +29,7 @@ interface Seen {
   readonly snapshot: Snapshot | null;
 }
 
-/** What the store knew at most CALM ago; a new verdict comes through at once. */
+/** The store's state, at most CALM old; a new verdict is shown at once. */
 function useCalm({ diagnosis, snapshot }: Seen): Seen {
   const [seen] = React.useState(() => ({ since: -Infinity, now: { diagnosis, snapshot } }));
   const time = performance.now();

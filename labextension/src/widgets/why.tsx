@@ -18,11 +18,11 @@ interface WhyProps {
   readonly diagnosis: Diagnosis | null;
   readonly commands: CommandRegistry;
   readonly onJump: (location: CodeLocation) => void;
-  /** Offer to open the graph: where it is not shown beside this. */
+  /** Whether to offer to open the graph, which is not shown beside this. */
   readonly graph?: boolean;
 }
 
-/** Why the world does not go on, in sentences, and what to do about it. */
+/** Why nothing goes on in the world, in sentences, and what to do about it. */
 export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Element {
   if (!diagnosis) {
     return <p className="sfm-Dim">Nothing is known yet.</p>;

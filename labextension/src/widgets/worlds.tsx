@@ -14,7 +14,7 @@ interface WorldsProps {
   /** The kernel of the notebook that has the focus. */
   readonly kernel: string | null;
   readonly commands: CommandRegistry;
-  /** Whether the user has opened the others. */
+  /** Whether the user has opened the list of other worlds. */
   readonly open: boolean;
   readonly onToggle: () => void;
 }
@@ -22,9 +22,9 @@ interface WorldsProps {
 const OWNERS = { server: ' of the server', notebook: ' of a notebook', other: '' } as const;
 
 /**
- * The worlds of this user, the shown one marked, and what can be done with each. First those of the
- * notebook, the one that is shown, and those that were started here; the others are folded, since
- * they are of other programs.
+ * The worlds of this user, the shown one marked, and their commands. First the notebook's, the
+ * shown one, and those that the panel started; the others are folded, since they belong to other
+ * programs.
  */
 export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Element {
   const { worlds, shown, commands, open, onToggle } = props;
@@ -65,7 +65,7 @@ export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Elemen
   );
 });
 
-/** The worlds that come first, the notebook's own before all; and the others. */
+/** The worlds that come first, beginning with the notebook's; and the others. */
 function parted({ worlds, shown, kernel }: WorldsProps): [World[], World[]] {
   const rank = (one: World): number => {
     if (kernel !== null && one.kernels.includes(kernel)) {
@@ -106,7 +106,7 @@ function WorldItem(props: {
   );
 }
 
-/** The code that connects a notebook: to be dragged into one, or put there by the button. */
+/** The code that connects a notebook: the user drags it into one, or the button inserts it. */
 function Code(props: { world: World | null; commands: CommandRegistry }): JSX.Element {
   const { world, commands } = props;
   const code = connectCode(world);
@@ -133,7 +133,7 @@ function Code(props: { world: World | null; commands: CommandRegistry }): JSX.El
   );
 }
 
-/** Pixels that a pointer moves before it drags. */
+/** Pixels that a pointer moves before a drag begins. */
 const FAR = 5;
 
 function startDrag(code: string, x: number, y: number): void {

@@ -4,14 +4,15 @@ It reads the segments in shared memory itself, and asks neither kernels nor engi
 snapshot to the panel:
 
     segments     each process publishes there what it does; ``observe.snapshot`` reads them
-    sampler      ``World.sample`` takes a snapshot, in a thread, if something may have moved
+    sampler      ``World.sample`` takes a snapshot, in a thread, if something may have changed
     remote       adds what the world's directory server last reported of other machines
     stream       the world's ``Feed`` samples it as often as its fastest subscriber wants, and posts
                  what has changed; each ``Subscriber`` keeps the newest until that can be sent
     handlers     the websocket ``sfm/stream`` sends it to the panel, which has sent a
                  ``Subscription`` on it before
 
-Diagnoses and timelines take the same path; ``observe/schema.json`` says what is sent. Besides:
+Diagnoses and timelines take the same path; ``observe/schema.json`` says what is sent. The other
+duties:
 
     handlers     also the REST calls
     clusters     which cluster and which notebook a world belongs to; interrupting; programs
@@ -36,7 +37,7 @@ def _load_jupyter_server_extension(app: Any) -> None:
     from sfm_kernel.jupyter.server import classroom, handlers, kernels
 
     service = handlers.Service(app)
-    atexit.register(service.close)  # an extension without an app does not hear of the server's end
+    atexit.register(service.close)  # the server does not tell an extension without an app its end
     routes = [*handlers.routes(app.base_url, service), *classroom.routes(app.base_url, service)]
     app.web_app.add_handlers(".*$", routes)
     kernels.protect(app.kernel_manager)

@@ -1,9 +1,9 @@
-"""A class's page in a Jupyter server: ``sfm/classroom``, with no port and no key of its own.
+"""A class's page in a Jupyter server: ``sfm/classroom``, without another port or key.
 
-A user of this server sees the page, and opens the class with it. Students' notebooks send to
-``sfm/classroom/share``, which asks for the class's join token and for nothing else: students have
-no account here. So a class works where only the Jupyter server of the teacher's machine can be
-reached, behind the proxy of a JupyterHub or of Binder.
+A user of this server sees the page, and so opens the class. Students' notebooks send to
+``sfm/classroom/share``, which asks only for the class's join token, since students have no account
+on this server. So a class also works if only the teacher's Jupyter server can be reached, behind
+the proxy of a JupyterHub or of Binder.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from sfm_kernel.classroom.board import Board
+from sfm_kernel.classroom.shared_worlds import SharedWorlds
 from sfm_kernel.classroom.web import FILES, POLICY, WORLDS, Share, answer, file
 from sfm_kernel.jupyter.server.handlers import Service, require
 
 
 class ShareHandler(Share):
-    """Takes what students send, with the join token of the class that is open here."""
+    """Takes students' reports, with the join token of the class that is open on this server."""
 
     def initialize(self, service: Service) -> None:  # type: ignore[override]
         """Take the shared parts; tornado calls it for each request."""
-        super().initialize(service.board)
+        super().initialize(service.shared_worlds)
 
     @allow_unauthenticated
     def post(self) -> None:
-        """A student's notebook shows its world, or that nothing has changed."""
+        """A student's notebook reports its world, or that nothing has changed."""
         super().post()
 
     @allow_unauthenticated
     def delete(self) -> None:
-        """A student's notebook shows its world no more."""
+        """A student's notebook no longer shares its world."""
         super().delete()
 
 
@@ -44,11 +44,11 @@ class _Teacher(JupyterHandler):
         self.service = service
 
     @property
-    def board(self) -> Board:
-        """The board of the class, which opens with its page."""
-        if self.service.board is None:
-            self.service.board = Board()
-        return self.service.board
+    def shared_worlds(self) -> SharedWorlds:
+        """The worlds that are shared with the class, which opens with its page."""
+        if self.service.shared_worlds is None:
+            self.service.shared_worlds = SharedWorlds()
+        return self.service.shared_worlds
 
 
 class PageHandler(_Teacher):
@@ -61,37 +61,37 @@ class PageHandler(_Teacher):
 
     @web.authenticated
     async def get(self, name: str | None = None) -> None:
-        """One of them."""
+        """Answer one of them."""
         await require(self, "execute")  # messages are shown
         self.set_header("Content-Type", f"{FILES.get(name or '', 'text/html')}; charset=UTF-8")
         self.finish(file(name or "page.html"))
 
 
 class WorldsHandler(_Teacher, APIHandler):
-    """Answers the page's requests; 403 for others, and no login."""
+    """Answers the page's requests; 403 for other users, without a login page."""
 
     @web.authenticated
-    async def get(self, what: str, one: str | None = None) -> None:
-        """All worlds, one of them, or how students join."""
+    async def get(self, resource: str, identity: str | None = None) -> None:
+        """Answer all worlds, one of them, or how students join."""
         await require(self, "execute")
-        self._track_activity = False  # a page that is left open is nobody at work
-        answer(self, self.board, what, one)
+        self._track_activity = False  # an open page does not mean that its user is active
+        answer(self, self.shared_worlds, resource, identity)
 
 
 class _Slash(_Teacher):
     @web.authenticated
     async def get(self) -> None:
-        """The page's files are found beside it."""
+        """Redirect to the path with a slash, relative to which the page's files are found."""
         self.redirect(self.request.path + "/")
 
 
 def routes(base_url: str, service: Service) -> list[tuple[str, type[Any], dict[str, Service]]]:
     """The handlers with their paths."""
     base = url_path_join(base_url, "sfm/classroom")
-    places = {
+    paths = {
         "": _Slash,
         "/share": ShareHandler,
         f"/{WORLDS}": WorldsHandler,
         f"/({'|'.join(FILES)})?": PageHandler,
     }
-    return [(base + place, handler, {"service": service}) for place, handler in places.items()]
+    return [(base + path, handler, {"service": service}) for path, handler in paths.items()]

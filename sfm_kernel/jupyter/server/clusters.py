@@ -1,6 +1,6 @@
-"""Which cluster and which notebook a world belongs to; interrupting it; running a program.
+"""Finds the cluster and the notebook of a world; interrupts processes; runs a program.
 
-Read from files and from /proc; ipyparallel, which takes half a second to import, is not needed.
+This module reads files and /proc; it does not import ipyparallel, which takes half a second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from sfm_kernel.directory import signals
 from sfm_kernel.errors import SFMError, WorldAccess
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.mpi.launch.job import MOST_RANKS
 
 Processes = Sequence[Mapping[str, Any]]
@@ -44,8 +44,8 @@ class Cluster:
 class Clusters:
     """The clusters of all IPython profiles; files that have not changed are not read again.
 
-    A world's name is derived from the key that its connection file holds, so that no file can name
-    a world of which it has not got the key.
+    A world's name is derived from the key in its connection file, so no file can name a world
+    without having its key.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Clusters:
 
 
 def _read(path: str, connection: str, identity: str) -> tuple[str, Cluster] | None:
-    """The world's name and the cluster; None where the files do not say."""
+    """The world's name and the cluster; None if the files do not say."""
     try:
         with open(connection) as file:
             known = json.load(file)
@@ -108,10 +108,10 @@ def entry(
     kernels: Mapping[int, str],
     is_started: bool,
 ) -> dict[str, Any]:
-    """A world in the list of worlds, as the schema's ``world``; "starter" in the place of a title.
+    """A world in the list of worlds: the schema's ``world`` with "starter" instead of a title.
 
     Args:
-        kernels: of this server.
+        kernels: the kernels of this server.
         is_started: whether its cluster was started from the panel.
     """
     starter = _kernel(cluster.controller, kernels) if cluster else ""
@@ -162,16 +162,16 @@ def interrupt(
     uids: Collection[str] | None,
     remote: Callable[[str], None] | None = None,
 ) -> list[str]:
-    """Send SIGINT, as a notebook's Stop button does; returns the uids of who got it.
+    """Send SIGINT, as a notebook's Stop button does; returns the uids of the interrupted processes.
 
     Args:
         folder: the world's folder.
-        processes: those of the world's snapshot.
-        uids: of the processes to interrupt. None: all that compute or are blocked, but for
-            notebooks, whose cells end with those of their engines.
+        processes: the processes of the world's snapshot.
+        uids: the processes to interrupt. None: all that compute or are blocked, but no notebooks,
+            whose cells end with those of their engines.
         remote: interrupts a process of another machine, by its uid; raises SFMError.
     Raises:
-        NotInterrupted: some did not get it. All others did.
+        NotInterrupted: some processes did not get the signal; all others did.
     """
     if uids is None:
         busy = [one for one in processes if one["alive"] and one["state"] != "idle"]
@@ -180,7 +180,7 @@ def interrupt(
     else:
         chosen = [one for one in processes if one["uid"] in uids]
         unknown = set(uids) - {one["uid"] for one in chosen}
-        problems = [f"{uid} is no process of this world (any more)" for uid in sorted(unknown)]
+        problems = [f"{uid} is no process of this world (any longer)" for uid in sorted(unknown)]
     done = []
     for one in chosen:
         if problem := _interrupt(folder, one, remote):
@@ -194,20 +194,20 @@ def interrupt(
 
 
 _CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
-"""The states in which a notebook is blocked in a call that it made itself."""
+"""The states in which a notebook is blocked in one of its own calls."""
 
 
 def _interrupt(
     folder: str, process: Mapping[str, Any], remote: Callable[[str], None] | None
 ) -> str:
-    """Why it did not get the signal; empty if it did."""
+    """Send the signal to one process; returns why it did not get it, or an empty text."""
     name, host = str(process["name"]), process["host"]
     if process["here"]:
         segment = os.path.join(folder, f"{process['uid']}.seg")
         return signals.interrupt(segment, process["pid"] if process["alive"] else None, name)
     if remote is None:
         return (
-            f"{name} runs on {host}, which cannot be reached from here: "
+            f"{name} runs on {host}, which this server cannot reach: "
             f"press Stop in the notebook that uses it"
         )
     try:
@@ -225,14 +225,14 @@ class BadProgram(SFMError):
 
 
 def command(root: str, request: Mapping[str, Any]) -> str:
-    """The shell's words with which a terminal runs a program of the file browser.
+    """The command line with which a terminal runs a program of the file browser.
 
     Args:
         root: the folder that the server shows.
-        request: ``path``, relative to it, whose folder the terminal will be in; ``ranks``; and
-            ``arguments``, as one types them in a shell.
+        request: ``path``, relative to the root, whose folder will be the terminal's; ``ranks``;
+            and ``arguments``, as typed in a shell.
     Raises:
-        BadProgram: there is no such program, or the numbers make no sense.
+        BadProgram: there is no such program, or the request is not valid.
     """
     path, ranks, arguments = (request.get(name) for name in ("path", "ranks", "arguments"))
     if not isinstance(path, str) or type(ranks) is not int or not isinstance(arguments, str):
@@ -246,6 +246,6 @@ def command(root: str, request: Mapping[str, Any]) -> str:
     if not program.is_relative_to(top) or not program.exists() or program == top:
         raise BadProgram(f"there is no {path} in the folder that this server shows")
     name = program.name if not program.name.startswith("-") else f"./{program.name}"
-    # -P: a file of the folder that is called like a module of Python's is not taken for it.
+    # With -P, a file in the folder cannot replace one of Python's modules.
     words = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(ranks), name]
     return f"{shlex.join(words)} {arguments.strip()}".rstrip()

@@ -11,15 +11,16 @@ each with one on its standard output. The first command is "start":
     {"do": "rescale", "engines": 6}          {}
                                              {"error": "what happened and what to do"}
 
-The administrator's limits are in its environment. Where these say that idle engines end, they do,
-and it with them, unless it is obeying a command.
+The process's environment has the administrator's limits. If these end idle engines, the process
+ends with them, unless it is obeying a command.
 
-When its standard input closes, however the server has ended, it ends its engines, removes their
-files and exits, also in the middle of a command. If it is killed itself, ``supervisor`` and
+When its standard input closes, however the server has ended, the process ends its engines, removes
+their files and exits, even in the middle of a command. If it is killed itself, ``supervisor`` and
 ``controller`` notice.
 
-It is no member of the world: a process that waits there for a message from anybody must not be told
-that one which never sends might still send. A notebook joins with ``%sfm connect CLUSTER``.
+The process is no member of the world: to a process that waits for a message from anybody it would
+look as if this member, which never sends, might still send. A notebook joins with
+``%sfm connect CLUSTER``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from traitlets.log import get_logger
 
 from sfm_kernel.errors import BadSetting, SFMError
-from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note, take_note
+from sfm_kernel.jupyter.idle import IdleWatch, farewell, remove_note, write_note
 from sfm_kernel.spawn.lifeline import follow
 from sfm_kernel.spawn.process import python
 from sfm_kernel.spawn.report import answers
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from sfm_kernel.jupyter.cluster import Engines
 
 _PATIENCE = 180.0
-"""Seconds for an answer. The engines are given less to start, and the answer says so."""
+"""Seconds to wait for an answer; engines have less time to start, and the answer says so."""
 
 _END = 20.0
 """Seconds for the engines of a cluster to end."""
@@ -94,15 +95,15 @@ class StartedClusters:
             raise
         for world in [world for world, one in self._holders.items() if not one.runs]:
             del self._holders[world]
-            take_note(world)
+            remove_note(world)
         holder.cluster = answer["cluster"]
         self._holders[answer["world"]] = holder
         return answer["world"], holder.cluster
 
     def close(self) -> None:
-        """The server ends; its clusters notice, and nobody is left who should be told of that."""
+        """Remove all notes: the server ends, its clusters notice, and no panel is left."""
         for world in self._holders:
-            take_note(world)
+            remove_note(world)
 
     async def ask(self, world: str, **command: Any) -> None:
         """Have a cluster obey a command. Raises ClusterFailed."""
@@ -196,7 +197,9 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing ends this half-way
         held.close()
-        if not listener.is_alive():  # nor is the server, which would tell of idle engines
+        if (
+            not listener.is_alive()
+        ):  # the server, which would show a note of idle engines, has ended
             held.forget()
 
 
@@ -204,7 +207,7 @@ class _HeldCluster:
     def __init__(self) -> None:
         self._engines: Engines | None = None
         self._watch: IdleWatch | None = None
-        self._turn = threading.Lock()  # of a command, or of idle engines to end
+        self._turn = threading.Lock()  # held during a command, and while idle engines are ended
         self._starting = self._ending = False
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +243,7 @@ class _HeldCluster:
         return {}
 
     def _start(self, names: Sequence[str]) -> dict[str, Any]:
-        # Not in the server, which needs neither this nor ipyparallel.
+        # Imported here, since the server needs neither this module nor ipyparallel.
         from sfm_kernel.jupyter.cluster import Engines
 
         self._starting = True
@@ -258,19 +261,19 @@ class _HeldCluster:
     def _end_idle(self) -> None:
         assert self._engines is not None
         idle = self._engines.settings.idle
-        leave_note(self._engines.world, farewell(self._engines.names, idle, "start others here"))
+        write_note(self._engines.world, farewell(self._engines.names, idle, "start others here"))
         os.kill(os.getpid(), signal.SIGTERM)
 
     def end(self, number: int, frame: object) -> None:
-        """End the process: at once, but for the moment in which a cluster is half begun."""
+        """End the process: at once, or after the moment in which a cluster is half started."""
         self._ending = True
         if not self._starting:
             raise SystemExit
 
     def forget(self) -> None:
-        """Nobody is left to be told that idle engines have ended."""
+        """Remove the note of idle engines, since no panel is left to show it."""
         if self._engines is not None:
-            take_note(self._engines.world)
+            remove_note(self._engines.world)
 
     def close(self) -> None:
         """End the engines."""

@@ -41,7 +41,7 @@ from sfm_kernel.jupyter.server.stream import (
 from sfm_kernel.jupyter.settings import Settings
 
 if TYPE_CHECKING:
-    from sfm_kernel.classroom.board import Board
+    from sfm_kernel.classroom.shared_worlds import SharedWorlds
 
 _PATIENCE = 3.0
 """Seconds for a world's directory server; without an answer, its last one counts."""
@@ -64,12 +64,12 @@ class Service:
 
     Attributes:
         panel: what the server's configuration says of the panel.
-        board: of the class that is open here.
+        shared_worlds: the worlds of the class that is open on this server; None without one.
     """
 
     def __init__(self, app: Any) -> None:
         self.panel = SFMPanel(parent=app)
-        self.board: Board | None = None
+        self.shared_worlds: SharedWorlds | None = None
         self.executor = ThreadPoolExecutor(_THREADS, "sfm-read")  # no thread before it is needed
         self.worlds = Worlds()
         self.started = StartedClusters(lambda: Settings(app.config).environment())
@@ -176,7 +176,7 @@ class WorldsHandler(Handler):
     @authorized
     async def get(self) -> None:
         """All of them."""
-        self._track_activity = False  # a panel that is open is nobody at work
+        self._track_activity = False  # an open panel does not mean that its user is active
         self.finish(json.dumps({"worlds": await self.service.entries()}))
 
     @web.authenticated
@@ -186,7 +186,7 @@ class WorldsHandler(Handler):
         if not self.service.panel.starts:
             raise Refused(
                 403,
-                "nothing started: here engines are started in a notebook, with `%sfm start 4` "
+                "nothing started: on this server, start engines in a notebook, with `%sfm start 4` "
                 "(c.SFMPanel.starts in the server's configuration)",
             )
         try:
@@ -241,7 +241,7 @@ class ClusterHandler(Handler):
             raise Refused(
                 409,
                 f"the engines of {name} were not started from this panel, but by a notebook or a "
-                f"program: there, `%sfm stop`, `%sfm restart` and `%sfm scale` do this",
+                f"program: use `%sfm stop`, `%sfm restart` or `%sfm scale` there",
             )
         try:
             if action == "rescale":
@@ -270,7 +270,7 @@ class ClusterHandler(Handler):
     async def _ranks(self, name: str, uids: list[str]) -> list[int]:
         ranks = {one["uid"]: one["rank"] for one in await self.processes(self.world(name))}
         if wrong := [uid for uid in uids if ranks.get(uid) is None]:
-            raise Refused(409, f"no engines of this world (any more): {', '.join(wrong)}")
+            raise Refused(409, f"no engines of this world (any longer): {', '.join(wrong)}")
         return sorted(ranks[uid] for uid in uids)
 
 
@@ -303,10 +303,10 @@ class ProgramHandler(Handler):
 
 
 class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """The websocket ``sfm/stream``: a panel says what it subscribes to, and is sent what changes.
+    """The websocket ``sfm/stream``: a panel sends its subscription, and gets what changes.
 
-    Authentication, authorisation and origin are those of kernels' websockets. It does not count as
-    activity: a server on which nothing else happens is culled as always.
+    Authentication, authorisation and origin are those of kernels' websockets. The websocket does
+    not count as activity: an otherwise idle server is culled as always.
     """
 
     auth_resource = "kernels"
@@ -347,7 +347,7 @@ class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._subscriber.post("error", message_text("error", text=str(problem)))
 
     def on_close(self) -> None:
-        """The websocket has closed, whoever did it."""
+        """The panel or the server has closed the websocket."""
         self._publisher.leave(self._subscriber)
         if self._sending is not None:
             self._sending.cancel()
@@ -355,7 +355,7 @@ class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     async def _serve(self) -> None:
         try:
             await self._subscriber.run()
-        except Exception:  # or it would be a stream that has fallen silent
+        except Exception:  # otherwise the stream would silently stop
             self.log.warning("sfm: the stream to a panel has failed", exc_info=True)
             self.close(1011, "the server's log says why")
 

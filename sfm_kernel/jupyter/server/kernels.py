@@ -12,17 +12,17 @@ from typing import Any
 from sfm_kernel.directory.unix import can_listen
 
 _PYTHON = "ipykernel_launcher"
-_HERE = "local-provisioner"
+_LOCAL = "local-provisioner"
 
 
 def protect(manager: Any) -> None:
-    """Have the kernels that start from now on do both, unless the user's configuration says else.
+    """Have kernels that start from now on do both, unless the user's configuration sets otherwise.
 
     Kernels that cannot speak CURVE are not encrypted. Only Python's kernels on this machine get
     Unix sockets: others may not know them, or run in a container. They stay with TCP where the
     folder of the connection files has too long a path, or is open to other users.
     """
-    if _unsaid(manager, type(manager), "transport_encryption"):
+    if _is_unset(manager, type(manager), "transport_encryption"):
         manager.transport_encryption = "auto"
     remote = type(manager).__module__.startswith("jupyter_server.gateway")
     if hasattr(manager, "kernel_manager_factory") and not remote:
@@ -30,13 +30,13 @@ def protect(manager: Any) -> None:
 
 
 def _with_sockets(make: Any) -> Any:
-    """As ``make``, which makes kernel managers, with Unix sockets for those that can use them."""
+    """A function like ``make`` that gives Unix sockets to kernels that can use them."""
 
     def make_one(*arguments: Any, owns_kernel: bool = True, **options: Any) -> Any:
-        if not owns_kernel:  # somebody else has started it
+        if not owns_kernel:  # another program has started it
             return make(*arguments, owns_kernel=False, **options)
         kernel = make(*arguments, **options)
-        free = all(_unsaid(kernel, type(kernel), name) for name in ("transport", "ip"))
+        free = all(_is_unset(kernel, type(kernel), name) for name in ("transport", "ip"))
         path = f"{os.path.splitext(kernel.connection_file)[0]}-ipc-9"
         if free and _is_python(kernel) and can_listen(path):
             kernel.transport = "ipc"
@@ -45,8 +45,8 @@ def _with_sockets(make: Any) -> Any:
     return make_one
 
 
-def _unsaid(configured: Any, kind: type, name: str) -> bool:
-    """Whether there is such a setting, and the user's configuration does not say what it is."""
+def _is_unset(configured: Any, kind: type, name: str) -> bool:
+    """Whether there is such a setting, and the user's configuration does not set it."""
     said = any(name in configured.config.get(one.__name__, {}) for one in kind.__mro__)
     return bool(configured.has_trait(name)) and not said
 
@@ -58,9 +58,9 @@ def _is_python(kernel: Any) -> bool:
 
     try:
         spec = kernel.kernel_spec
-    except NoSuchKernel:  # whoever starts it says so
+    except NoSuchKernel:  # the start of the kernel reports it
         return False
     usual = KernelProvisionerFactory.instance(parent=kernel.parent).default_provisioner_name
     provisioner = spec.metadata.get("kernel_provisioner", {}).get("provisioner_name", usual)
     started = [os.path.basename(word) for word in spec.argv]
-    return provisioner == _HERE and started[0].startswith("python") and _PYTHON in started
+    return provisioner == _LOCAL and started[0].startswith("python") and _PYTHON in started

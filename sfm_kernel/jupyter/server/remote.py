@@ -30,7 +30,7 @@ OPEN_SECONDS = 2.0
 """A directory server that has not answered for the first time after this long counts as silent."""
 
 RETRY_SECONDS = 5.0
-"""A directory server that has not answered, or refused us, is left alone for so long."""
+"""Seconds before a directory server that has not answered, or has refused us, is asked again."""
 
 PATIENCE = 0.2
 """Seconds for which a snapshot waits for an answer; without one it shows the answer before."""
@@ -40,9 +40,9 @@ class RemoteWorld:
     """One world, seen through its directory server. Connects when it is first asked.
 
     Attributes:
-        states: of the processes that the server has reported, as ``snapshot`` takes them.
+        states: the processes that the server has reported, as ``snapshot`` takes them.
         version: changes after ``states`` has changed.
-        problem: why the server could not be reached; "" if it was, or nobody has tried.
+        problem: why the server could not be reached; "" if it was reached or not yet asked.
     """
 
     def __init__(self, world: str, url: str, key: bytes) -> None:
@@ -79,7 +79,7 @@ class RemoteWorld:
             return self._asked
 
     async def refresh(self, seconds: float = PATIENCE) -> None:
-        """Have the server asked; returns when it has answered, or after so many seconds."""
+        """Have the server asked; returns when it has answered, or after ``seconds``."""
         if (asked := self.ask()) is not None:
             await asyncio.wait({asyncio.wrap_future(asked)}, timeout=seconds)
 
@@ -108,7 +108,7 @@ class RemoteWorld:
             WorldGone: the directory server does not answer.
         """
         view = self.view()
-        if view is None or time.monotonic() < self._retry_at:  # it would be silent once more
+        if view is None or time.monotonic() < self._retry_at:  # it would not answer again
             raise WorldGone(self.problem or f"world {self._world!r} has no directory server")
         try:
             view.interrupt(uid)
@@ -117,7 +117,7 @@ class RemoteWorld:
             raise
 
     def close(self) -> None:
-        """Let go of the server, as soon as nobody waits for its answer; returns at once."""
+        """Disconnect from the server once no thread waits for its answer; returns at once."""
         with self._lock:
             if self._closed:
                 return

@@ -28,14 +28,14 @@ CALM = 3.0
 """Seconds after the last movement during which a diagnosis may still change: proofs take time."""
 
 PAUSE = 0.5
-"""Seconds between two diagnoses at least; each reads everything."""
+"""Least seconds between two diagnoses; each reads everything."""
 
 TRACE_PAUSE = 0.2
-"""Seconds between two readings of the traces at least: most messages are then reported once, when
+"""Least seconds between two readings of the traces: most messages are then reported once, when
 they have arrived, and not twice."""
 
 HASTE = 500
-"""Messages of one process after which its trace is read all the same: it keeps 4096 events."""
+"""Messages of one process after which its trace is read nevertheless: it holds 4096 events."""
 
 SECOND_THOUGHT = 5.0
 """Seconds after which a diagnosis is made again although nothing has moved."""
@@ -99,8 +99,8 @@ class Snapshots:
     Attributes:
         newest: as ``observe.snapshot``, another object whenever it has changed; None before the
             first reading.
-        moves: how often something has happened. A process that computes goes from line to line:
-            that is no move, and is seen with the heartbeat only.
+        moves: the number of changes. A process that computes goes from line to line: that does not
+            count as a change, and is seen with the heartbeat only.
     """
 
     def __init__(self, world: World) -> None:
@@ -117,7 +117,7 @@ class Snapshots:
         """The newest snapshot. Waits a moment for each process that is stopped.
 
         Args:
-            age: a reading that is at most so many seconds old will do.
+            age: the greatest age (s) of an earlier reading that may be returned instead.
         Raises:
             FileNotFoundError: the world is gone.
         """
@@ -129,7 +129,7 @@ class Snapshots:
             if self.newest is not None and now - self._read_at < age:
                 return self.newest
             remote, seen = world.remote, None
-            # While something happens all the time the counters are not worth reading. And after a
+            # While something happens all the time, reading the counters is not worth it. After a
             # change there is always one more snapshot: a message may be between two processes.
             if not self._moving:  # the version first: later reports are then seen the next time
                 version = remote.version if remote else 0
@@ -163,7 +163,7 @@ class Diagnoses:
     def __init__(self, world: World) -> None:
         self.newest: dict[str, Any] | None = None
         self._world = world
-        self._seen = -1  # how often the world had moved, the last time
+        self._seen = -1  # the world's number of changes at the last reading
         self._moved_at = self._made_at = 0.0
 
     def read(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _essence(diagnosis: dict[str, Any], moved: bool) -> dict[str, Any]:
 
 
 class Timeline:
-    """All that has happened in a world since somebody first asked. Its snapshot must be current."""
+    """All that has happened in a world since the first reading. Its snapshot must be current."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -294,13 +294,13 @@ class Worlds:
         """The worlds in which a process lives and that are closed to other users, by name."""
         try:
             return [name for name in worlds() if _is_private(name)]
-        except WorldAccess:  # the root is somebody else's: nothing there is ours
+        except WorldAccess:  # the root belongs to another user, and so do its worlds
             return []
 
     def find(self, name: str) -> World:
         """The world of this name.
 
-        Raises UnknownWorld where there is none, it is somebody else's, or that is no name.
+        Raises UnknownWorld if there is none, it belongs to another user, or the name is not valid.
         """
         try:
             folder = os.path.join(root(), check_world(name))
@@ -346,7 +346,7 @@ class Worlds:
         self._connect({})
 
     def _connect(self, clusters: Mapping[str, Cluster | None]) -> None:
-        """Have the directory servers of these clusters, which are not asked yet, and no others."""
+        """Keep the directory servers of these clusters only; new ones are not asked yet."""
         with self._lock:
             for name, one in list(self._remotes.items()):
                 if not one.belongs_to(clusters.get(name)):

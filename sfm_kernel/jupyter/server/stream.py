@@ -27,7 +27,7 @@ LIST_PAUSE = 1.0
 PARTS = ("snapshot", "diagnosis", "timeline")
 _PARTS = json.dumps(PARTS)
 RATES = (1.0, 20.0)
-"""Messages a second of each kind: at least, at most."""
+"""The least and the most messages a second of each kind."""
 
 _SLICE = 200
 _MOST_WAITING = 200
@@ -77,9 +77,9 @@ class Subscriber:
 
     Attributes:
         subscription: what it asked for last.
-        posted: by part of the world, the message that was posted last.
-        follows: whether it was sent the timeline as a whole, and now needs only what is new.
-        notes: what it was sent last of worlds that have ended.
+        posted: the message that was posted last, for each part of the world.
+        follows: whether it has got the complete timeline, and now needs only what is new.
+        notes: the notes on ended worlds that it has got last.
     """
 
     def __init__(self, write: Callable[[str], Awaitable[None]]) -> None:
@@ -93,14 +93,14 @@ class Subscriber:
         self._news = asyncio.Event()
 
     def subscribe(self, subscription: Subscription) -> None:
-        """From now on nothing is sent that only the subscription before asked for."""
+        """Subscribe to something else; nothing of the subscription before is sent any longer."""
         self.subscription, self.posted, self.follows = subscription, {}, False
         self._timelines = []
         for part in PARTS:
             self._waiting.pop(part, None)
 
     def end(self) -> None:
-        """Its world has ended: nothing of that is sent any more, but that it is gone."""
+        """Its world has ended: the panel gets this message, and nothing else of that world."""
         world = self.subscription.world
         self.subscribe(Subscription(rate=self.subscription.rate))
         self.post("gone", message_text("gone", world=world))
@@ -133,7 +133,7 @@ class Subscriber:
                     merged = await asyncio.to_thread(timeline_text, parts)
                 if self.subscription is before:
                     await self._write(merged)
-            # Whatever comes meanwhile replaces what has not been sent.
+            # Messages that come meanwhile replace those that have not been sent.
             await asyncio.sleep(1 / self.subscription.rate)
 
 
@@ -239,7 +239,7 @@ class Feed:
             if world.remote is not None:
                 await world.remote.refresh()
             fresh = not all(one.follows for one in followers)
-            # All at once: each way to a thread and back has its cost.
+            # All at once, since each call in a thread has its cost.
             new, whole = await self._call(partial(world.sample, bool(followers), fresh))
             self._publish("snapshot", world.snapshots.newest)
             for one in self._subscribers_of("timeline"):
@@ -268,7 +268,7 @@ class Feed:
         return await loop.run_in_executor(executor or self._executor, read)
 
     def _publish(self, part: str, newest: object) -> None:
-        """Have the newest sent to its subscribers, except where it is what they were sent last."""
+        """Have the newest sent to its subscribers, unless they have got it already."""
         if part not in self._texts or self._texts[part][0] is not newest:
             self._texts[part] = newest, message_text(part, **{part: newest})
         text = self._texts[part][1]
@@ -308,7 +308,7 @@ class Publisher:
             subscriber.post("worlds", self._list_text)
 
     def leave(self, subscriber: Subscriber) -> None:
-        """A panel has gone."""
+        """A panel has left."""
         self.subscribe(subscriber, Subscription())
         self._subscribers.discard(subscriber)
         if not self._subscribers and self._list_task is not None:

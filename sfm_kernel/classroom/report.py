@@ -1,8 +1,9 @@
-"""What a student's notebook sends, and what a classroom believes of it.
+"""The report that a student's notebook sends to a classroom.
 
-``sent`` makes it of a snapshot and a diagnosis, in the shapes of observe/schema.json, without what
-the teacher has no use for: process ids, hosts, folders. ``believed`` reads it at the other end,
-where it may be anything: what comes out has known fields, bounded lengths and printable text.
+``report_of`` makes a report from a snapshot and a diagnosis, in the shapes of observe/schema.json,
+without process ids, hosts and folders, which the teacher does not need. ``checked`` reads a report
+in the classroom, where its bytes may be anything: the result has known fields, bounded lengths and
+printable text.
 """
 
 from __future__ import annotations
@@ -14,53 +15,57 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST = 256_000
-"""Bytes of a picture; a larger one is refused."""
+"""Most bytes of a report; a larger one is refused."""
 
 PROCESSES, SENTENCES, MESSAGES, LISTINGS, LINES = 64, 40, 5, 8, 60
-"""How many of each are kept."""
+"""Most of each in a report."""
 
 NAME, LINE, SENTENCE = 60, 200, 1000
-"""Characters."""
+"""Most characters of each."""
 
 Json = dict[str, Any]
 
 
-class NoPicture(ValueError):
-    """What came is not what a notebook sends."""
+class BadReport(ValueError):
+    """The bytes are no report of a notebook."""
 
 
 # ---- sending
 
 
-def sent(
+def report_of(
     name: str,
     snapshot: Mapping[str, Any],
     diagnosis: Mapping[str, Any],
-    told: Sequence[Mapping[str, Any]],
+    deadlocks: Sequence[Mapping[str, Any]],
     code: Sequence[Mapping[str, Any]],
 ) -> Json:
-    """What is sent of a world.
+    """The report of a world.
 
     Args:
-        told: deadlocks of late, each with ``time`` and ``text``.
-        code: listings with ``title``, ``lines`` (number and text) and ``at`` (the lines where
-            somebody is); none where code is not shared.
+        deadlocks: the latest ones, each with ``time`` and ``text``.
+        code: listings with ``title``, ``lines`` (number and text) and ``at`` (the lines of
+            processes); empty if code is not shared.
     """
-    seen = {**snapshot, "processes": [_trimmed(one) for one in snapshot["processes"]], "links": []}
-    judged = [{**one, "where": _place(one["where"]), "near": []} for one in diagnosis["processes"]]
-    said = {**diagnosis, "edges": [], "processes": judged}
-    picture: Json = {"name": name, "snapshot": seen, "diagnosis": said}
-    picture |= {"told": list(told), "code": list(code)}
-    if len(encoded(picture)) > LARGEST:  # many processes, long names
-        seen["processes"] = [{**one, "messages": []} for one in seen["processes"]][:PROCESSES]
-        said |= {"sentences": said["sentences"][:5], "processes": [], "but_for": None}
-        picture["code"] = []
-    return picture
+    processes = [_trimmed(process) for process in snapshot["processes"]]
+    judged = [
+        {**process, "where": _trimmed_location(process["where"]), "near": []}
+        for process in diagnosis["processes"]
+    ]
+    trimmed = {**snapshot, "processes": processes, "links": []}
+    verdict = {**diagnosis, "edges": [], "processes": judged}
+    report: Json = {"name": name, "snapshot": trimmed, "diagnosis": verdict}
+    report |= {"told": list(deadlocks), "code": list(code)}
+    if len(encoded(report)) > LARGEST:  # many processes, long names
+        trimmed["processes"] = [{**process, "messages": []} for process in processes[:PROCESSES]]
+        verdict |= {"sentences": verdict["sentences"][:5], "processes": [], "but_for": None}
+        report["code"] = []
+    return report
 
 
-def encoded(picture: Mapping[str, Any]) -> bytes:
-    """The bytes that are sent."""
-    text = json.dumps(picture, ensure_ascii=False, separators=(",", ":"))
+def encoded(report: Mapping[str, Any]) -> bytes:
+    """The report as bytes."""
+    text = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
     return text.encode(errors="replace")
 
 
@@ -73,32 +78,32 @@ def _trimmed(process: Mapping[str, Any]) -> Json:
         "peers": [],
         "others": [],
         "messages": process["messages"][:MESSAGES],
-        "where": _place(process["where"]),
-        "polls": polls and {**polls, "where": _place(polls["where"])},
-        "now": now and {**now, "where": _place(now["where"])},
+        "where": _trimmed_location(process["where"]),
+        "polls": polls and {**polls, "where": _trimmed_location(polls["where"])},
+        "now": now and {**now, "where": _trimmed_location(now["where"])},
     }
 
 
-def _place(where: Mapping[str, Any] | None) -> Json | None:
+def _trimmed_location(where: Mapping[str, Any] | None) -> Json | None:
     return None if where is None else {**where, "file": os.path.basename(where["file"])}
 
 
-# ---- believing
+# ---- checking
 
 
-def believed(body: bytes, now: float) -> Json:
-    """What a classroom keeps and shows of a picture.
+def checked(body: bytes, now: float) -> Json:
+    """The fields of a report that a classroom stores and shows.
 
     Args:
-        now: the time here, s since 1970: the sender's clock may be wrong.
+        now: the classroom's time (s since 1970), since the sender's clock may be wrong.
     Raises:
-        NoPicture: it has another shape.
+        BadReport: it has another shape.
     """
     try:
-        told = json.loads(body)
+        report = json.loads(body)
     except (ValueError, RecursionError) as problem:
-        raise NoPicture(f"no JSON: {type(problem).__name__}") from None
-    snapshot, diagnosis = _object(told, "snapshot"), _object(told, "diagnosis")
+        raise BadReport(f"no JSON: {type(problem).__name__}") from None
+    snapshot, diagnosis = _object(report, "snapshot"), _object(report, "diagnosis")
     ahead = _number(snapshot, "time") - now
     processes = _list(snapshot, "processes")[:PROCESSES]
     shown = [_process(one, ahead, now) for one in processes]
@@ -109,7 +114,7 @@ def believed(body: bytes, now: float) -> Json:
         since = [_time(diagnosis, "since", ahead, now)]
     stuck = _list(diagnosis, "stuck")
     return {
-        "name": _text(told.get("name"), NAME).strip() or "?",
+        "name": _text(report.get("name"), NAME).strip() or "?",
         "verdict": verdict if verdict in _VERDICTS else "running",
         "title": _text(diagnosis.get("title"), LINE),
         "since": min(since, default=None),
@@ -117,10 +122,10 @@ def believed(body: bytes, now: float) -> Json:
         "stuck": [_text(one, NAME) for one in stuck[:PROCESSES]],
         "processes": shown,
         "told": [
-            {"time": _time(one, "time", ahead, now), "text": _told(one.get("text"))}
-            for one in _objects(told, "told")[-3:]
+            {"time": _time(one, "time", ahead, now), "text": _deadlock_text(one.get("text"))}
+            for one in _objects(report, "told")[-3:]
         ],
-        "code": [_listing(one) for one in _objects(told, "code")[:LISTINGS]],
+        "code": [_listing(one) for one in _objects(report, "code")[:LISTINGS]],
     }
 
 
@@ -129,14 +134,14 @@ _VERDICTS = ("deadlock", "waiting", "running", "idle", "empty")
 
 def _process(one: Any, ahead: float, now: float) -> Json:
     if not isinstance(one, dict):
-        raise NoPicture("a process is no object")
+        raise BadReport("a process is no object")
     where, polls = one.get("where"), one.get("polls")
     waits = _text(one.get("waits"), LINE)
     if isinstance(polls, dict):
         waits = "polls " + _text(_object(polls, "wait").get("text"), LINE)
         where = polls.get("where")
-    elif not waits and isinstance(doing := one.get("now"), dict):
-        where = doing.get("where") or where
+    elif not waits and isinstance(activity := one.get("now"), dict):
+        where = activity.get("where") or where
     rank = one.get("rank")
     return {
         "name": _text(one.get("name"), NAME),
@@ -154,12 +159,12 @@ def _process(one: Any, ahead: float, now: float) -> Json:
 
 
 def _where(where: Any) -> str:
-    """As ``observe.code_locations.words`` says it."""
+    """The location in words, as ``observe.code_locations.words`` makes them."""
     if not isinstance(where, dict):
         return ""
     cell, line = where.get("cell"), where.get("line")
-    place = f"cell {cell}" if type(cell) is int else _text(where.get("file"), NAME)
-    return f"{place}, line {line}" if type(line) is int and line else place
+    source = f"cell {cell}" if type(cell) is int else _text(where.get("file"), NAME)
+    return f"{source}, line {line}" if type(line) is int and line else source
 
 
 def _message(one: Json) -> str:
@@ -182,8 +187,8 @@ def _listing(one: Json) -> Json:
     return {"title": _text(one.get("title"), NAME), "lines": lines, "at": at}
 
 
-def _told(text: Any) -> str:
-    """A deadlock in its lines."""
+def _deadlock_text(text: Any) -> str:
+    """The text of a deadlock, with its line breaks."""
     lines = text.split("\n")[:SENTENCES] if isinstance(text, str) else []
     return "\n".join(_text(line, SENTENCE) for line in lines)
 
@@ -191,33 +196,33 @@ def _told(text: Any) -> str:
 def _object(of: Any, name: str) -> Json:
     found = of.get(name) if isinstance(of, dict) else None
     if not isinstance(found, dict):
-        raise NoPicture(f"no {name}")
+        raise BadReport(f"no {name}")
     return found
 
 
 def _list(of: Json, name: str) -> list[Any]:
     found = of.get(name, [])
     if not isinstance(found, list):
-        raise NoPicture(f"{name} is no list")
+        raise BadReport(f"{name} is no list")
     return found
 
 
 def _objects(of: Json, name: str) -> list[Json]:
     found = _list(of, name)
     if not all(isinstance(one, dict) for one in found):
-        raise NoPicture(f"{name} has other things than objects")
+        raise BadReport(f"{name} has items that are no objects")
     return found
 
 
 def _number(of: Json, name: str) -> float:
     found = of.get(name)
     if type(found) not in (int, float) or not math.isfinite(found) or abs(found) > 1e11:  # type: ignore[arg-type]
-        raise NoPicture(f"{name} is no number")
+        raise BadReport(f"{name} is no number")
     return float(found)  # type: ignore[arg-type]
 
 
 def _time(of: Json, name: str, ahead: float, now: float) -> float:
-    """In this machine's clock, and not after now."""
+    """A time of the sender, converted to this machine's clock, and not later than now."""
     return min(now, _number(of, name) - ahead)
 
 
@@ -227,7 +232,7 @@ def _count(of: Json, name: str) -> int:
 
 
 def _text(value: Any, most: int) -> str:
-    """Printable text in one line; what else there is becomes nothing."""
+    """Printable text in one line; "" for a value that is neither text nor number."""
     if type(value) is int and abs(value) < 2**53:
         value = str(value)
     if not isinstance(value, str):

@@ -14,20 +14,21 @@ from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.code_locations import words as code_location
 
-Look = Callable[[Home, Sequence[str]], None]
-"""Shows something of the notebook's world; gets the words after the command."""
+Command = Callable[[Home, Sequence[str]], None]
+"""Shows something of the notebook's world; its second argument is the words after the command."""
 
 JUDGE = 1.0
-"""Seconds that `%sfm why` and `%sfm record` wait for cells and calls that have begun just now."""
+"""Seconds that `%sfm why` and `%sfm record` wait for cells and calls that have just begun."""
 
 
 def blocked_calls(home: Home) -> dict[str, str]:
-    """In which call each process is blocked, by name; empty if the world is gone."""
+    """The call in which each process is blocked, by name; empty if the world has ended."""
     try:
-        ones = [one for one in _processes(home) if one["waits"] and one["state"] != "idle"]
+        processes = _processes(home)
     except OSError:  # an interrupt must work nevertheless
         return {}
-    return {str(one["name"]): _call(one) for one in ones}
+    blocked = [each for each in processes if each["waits"] and each["state"] != "idle"]
+    return {str(process["name"]): _blocked_call(process) for process in blocked}
 
 
 def _status(home: Home, words: Sequence[str]) -> None:
@@ -54,14 +55,14 @@ def _timeline(home: Home, words: Sequence[str]) -> None:
         try:
             found.to_chrome(words[0])
         except OSError as problem:
-            told = f"{words[0]} cannot be written ({problem.strerror}): name another file"
-            raise UsageError(f"%sfm timeline: {told}") from None
+            text = f"{words[0]} cannot be written ({problem.strerror}): name another file"
+            raise UsageError(f"%sfm timeline: {text}") from None
         print(f"{words[0]}: open it in https://ui.perfetto.dev, or chrome://tracing")
     else:
         display(found)
 
 
-LOOKS: dict[str, Look] = {
+COMMANDS: dict[str, Command] = {
     "status": _status,
     "queues": _queues,
     "sites": _sites,
@@ -76,7 +77,7 @@ def _processes(home: Home) -> list[dict[str, Any]]:
     return processes
 
 
-def _call(process: Mapping[str, Any]) -> str:
-    """In which call it is blocked, and where."""
+def _blocked_call(process: Mapping[str, Any]) -> str:
+    """The call in which the process is blocked, and its line."""
     where = code_location(process["where"])
     return f"{process['waits']} ({where})" if where else str(process["waits"])
