@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from sfm_kernel.collectives.levels import Shape
 
 DEATH_TICKS = 5
-"""Ticks of 100 ms between two checks for dead members. A waiting member reads notes at each tick."""
+"""Ticks of 100 ms between two checks for dead members. A waiting member reads notes at every tick.
+"""
 
 
 SITES_TICKS = 20

@@ -239,7 +239,7 @@ def test_two_threads_of_a_member(crowd: Crowd) -> None:
         (lambda group: group.bcast(1, root=3), ValueError, "root is a rank in the group, 0 to 2"),
         (lambda group: group.bcast(1, root=-1), ValueError, "not -1"),
         (lambda group: group.gather(1, root="A"), ValueError, "not 'A'"),
-        (lambda group: group.reduce(1, root=1.5), ValueError, "root is a place"),
+        (lambda group: group.reduce(1, root=1.5), ValueError, "root is a rank"),
         (lambda group: group.allreduce(1, "add"), TypeError, "op is a function of two values"),
         (lambda group: group.barrier(algorithm="tree"), ValueError, "it has flags, linear"),
         (lambda group: group.allreduce(1, algorithm="ring"), ValueError, "numpy.add"),
