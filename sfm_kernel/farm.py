@@ -1,15 +1,16 @@
-"""A task farm in the manner of Trickle, River's layer: small, on ``send`` and ``recv`` alone.
+"""A task farm like Trickle, the layer of River: it is built on ``send`` and ``recv`` alone.
 
     >>> from sfm_kernel import farm
     >>> def program(sfm):
     ...     if sfm.rank:
-    ...         return farm.serve(sfm)  # a notebook's engines do that by themselves
+    ...         return farm.serve(sfm)  # the engines of a notebook need no such call
     ...     with farm.connect(sfm) as workers:
     ...         return sum(workers.map(abs, range(-10, 10)))
     >>> sfm_kernel.run(program, n=3)[0]
     100
 
-Here is who is given which task, and the words for it; what becomes of a call: ``serving.caller``.
+This module decides which worker gets which task; ``serving.caller`` sends the calls, collects their
+results, and repeats the calls of a worker that has died.
 
 Source: SFM paper, section 6; Benson and Fedosov, Python-based distributed programming with Trickle,
 2007. Polychronopoulos and Kuck, Guided self-scheduling, 1987; Blumofe and Leiserson, Scheduling
@@ -40,28 +41,35 @@ from sfm_kernel.transport.base import Name
 __all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
 
 SCHEDULES = ("dynamic", "guided", "static", "stealing")
-ENOUGH = 0.05
-"""Seconds of short tasks that a worker is given at a time, and then as many in reserve."""
-_Promised = tuple[futures.Future[Any], serving.Call]
+BATCH_SECONDS = 0.05
+"""Seconds of work in one batch of short tasks. A worker holds a second batch in reserve."""
+_Submitted = tuple[futures.Future[Any], serving.Call]
 
 
 def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) -> Farm:
-    """A farm of these workers; by default of all others that have a rank: a notebook's engines.
+    """Attach workers, and return a farm that gives them tasks.
 
-    ``sfm``: this process's endpoint, where it has several. Raises: WorkersLost, UnknownName.
+    Args:
+        sfm: this process's endpoint; needed only if the process has several.
+        names: names or ranks of the workers; by default every other process that has a rank. In a
+            notebook these are the engines.
+    Raises:
+        WorkersLost: there is no worker.
+        UnknownName: a name is not in the world.
+        PeerLost: a named process has died.
     """
     sfm = sfm or serving.only_endpoint()
     return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
 
 
 class _Worker(serving.Callee):
-    """Makes calls; when it has none it asks the others, one after the other, for half of theirs."""
+    """Makes calls. A worker without calls asks the others, one by one, for half of theirs."""
 
     def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
         super().__init__(sfm, owner, key)
         self._peers: list[Name] = []
-        self._victims: list[Name] = []  # who is still to be asked
-        self._asks = False
+        self._victims: list[Name] = []  # workers that were not asked yet
+        self._asks = False  # whether a victim has yet to answer
 
     def take(self, message: Message) -> None:
         if "steal" in message:
@@ -76,51 +84,65 @@ class _Worker(serving.Callee):
 
     def work(self) -> bool:
         while not self.queue and self._victims and not self._asks:
-            with suppress(SFMError):  # it has died
-                self.tell(self._victims.pop(), steal=True)
+            with suppress(SFMError):  # the victim has died
+                self.send(self._victims.pop(), steal=True)
                 self._asks = True
         return super().work()
 
     def _give(self, thief: Name) -> None:
-        robbed = self.cut(sum(map(len, self.queue)) // 2)
-        self.answer(parts=robbed["parts"], thief=thief)  # it knows before the thief has them
-        with suppress(SFMError):  # the thief has died: the owner gives them to another
-            self.tell(thief, peers=[*self._peers, self.sfm.name], **robbed)
+        stolen = self.cut(sum(map(len, self.queue)) // 2)
+        self.answer(parts=stolen["parts"], thief=thief)  # the owner knows before the thief has them
+        with suppress(SFMError):  # the thief has died: the owner gives its calls to another worker
+            self.send(thief, peers=[*self._peers, self.sfm.name], **stolen)
 
 
 class Tasks(serving.Calls):
-    """What ``map`` gives: results, in order or as they come; see ``serving.Calls``."""
+    """The results of ``Farm.map``: an iterator that computes as it is read.
+
+    Iterating over it yields each result, in the order of the items or, with ``unordered=True``, in
+    the order in which they arrive. A failed task raises TaskFailed at its turn; iterating again
+    continues behind it. ``len`` is the number of tasks.
+
+    - ``finish()`` waits for all tasks and returns the results of those that did not fail, by the
+      number of the task.
+    - ``cancel()`` drops the tasks that have not begun, and on engines interrupts those that run.
+    - ``results`` and ``failures`` hold what has arrived so far, by the number of the task.
+    """
 
     def __init__(
-        self, farm: Farm, *what: Any, schedule: str = "dynamic", chunk: int = 0, **how: Any
+        self, farm: Farm, *calls: Any, schedule: str = "dynamic", chunk: int = 0, **options: Any
     ) -> None:
         self._farm, self._schedule, self._chunk = farm, schedule, chunk
-        self._pace, self._served, self.shares = math.inf, set[Name](), schedule == "stealing"
-        super().__init__(farm, *what, **how)
+        self._task_seconds = math.inf
+        self._served, self.shares = set[Name](), schedule == "stealing"
+        super().__init__(farm, *calls, **options)
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
-        left, workers = len(self.pending), self._farm.workers
+        remaining, workers = len(self.pending), self._farm.workers
         if self._schedule in ("static", "stealing"):
             others = len(set(workers) - self._served)
-            n = 0 if others and name in self._served else math.ceil(left / (others or len(workers)))
+            waits = others and name in self._served
+            n = 0 if waits else math.ceil(remaining / (others or len(workers)))
             self._served.add(name)
         else:
-            n, enough = math.ceil(left / (2 * len(workers))), max(1, int(ENOUGH / self._pace))
+            batch = max(1, int(BATCH_SECONDS / self._task_seconds))
+            n = math.ceil(remaining / (2 * len(workers)))
             if self._schedule == "guided":
                 n = max(n, self._chunk or 1)
             else:
-                n = self._chunk or min(enough, max(n, min(enough // 50, left // len(workers))))
-            # No reserve of long ones, or of the last: another worker will be free before.
-            if holds and (holds > n or n * self._pace > 2 * ENOUGH or left <= len(workers)):
+                n = self._chunk or min(batch, max(n, min(batch // 50, remaining // len(workers))))
+            # No reserve of long tasks, or of the last ones: another worker will be free earlier.
+            is_long = n * self._task_seconds > 2 * BATCH_SECONDS
+            if holds and (holds > n or is_long or remaining <= len(workers)):
                 n = 0
-        return [self.pending.popleft() for _ in range(min(n, left))]
+        return [self.pending.popleft() for _ in range(min(n, remaining))]
 
-    def took(self, seconds: float) -> None:
-        self._pace = max(seconds, 1e-7)
+    def measured(self, seconds: float) -> None:
+        self._task_seconds = max(seconds, 1e-7)
 
 
 class Fork(serving.Calls):
-    """A function that was forked, on one worker or (None) on any."""
+    """A call that ``Farm.fork`` has begun; ``Farm.join`` waits for its result."""
 
     def __init__(self, farm: Farm, worker: Name | None, function: serving.Call, args: Any) -> None:
         self._worker, self.moves = worker, worker is None
@@ -132,7 +154,12 @@ class Fork(serving.Calls):
 
 
 class Farm(serving.Caller):
-    """Workers and their tasks. Made by ``connect``; a context manager that releases them."""
+    """Workers and their tasks. ``connect`` makes it; as a context manager it releases them.
+
+    ``workers`` is the list of the names of the workers that live. ``report()`` gives, by name, the
+    number of calls that each has made, the seconds it took, and the number of calls it has stolen.
+    ``close()`` releases the workers, which first finish what they do.
+    """
 
     def map(
         self,
@@ -143,25 +170,47 @@ class Farm(serving.Caller):
         unordered: bool = False,
         progress: bool | None = None,
     ) -> Tasks:
-        """Call it with each item (or one of each iterable), by whoever is free.
+        """Call a function with each item, on the workers; the call itself does not wait.
+
+        Workers get further tasks only while the program reads results. A task of a worker that has
+        died is given to another worker.
 
         Args:
-            function: or the name of one that was injected.
-            schedule: dynamic: chunks for who has done the last; guided: ever smaller ones; static:
-                all at once, in equal parts; stealing: the same, and who has done its part robs.
-            chunk: tasks at a time (guided: at least). 0: as many short ones as take 50 ms.
-            progress: show a bar; by default in a notebook, after a second.
-        Order: of the items, unless ``unordered``. More is given out while results are asked for.
-        Raises: EncodeError; and when results are asked for TaskFailed, TaskPoisoned, WorkersLost.
+            function: a function, or the name of one that was injected.
+            iterables: the items; of several iterables one item each, as the built-in ``map`` does.
+            schedule: which worker gets which tasks. ``"dynamic"``: a worker gets the next chunk
+                when it has finished the last one. ``"guided"``: the same, with chunks that shrink
+                towards the end. ``"static"``: each worker gets an equal share at the start.
+                ``"stealing"``: the same, and a worker that has finished takes half of another's.
+            chunk: number of tasks in a chunk; for ``"guided"`` the least number. 0: as many short
+                tasks as take 50 ms.
+            unordered: yield each result as it arrives, not in the order of the items.
+            progress: show a progress bar; by default in a notebook, after a second.
+        Raises:
+            EncodeError: the function cannot be sent.
+            TaskFailed: (when results are read) a task raised.
+            TaskPoisoned: (when results are read) two workers have died in the same task.
+            WorkersLost: (when results are read) no worker lives any longer.
         """
         if schedule not in SCHEDULES or chunk < 0:
             raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 0 or more")
-        what = self.function(function), list(zip(*iterables, strict=False))
-        bar = serving.bar(self.sfm, len(what[1]), what[0].name, progress)
-        return Tasks(self, *what, schedule=schedule, chunk=chunk, unordered=unordered, bar=bar)
+        call, items = self.function(function), list(zip(*iterables, strict=False))
+        bar = serving.bar(self.sfm, len(items), call.name, progress)
+        options: dict[str, Any] = {"schedule": schedule, "chunk": chunk, "unordered": unordered}
+        return Tasks(self, call, items, bar=bar, **options)
 
     def fork(self, worker: Name | None, function: Callable[..., Any] | str, *args: Any) -> Fork:
-        """Call a function, or what was injected by this name, on a worker (None: on any)."""
+        """Begin one call on a worker; ``join`` waits for its result.
+
+        Args:
+            worker: the worker's name or rank; None: any worker.
+            function: a function, or the name of one that was injected.
+            args: the arguments of the call.
+        Raises:
+            EncodeError: the function cannot be sent.
+            TypeError: an argument cannot be sent.
+            UnknownName: there is no such worker.
+        """
         if why := serving.bad_argument(args, {}):
             raise TypeError(f"{serving.name_of(function)}: {why}")
         name = None if worker is None else self.link.name_of(worker)
@@ -170,78 +219,92 @@ class Farm(serving.Caller):
         return forked
 
     def join(self, forked: Fork | Iterable[Fork]) -> Any:
-        """What a forked function returned; of several a list. Raises TaskFailed."""
+        """Wait for a forked call and return its result; for several calls, a list of results.
+
+        Raises:
+            TaskFailed: the call raised.
+            TaskPoisoned: the call may run on any worker, and two have died in it.
+        """
         if not isinstance(forked, Fork):
-            return [self.join(one) for one in list(forked)]
+            return [self.join(call) for call in list(forked)]
         if forked.finish():
             return forked.results[0]
         raise forked.failures[0]
 
     def inject(self, worker: Name | None, code: Any = (), data: Any = None) -> None:
-        """Put functions, classes, modules or Python text, and data by name, into a worker (None:
-        all). ``fork`` and ``map`` call them by name, and functions find there what they lack."""
+        """Define names on a worker. ``fork`` and ``map`` can call them by name, and functions that
+        are sent later find there the globals that they lack.
+
+        Args:
+            worker: the worker's name or rank; None: all workers.
+            code: a function, a class, a module or Python text, or a list of them.
+            data: a dictionary of other values by name.
+        """
         code = list(code) if isinstance(code, (list, tuple)) else [code]
         names = self.workers if worker is None else [worker]
         self.join([self.fork(name, "inject", code, data or {}) for name in names])
 
     def everywhere(self, function: Callable[..., Any] | str, *args: Any) -> list[Any]:
-        """Call a function once on each worker, at the same time; what they return."""
-        return list(self.join([self.fork(one, function, *args) for one in self.workers]))
+        """Call a function once on each worker, all at the same time; return a list of results."""
+        return list(self.join([self.fork(name, function, *args) for name in self.workers]))
 
 
 class _Futures(Tasks):
-    """The calls of an executor: more are added by any thread; results go to futures."""
+    """The calls of an executor. Any thread may add calls; their results go to futures."""
 
     def __init__(self, farm: Farm) -> None:
         super().__init__(farm, serving.Call("", ""), ())
-        self.new: deque[_Promised] = deque()
-        self.open: dict[int, _Promised] = {}
+        self.new: deque[_Submitted] = deque()
+        self.open: dict[int, _Submitted] = {}
         self.over, self.broken, self.lock = False, "", threading.Lock()
         self._ids = itertools.count()
 
-    def call(self, at: int) -> serving.Call:
-        return self.open[at][1]
+    def call(self, index: int) -> serving.Call:
+        return self.open[index][1]
 
-    def parts(self, ats: Sequence[int]) -> tuple[Sequence[serving.Part], Sequence[serving.Group]]:
-        calls = map(self.call, ats)
-        groups = [(which, [args], [kwargs]) for which, _, args, kwargs in calls]
-        return [(self.number, [at]) for at in ats], groups
+    def encode(
+        self, indices: Sequence[int]
+    ) -> tuple[Sequence[serving.CallIds], Sequence[serving.CallData]]:
+        data = [(which, [args], [kwargs]) for which, _, args, kwargs in map(self.call, indices)]
+        return [(self.number, [index]) for index in indices], data
 
-    def is_open(self, at: int) -> bool:
-        return at in self.open
+    def is_open(self, index: int) -> bool:
+        return index in self.open
 
     def complete(self) -> bool:
         return False
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         while chosen := super().choose(name, holds):
-            begun = [at for at in chosen if self.open[at][0].set_running_or_notify_cancel()]
-            for at in set(chosen).difference(begun):
-                del self.open[at]
+            begun = [
+                index for index in chosen if self.open[index][0].set_running_or_notify_cancel()
+            ]
+            for index in set(chosen).difference(begun):
+                del self.open[index]
             if begun:
                 return begun
         return ()
 
-    def put(self, ats: Sequence[int], values: Sequence[Any]) -> None:
-        for at, value in zip(ats, values, strict=True):
-            if at in self.open:  # else it was made twice
-                self.open.pop(at)[0].set_result(value)
+    def put(self, indices: Sequence[int], values: Sequence[Any]) -> None:
+        for index, value in zip(indices, values, strict=True):
+            if index in self.open:  # otherwise the call was made twice
+                self.open.pop(index)[0].set_result(value)
 
-    def fail(self, at: int, failure: TaskFailed) -> None:
+    def fail(self, index: int, failure: TaskFailed) -> None:
         error = failure.__cause__
-        if isinstance(error, Exception):  # as its callers expect it
+        if isinstance(error, Exception):  # callers of a future expect the function's own error
             error.__cause__, failure.__cause__ = failure, None
-        self.open.pop(at)[0].set_exception(error if isinstance(error, Exception) else failure)
+        self.open.pop(index)[0].set_exception(error if isinstance(error, Exception) else failure)
 
     def run(self, done: Callable[[], object]) -> None:
-        """What the thread does, until it is ``over`` and all has ended."""
+        """Make the calls, in a thread of its own, until it is ``over`` and no call is open."""
         try:
             while self.new or self.open or not self.over:
                 while self.new:
-                    self.pending.append(at := next(self._ids))
-                    self.open[at] = self.new.popleft()
+                    self.pending.append(index := next(self._ids))
+                    self.open[index] = self.new.popleft()
                 self._farm.turn(self, quiet=0.5)
-        except SFMError as error:  # no worker lives any more
+        except SFMError as error:  # no worker lives any longer
             with self.lock:
                 self.broken = str(error)
             for future, _ in [*self.open.values(), *self.new]:
@@ -252,32 +315,45 @@ class _Futures(Tasks):
             done()
 
     def stop(self, thread: threading.Thread | None = None) -> None:
-        """Let the thread end when all is done; and, with it, wait for that."""
+        """Let the thread end when all calls are done; if it is given, wait for its end."""
         with self.lock:
             self.over = True
-        with suppress(SFMError):  # it has ended
+        with suppress(SFMError):  # the thread has ended
             self._farm.link.wake()
         if thread is not None:
             thread.join()
 
 
 class Executor(futures.Executor):
-    """``concurrent.futures`` on the workers of a farm, or of an endpoint's world (None: of the only
-    one), or on so many processes of its own, which end with it."""
+    """A ``concurrent.futures.Executor`` on the workers of a farm, or on processes of its own.
+
+    A function that a future runs raises its own error there, as with the standard executors.
+
+    Args:
+        workers: a farm, whose workers it uses; an endpoint, whose world has the workers; a number
+            of processes to start on this machine, which end with the executor; or None: this
+            process's only endpoint.
+    """
 
     def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
-        own = serving.LocalProcesses(workers) if isinstance(workers, int) else None
+        started = serving.LocalProcesses(workers) if isinstance(workers, int) else None
         given = (workers.sfm, workers.workers) if isinstance(workers, Farm) else (workers, None)
-        self._farm = connect(*((own.sfm, None) if own else given))
+        self._farm = connect(*((started.sfm, None) if started else given))
         self._tasks = _Futures(self._farm)
-        run, done = self._tasks.run, own.close if own else bool
+        run, done = self._tasks.run, started.close if started else bool
         self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)
         self._thread.start()
         weakref.finalize(self, self._tasks.stop).atexit = False
-        atexit.register(self._tasks.stop, self._thread)  # what was submitted is done
+        atexit.register(self._tasks.stop, self._thread)  # all submitted calls are made
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
-        """As the standard has it. A function that cannot be sent raises EncodeError here."""
+        """Begin a call, as in the standard library.
+
+        Raises:
+            EncodeError: the function cannot be sent.
+            BrokenExecutor: no worker lives any longer.
+            RuntimeError: the executor was shut down.
+        """
         future: futures.Future[Any] = futures.Future()
         call = self._farm.function(fn)._replace(args=args, kwargs=kwargs)
         with self._tasks.lock:
@@ -290,7 +366,8 @@ class Executor(futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As the standard has it; the workers are released when all has been done."""
+        """End the executor, as in the standard library. Its workers are released after the last
+        call."""
         if cancel_futures:
             for future, _ in [*self._tasks.open.values(), *self._tasks.new]:
                 future.cancel()

@@ -1,4 +1,4 @@
-"""MapReduce on the processes of a world, by sending and receiving.
+"""MapReduce on the processes of a world, built on ``send`` and ``recv`` alone.
 
     >>> from sfm_kernel import mapreduce, serving
     >>> def words(line):
@@ -12,11 +12,11 @@
     >>> sfm_kernel.run(job, n=3)[0]
     [('be', 2), ('not', 1), ('or', 1), ('to', 2)]
 
-It ends where storage and failures begin: a job whose worker dies ends with PeerLost and is run
-anew; all workers have to find the files, under the same path; results have to fit into the owner's
-memory; a key's values are all reduced by one worker. Who needs more changes one line, and the same
-job is done by Dask, on the same engines: ``run(client().become_dask(), …)``, with
-``sfm_kernel.jupyter.client``, or any other ipyparallel client.
+Its limits: a job whose worker dies ends with PeerLost and has to be run again; all workers must
+find the input files under the same path; the results must fit into the owner's memory; one worker
+reduces all values of a key. Dask has none of these limits, and runs the same job on the same
+engines: pass ``client().become_dask()`` instead of the endpoint, with ``client`` from
+``sfm_kernel.jupyter`` or any other ipyparallel client.
 
 Source: J. Dean, S. Ghemawat, "MapReduce: Simplified data processing on large clusters", OSDI 2004.
 """
@@ -53,13 +53,18 @@ from sfm_kernel.transport.base import Name
 
 __all__ = ["Line", "Result", "run"]
 
-CHUNKS, WINDOW = 64, 2  # of a message; messages to one worker that it need not have taken
-SLICE = 0.02  # seconds of work between two looks at what has come
-PATIENCE = 1.0  # seconds for which an owner waits until a worker has left a job that failed
+CHUNKS = 64  # chunks of a run that are sent in one message
+WINDOW = 2  # messages to one worker that may be unacknowledged
+SLICE = 0.02  # seconds of work before a worker takes the messages that have arrived
+PATIENCE = 1.0  # seconds for which an owner waits for a worker's last message of a failed job
 
 
 class Result(list[tuple[Any, Any]]):
-    """Pairs of key and result. ``counts``: "pairs" of map, bytes "shuffled" and "spilled"."""
+    """A list of pairs of key and result, sorted by key.
+
+    ``counts`` has the number of ``"pairs"`` that ``map`` gave, and the bytes that were
+    ``"shuffled"`` (sent between workers) and ``"spilled"`` (written to disk). Dask counts nothing.
+    """
 
     def __init__(self, pairs: Iterable[tuple[Any, Any]], counts: Counter[str]) -> None:
         super().__init__(sorted(pairs, key=FIRST))
@@ -78,23 +83,27 @@ def run(
     split: int | None = None,
     spill: str = "",
 ) -> Result:
-    """For each key that ``map`` gives, what ``reduce`` makes of its values: pairs, sorted by key.
+    """Call ``map`` with each record, and ``reduce`` once for each key with the values of that key.
 
-    Blocks: until the workers have done it all; Stop ends the job.
+    Blocks: until the job is done. Stop ends the job.
     Args:
-        where: this process's endpoint; or a Dask client, which needs no more than the functions.
+        where: this process's endpoint; or a Dask client, for which ``combine``, ``split`` and the
+            two functions apply and the rest is ignored.
         inputs: paths of text files (``Path``), whose lines are the records; or the records.
-        map: ``map(record)`` gives pairs of key and value. Keys are all texts, or all numbers, or
-            bytes, or tuples of these. A line is a ``Line``; what is not UTF-8 becomes surrogates.
-        reduce: ``reduce(key, values)`` gives the key's result; values come in any order.
-        combine: the same of some values, in each worker, so that less is sent.
-        workers: names of those that serve; by default all others that have a rank.
-        memory: bytes for pairs in each worker, roughly; more are spilled to files.
-        split: bytes of a file, or records, that a worker is given at a time.
-        spill: the folder for files; by default that of ``tempfile``.
+        map: ``map(record)`` gives pairs of key and value. All keys are texts, or all are numbers,
+            or bytes, or tuples of these. A line of a file is a ``Line``; bytes that are not UTF-8
+            become surrogates.
+        reduce: ``reduce(key, values)`` returns the key's result. The values have no fixed order.
+        combine: ``combine(key, values)`` reduces some values of a key to one value, within a
+            worker, before they are sent: less data travels.
+        workers: names or ranks of the workers; by default every other process that has a rank.
+        memory: approximate bytes for pairs in each worker; further pairs are spilled to files.
+        split: how much a worker maps at a time: bytes of a file, or a number of records.
+        spill: the folder for spilled pairs; by default the folder of ``tempfile``.
     Raises:
-        JobFailed: a function raised, and for which record; or the disk is full. PeerLost: a worker
-            has died. No file is left, and nobody at work.
+        JobFailed: a function raised (the message names the record or the key), or the disk is full.
+        PeerLost: a worker has died.
+        After an error no file of the job remains, and its workers are released.
     """
     if isinstance(inputs, (str, bytes, Path)):
         raise TypeError(f"inputs are paths of text files, or records: [Path({str(inputs)!r})]")
@@ -108,7 +117,7 @@ def run(
         raise SFMError("nobody can work: start engines, or let other processes serve(sfm)")
     rows, counts, wanting = list[Entry](), Counter[str](), list[Name]()
     with serving.Attachment(where, names, Worker, "mapreduce.run") as attachment:
-        late, busy, there = ({*attachment.names} for _ in range(3))
+        late, busy, attached = ({*attachment.names} for _ in range(3))
         splits = cut([*inputs], split, len(busy))
         try:
             for name in busy:
@@ -116,7 +125,7 @@ def run(
             while busy:
                 message = attachment.receive(lambda: list(late or busy))
                 if message is None:
-                    there -= {*(lost := attachment.lost())}
+                    attached -= {*(lost := attachment.lost())}
                     raise PeerLost(lost[0], "while it worked on a MapReduce job, which has ended")
                 if message.say == "rows":
                     rows += pickle.loads(message.rows)
@@ -134,15 +143,15 @@ def run(
         except KeyboardInterrupt:
             attachment.interrupt([*busy])
             raise
-        finally:  # until all have said their last word, so that none is left
+        finally:  # take the last message of each worker, so that none stays in the inbox
             attachment.release()
-            while there and (last := attachment.receive(tuple, quiet=PATIENCE)):
-                there -= {last.src} if last.say == "left" else set()
+            while attached and (last := attachment.receive(tuple, quiet=PATIENCE)):
+                attached -= {last.src} if last.say == "left" else set()
     return Result(((key, result) for key, (result,) in rows), counts)
 
 
 def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | None) -> Result:
-    """The same job as tasks, whose results Dask moves, and spills, and computes again if lost."""
+    """Run the job as tasks. Dask moves and spills their results, and recomputes lost ones."""
     client.wait_for_workers(1)  # engines become workers one by one
     count = 4 * len(client.nthreads())
 
@@ -152,17 +161,17 @@ def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | Non
             groups.setdefault(key, []).append(value)
         return partitioned(job.combined(groups.items()), count)
 
-    def reduced(*parts: list[Entry]) -> list[tuple[Any, Any]]:
-        return [*job.apply("reduce", heapq.merge(*parts, key=FIRST))]
+    def reduced(*lists: list[Entry]) -> list[tuple[Any, Any]]:
+        return [*job.apply("reduce", heapq.merge(*lists, key=FIRST))]
 
     maps = client.map(mapped, [*cut([*inputs], split, count)], pure=False)
-    parts = [[client.submit(dict.get, one, k, []) for one in maps] for k in range(count)]
-    rows = client.gather([client.submit(reduced, *some, pure=False) for some in parts])
+    partitions = [[client.submit(dict.get, m, k, []) for m in maps] for k in range(count)]
+    rows = client.gather([client.submit(reduced, *lists, pure=False) for lists in partitions])
     return Result(chain(*rows), Counter())
 
 
 class _Job(NamedTuple):
-    """Arguments of ``run`` that its workers need."""
+    """The arguments of ``run`` that its workers need."""
 
     map: Callable[[Any], Iterable[tuple[Any, Any]]]
     reduce: Callable[[Any, Iterator[Any]], Any]
@@ -171,54 +180,55 @@ class _Job(NamedTuple):
     spill: str
 
     def pairs(self, split: Split) -> Iterator[tuple[Any, Any]]:
-        """What map gives for each record of a split."""
+        """The pairs that ``map`` gives for each record of a split."""
         source, start, end = split
         is_file = isinstance(source, Path)
-        for at, record in lines(source, start, end) if is_file else enumerate(source, start):
+        for number, record in lines(source, start, end) if is_file else enumerate(source, start):
             try:
-                for key, value in self.map(record):  # noqa: UP028 - what is no pair fails here
+                for key, value in self.map(record):  # noqa: UP028 - a result that is no pair fails
                     yield key, value
             except Exception as error:
-                place = f"record {at}, {record!r:.80}"
+                location = f"record {number}, {record!r:.80}"
                 if is_file:
-                    place = f"{source}, line {line_number(source, at)} (byte {at})"
-                told = f"map, which gives pairs of key and value, raised {error!r} at {place}"
-                raise JobFailed(told) from error
+                    location = f"{source}, line {line_number(source, number)} (byte {number})"
+                text = f"map, which gives pairs of key and value, raised {error!r} at {location}"
+                raise JobFailed(text) from error
 
     def apply(self, name: str, entries: Iterable[Entry]) -> Iterator[tuple[Any, Any]]:
-        """Of sorted entries each key, and what "reduce" or "combine" makes of all its values."""
+        """Each key of sorted entries, and what "reduce" or "combine" makes of all its values."""
         for key, group in groupby(entries, FIRST):
             try:
-                yield key, getattr(self, name)(key, (one for _, some in group for one in some))
+                yield key, getattr(self, name)(key, (v for _, values in group for v in values))
             except Exception as error:
                 raise JobFailed(f"{name} raised {error!r} for the key {key!r:.80}") from error
 
     def combined(self, entries: Iterable[Entry]) -> Iterable[Entry]:
-        """Of sorted entries one for each key if the job combines, else the same."""
+        """Sorted entries, reduced to one for each key if the job has ``combine``."""
         if self.combine is None:
             return entries
         return ((key, [value]) for key, value in self.apply("combine", entries))
 
 
 class Worker(serving.Service):
-    """What a worker does: maps splits, sends pairs to those whose they are, and reduces its own."""
+    """A worker's share of a job: it maps splits, sends each pair to the worker of the pair's key,
+    and reduces the pairs of its own keys."""
 
     _steps: Iterator[bool] | None = None
     _runs: Any = None
 
     def take(self, message: Message) -> None:
-        """What the owner or another worker says."""
+        """Take a message of the owner or of another worker."""
         if self._steps is not None or message.say == "job":
             self._try(self._take, message)
 
     def work(self) -> bool:
-        """Some milliseconds' work."""
+        """Work for ``SLICE`` seconds."""
         self._until = time.monotonic() + SLICE
         return bool(self._steps is not None and self._try(next, self._steps, False))
 
     def close(self) -> None:
         """The owner has released this worker, or has died."""
-        self._steps = self._runs = None  # and with the runs their files
+        self._steps = self._runs = None  # the files of the runs go with them
         self.answer(say="left")
 
     def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -227,33 +237,33 @@ class Worker(serving.Service):
                 return function(*arguments)
         except BaseException as error:  # noqa: BLE001 - Stop, too, ends the job
             self._steps = self._runs = None
-            if not isinstance(error, PeerLost):  # which the owner notices by itself
+            if not isinstance(error, PeerLost):  # the owner notices a death by itself
                 failure = serving.Failure(error.__cause__ or error)
                 why = str(error) if isinstance(error, SFMError) else failure.text
                 self.answer(say="failed", why=why, failure=failure)
 
-    def _tell(self, to: Name, what: str, **more: Any) -> None:
-        self.sfm.context(serving.CONTEXT).send(dest=to, key=self.key, say=what, **more)
+    def _send(self, dest: Name, say: str, **attributes: Any) -> None:
+        self.sfm.context(serving.CONTEXT).send(dest=dest, key=self.key, say=say, **attributes)
 
     def _take(self, message: Message) -> None:
         if message.say == "job":
             self._job, self._names = serving.unpack(message), message.names
             self._splits, self._mapping = list[Split | None](), {*self._names}
-            self._unanswered, self._counts = Counter[Name](), Counter[str]()
+            self._unacknowledged, self._counts = Counter[Name](), Counter[str]()
             self._runs = Runs(self._job.memory // 2, self._job.spill, self._job.combined)
             self._steps = self._run()
         elif message.say == "split":
             self._splits.append(message.split)
         elif message.say == "run":
             self._runs.add(message.run)
-            self._tell(message.src, "got")
+            self._send(message.src, "got")
         elif message.say == "got":
-            self._unanswered[message.src] -= 1
+            self._unacknowledged[message.src] -= 1
         else:
             self._mapping.discard(message.src)
 
     def _run(self) -> Iterator[bool]:
-        """The job's steps: True after one that did something, False where others are awaited."""
+        """The job's steps: True after a step with work, False while it waits for other workers."""
         job, groups, size = self._job, dict[Any, Any](), 0
         self.answer(say="want")
         while True:
@@ -267,7 +277,7 @@ class Worker(serving.Service):
                 size += getsizeof(value) + 8 + (len(groups[key]) == 1 and getsizeof(key) + 200)
                 if size > job.memory // 2:
                     groups = dict(job.combined(groups.items()))
-                    size = sum(getsizeof(one) + getsizeof(groups[one][0]) + 208 for one in groups)
+                    size = sum(getsizeof(key) + getsizeof(groups[key][0]) + 208 for key in groups)
                     if job.combine is None or size > job.memory // 4:
                         yield from self._ship(groups)
                         groups, size = {}, 0
@@ -276,8 +286,8 @@ class Worker(serving.Service):
             self.answer(say="want")
         yield from self._ship(dict(job.combined(groups.items())))
         for name in self._names:
-            self._tell(name, "mapped")
-        while self._mapping or any(self._unanswered.values()):
+            self._send(name, "mapped")
+        while self._mapping or any(self._unacknowledged.values()):
             yield False
         rows = job.apply("reduce", self._runs.entries())
         for chunk in chunked((key, [result]) for key, result in rows):
@@ -288,12 +298,12 @@ class Worker(serving.Service):
         self.answer(say="done", counts=dict(self._counts))
 
     def _ship(self, groups: dict[Any, Any]) -> Iterator[bool]:
-        """Send the pairs to their workers, as fast as these take them."""
-        for part, entries in partitioned(groups.items(), len(self._names)).items():
-            to, chunks = self._names[part], chunked(entries)
+        """Send the pairs to their workers, as fast as these acknowledge them."""
+        for number, entries in partitioned(groups.items(), len(self._names)).items():
+            dest, chunks = self._names[number], chunked(entries)
             while run := [*islice(chunks, CHUNKS)]:
                 self._counts["shuffled"] += sum(map(len, run))
-                while self._unanswered[to] >= WINDOW:
+                while self._unacknowledged[dest] >= WINDOW:
                     yield False
-                self._unanswered[to] += 1
-                self._tell(to, "run", run=run)
+                self._unacknowledged[dest] += 1
+                self._send(dest, "run", run=run)

@@ -1,4 +1,4 @@
-"""Remote objects: what another process has is used as if it were here.
+"""Remote objects: a program uses objects of other processes as if they were its own.
 
     >>> from sfm_kernel import remote, serving
     >>> def program(sfm):
@@ -11,11 +11,13 @@
     >>> sfm_kernel.run(program, n=2)[0]
     (2, 'second', ['first', 'second'])
 
-Names and attributes give references, or copies of plain data (numbers, texts, bytes); so do calls
-of classes. Other calls give copies, but references to what cannot be sent, or is referred to
-already, or is returned as ``ref(x)``. Arguments are copied; a reference becomes the object where
-that is, and elsewhere a reference to it. Who waits for a call answers what is called on behalf of
-it meanwhile: A may call B, which calls A (``serving.asking``).
+An attribute gives a reference, or a copy if it is plain data (a number, text, bytes); so does the
+call of a class. Every other call gives a copy of its result, except that a result which cannot be
+sent, to which a reference exists already, or which is returned as ``ref(x)`` gives a reference.
+
+Arguments are copied. A reference that is sent becomes the object itself in the process that has it,
+and a reference to it in any other process. A process that waits for a call answers the calls that
+are made on its behalf meanwhile: A may call B, which calls A (see ``serving.asking``).
 
 Source: SFM paper, section 6; A. Birrell, G. Nelson, S. Owicki, E. Wobber, "Network objects",
 SOSP 1993.
@@ -40,13 +42,13 @@ from sfm_kernel.serving.offers import export, offer
 from sfm_kernel.serving.references import (
     Reference,
     Wrapped,
-    being,
     claimed,
-    here,
-    is_referred_to,
+    current,
+    is_referenced,
     lend,
     objects,
-    own,
+    own_object,
+    temporarily,
 )
 from sfm_kernel.serving.values import reducers
 from sfm_kernel.transport.base import Name
@@ -54,49 +56,59 @@ from sfm_kernel.transport.base import Name
 __all__ = ["Proxy", "Question", "connect", "export", "offer", "ref", "value"]
 
 _links: weakref.WeakValueDictionary[tuple[str, Name], _Link] = weakref.WeakValueDictionary()
-"""Those that were made for references that others had sent."""
+"""Links that were made for references from other processes, by endpoint and process."""
 
 
 def connect(sfm: Endpoint, name: Name, timeout: float | None = None) -> Engine:
-    """The process of this name or rank, which has as attributes what it offers.
+    """Connect to the process of this name or rank. Its attributes are the objects it offers.
 
-    That is what it has exported, and what an engine's cells have made. It answers while it serves:
-    an engine between cells, others in ``serving.serve(sfm)``. ``engine.new(C, x)`` makes ``C(x)``
-    there; ``with`` ends all references.
+    A process offers what it has exported, and an engine also what its cells have defined. It
+    answers while it serves: an engine between cells, another process in ``serving.serve(sfm)``.
+    Used as a context manager, the connection ends all its references.
 
     Args:
-        timeout: seconds for each call; without, calls wait as long as the process lives.
-    Raises: UnknownName, PeerLost.
+        sfm: this process's endpoint.
+        name: the name or rank of the other process.
+        timeout: seconds for each call; None: a call waits as long as the process lives.
+    Raises:
+        UnknownName: there is no such process.
+        PeerLost: the process has died.
     """
     return Engine(_Link(sfm, name, timeout), 0, (), "")
 
 
 def value(proxy: Proxy) -> Any:
-    """A copy of what the proxy refers to."""
+    """Return a copy of the object that the proxy refers to."""
     return proxy._do("value")
 
 
 class ref(Wrapped):
-    """``ref(x)`` as an argument or result: the other side gets a reference to ``x``, no copy."""
+    """``ref(x)`` as an argument or a result sends a reference to ``x`` instead of a copy."""
 
     def __reduce__(self) -> Any:
-        return _claim, (here.sfm.world, here.sfm.name, lend(self.value, None), "ref")
+        return _claim, (current.sfm.world, current.sfm.name, lend(self.value, None), "ref")
 
 
-def _referred(value: Any) -> Any:
-    """Inside of what is sent: what others refer to travels as a reference."""
-    return ref(value).__reduce__() if here.sfm is not None and is_referred_to(value) else None
+def _reduce_referenced(value: Any) -> Any:
+    """Pickle an object to which other processes have references as a reference."""
+    return ref(value).__reduce__() if current.sfm is not None and is_referenced(value) else None
 
 
-reducers.append(_referred)
+reducers.append(_reduce_referenced)
 
 
 class Proxy(Reference):
-    """A reference to an object of another process, which keeps it as long as the reference lives.
+    """A reference to an object of another process. The object lives as long as the reference.
 
-    Calls, methods, attributes, items, ``len``, ``in``, iteration and ``bool`` are the object's.
-    ``method.future(x)`` begins a call, and gives a ``concurrent.futures.Future``. What begins with
-    an underscore is not reached.
+    Calls, methods, attributes, items, ``len``, ``in``, iteration and ``bool`` act on the object.
+    ``proxy.method.future(x)`` begins a call and returns a ``concurrent.futures.Future``. Names that
+    begin with an underscore cannot be reached.
+
+    Raises:
+        RemoteError: an argument cannot be sent, or the call raised what cannot be sent back. It is
+            also the cause of every error of the object, and has the traceback of that process.
+        RecvTimeout: the call took longer than the ``timeout`` of the connection.
+        PeerLost: the process has died.
     """
 
     _link: _Link
@@ -104,9 +116,9 @@ class Proxy(Reference):
     __slots__ = ("__weakref__", "_link", "_methods", "_number", "_title")
 
     def __init__(self, link: _Link, number: int, methods: tuple[str, ...], title: str) -> None:
-        given = {"_link": link, "_number": number, "_methods": {*methods}, "_title": title}
-        for name, one in given.items():
-            object.__setattr__(self, name, one)
+        attributes = {"_link": link, "_number": number, "_methods": {*methods}, "_title": title}
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)  # __setattr__ is the remote object's
         if number:
             weakref.finalize(self, link.drop, number).atexit = False
 
@@ -122,7 +134,7 @@ class Proxy(Reference):
         return self._do("call", *args, **kwargs)
 
     def future(self, *args: Any, **kwargs: Any) -> Question:
-        """Begin to call the object."""
+        """Begin a call of the object; return a future of its result."""
         return self._link.call(self, "call", args, kwargs, waits=False)
 
     def __dir__(self) -> list[str]:
@@ -139,8 +151,8 @@ class Proxy(Reference):
 
     def __reduce__(self) -> Any:
         link = self._link
-        if here.packs_for is link:
-            return own, (self._number,)
+        if current.packs_for is link:
+            return own_object, (self._number,)
         return _claim, (link.sfm.world, link.name, self._do("lend"), self._title)
 
 
@@ -154,12 +166,15 @@ for _what in _FORWARDED.split():
 
 
 class Engine(Proxy):
-    """A process: its attributes are what it offers."""
+    """Another process; its attributes are the objects that it offers. ``connect`` makes it."""
 
     __slots__ = ()
 
     def new(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """A reference to what the function or class, which is sent there, makes there."""
+        """Call a function or class in the other process; return a reference to what it makes.
+
+        ``engine.new(C, x)`` makes ``C(x)`` there. The class need not exist there: it is sent.
+        """
         return self._do("new", function, *args, **kwargs)
 
     def __enter__(self) -> Engine:
@@ -170,7 +185,7 @@ class Engine(Proxy):
 
 
 class _Method:
-    """A method of a remote object; ``?`` shows its signature and its text."""
+    """A method of a remote object; ``?`` shows the object's signature and docstring."""
 
     def __init__(self, proxy: Proxy, name: str) -> None:
         self._proxy, self._name = proxy, name
@@ -179,7 +194,7 @@ class _Method:
         return self._proxy._do(f"call {self._name}", *args, **kwargs)
 
     def future(self, *args: Any, **kwargs: Any) -> Question:
-        """Begin to call it."""
+        """Begin a call of the method; return a future of its result."""
         return self._proxy._link.call(self._proxy, f"call {self._name}", args, kwargs, waits=False)
 
     @property
@@ -207,26 +222,26 @@ class _Link(serving.Asker):
     ) -> Question:
         title = _title(proxy._title, what, args, kwargs)
         try:
-            with being(packs_for=self, sfm=self.sfm):
-                given = [ref(one) if is_referred_to(one) else one for one in args]
-                packed = serving.pack((given, kwargs))
+            with temporarily(packs_for=self, sfm=self.sfm):
+                sent = [ref(value) if is_referenced(value) else value for value in args]
+                packed = serving.pack((sent, kwargs))
         except Exception as error:
             why = serving.bad_argument(args, kwargs) or str(error)
-            told = f"{title} on {self.name!r} was not called: {why}, or give it as remote.ref(x)"
-            raise RemoteError(told) from error
+            text = f"{title} on {self.name!r} was not called: {why}, or give it as remote.ref(x)"
+            raise RemoteError(text) from error
         return self.ask(title, waits=waits, what=what, target=proxy._number, **packed)
 
     def result(self, question: Question, message: Message) -> Any:
         if "reference" in message:
             return Proxy(self, message.reference, message.methods, question.title)
-        with being(sfm=self.sfm):
+        with temporarily(sfm=self.sfm):
             return serving.unpack(message)
 
     def drop(self, number: int) -> None:
-        """A reference has ended."""
+        """Report to the process that a reference to its object has ended."""
         self._dropped.append(number)
-        with suppress(SFMError):  # the process is gone; or this came in the middle of a call
-            self.tell(dropped=[self._dropped.popleft() for _ in range(len(self._dropped))])
+        with suppress(SFMError):  # the process is dead; or the reference ended during a call
+            self.send(dropped=[self._dropped.popleft() for _ in range(len(self._dropped))])
 
 
 def _title(of: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -244,12 +259,13 @@ def _title(of: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _claim(world: str, name: Name, number: int, title: str) -> Any:
-    """What a reference becomes that somebody has sent: the object where it is, else a reference."""
-    there = [here.sfm] if here.sfm else [one for one in open_endpoints() if one.world == world]
-    if not there:
+    """Unpickle a reference: in the object's process to the object itself, elsewhere to a proxy."""
+    endpoints = [current.sfm] if current.sfm else open_endpoints()
+    sfm = next((one for one in endpoints if current.sfm or one.world == world), None)
+    if sfm is None:
         raise SFMError(f"a reference to {title} on {name!r} needs an endpoint of world {world!r}")
-    if there[0].name == name:
+    if sfm.name == name:
         return claimed(number)
-    link = _links.get((there[0].uid, name)) or _Link(there[0], name)
-    _links[there[0].uid, name] = link
+    link = _links.get((sfm.uid, name)) or _Link(sfm, name)
+    _links[sfm.uid, name] = link
     return Proxy(link, 0, (), title)._do("claim", number)

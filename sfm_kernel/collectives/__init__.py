@@ -8,25 +8,25 @@
     [(6, [0, 10, 20]), (6, [0, 10, 20]), (6, [0, 10, 20])]
 
 group        Group: the calls
-meeting      how processes become a group
-team         what the members of a group share: numbers of calls, failures, liveness
-call         one call under way: its messages, and what must be equal everywhere
-operations   what a reduction does with two values
-choice       which algorithm, where the caller names none
+meeting      makes a group of processes
+team         numbers of calls, failures and liveness of a group's members
+call         one call under way: its messages, and checks that all members make the same call
+operations   the operations of reductions
+choice       chooses an algorithm if the caller names none
 
-One algorithm a file, each with its source, the messages that it takes and its depth (the longest
-chain of messages that wait for each other):
+Each algorithm has a file with its source, its number of messages and its depth (the longest chain
+of messages that wait for each other):
 
-linear       the root talks with everybody in turn
-binomial     a tree in which everybody passes on what he has
-doubling     in step k everybody talks with who is 2^k away
-ring         arrays in parts, each goes round
-rabenseifner arrays, halved in each step, then doubled again
-sparse       everybody talks with those whom it names
-flags        memory that the members share: no messages at all
-direct       everybody tells everybody at once: between few sites
-two_level    flags inside each machine, messages between one representative of each; so of sites
-levels       which members are near each other: machines and sites
+linear       the root sends to every other member in turn
+binomial     a tree in which each member passes on what it has received
+doubling     in step k each member talks with the member 2^k ranks away
+ring         each chunk of an array travels round the members
+rabenseifner arrays are halved in each step, then collected by doubling
+sparse       each member talks only with the members that it names
+flags        memory that the members share, no messages
+direct       each member sends to all others at once: between few sites
+two_level    flags within each machine, messages between machines, and between sites
+levels       which members share a machine or a site
 """
 
 from sfm_kernel.collectives.choice import ALGORITHMS

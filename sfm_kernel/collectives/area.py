@@ -1,8 +1,8 @@
-"""Places for what is larger than a tree's: a file in shared memory that all members map.
+"""Shared memory for arrays that are too large for a tree: a file that all members map.
 
-It is made when it is first needed, as large as that needs, up to ``PIECE`` bytes for each member,
-and kept: fresh memory costs more than a copy. Larger arrays go through it in pieces. Where shared
-memory is short there is none, and members send messages instead; they agree on that.
+It is made when it is first needed, as large as needed then, up to ``PIECE`` bytes for each member,
+and is kept: fresh memory costs more than a copy. Larger arrays go through it in pieces. If shared
+memory is short there is no area; the members agree on that, and send messages instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which algorithm a call uses, where its caller names none.
+"""Chooses the algorithm of a call if its caller names none.
 
-By what is known everywhere alike: whether all members share memory, at how many sites they are,
-how many they are, and, for reductions (whose arrays are equal in shape), bytes. A member that chose
-otherwise would wait for messages that nobody sends.
+The choice depends only on facts that all members know alike: whether all share memory, the number
+of sites, the number of members and, for reductions (whose arrays are equal in shape), the number of
+bytes. A member that chose differently would wait for messages that no member sends.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 """The algorithms of each call, by name."""
 
 CUTTING = ("ring", "rabenseifner")
-"""Algorithms that reduce arrays in parts: with ufuncs only."""
+"""Algorithms that cut arrays into chunks: they need ufuncs."""
 
 LARGE = 1 << 16
-"""Bytes from which on the time of an allreduce is that of its bytes, and arrays are cut."""
+"""Bytes of an array from which its size determines the time of an allreduce, and it is cut."""
 
 
 MANY = 1 << 20
-"""Bytes of all members from which on they take longer than to cross the way between sites again."""
+"""Bytes of all members together from which sending them takes longer than a second crossing between
+sites."""
 
 
 def choose(call: str, local: bool, sites: int, size: int, nbytes: int | None, op: Op | None) -> str:
     """The algorithm for a call.
 
     Args:
-        local: all members share memory.
-        sites: where the members are, and size: how many they are.
-        nbytes: of the arrays that all members give alike; None for other values.
+        local: whether all members share memory.
+        sites: number of sites at which the members are.
+        size: number of members.
+        nbytes: bytes of the array that each member gives; None for other values.
     """
     if local and call in ("barrier", "allreduce", "allgather"):
         return "flags"
-    # The way between sites is crossed once; but a scan carries what all members have.
+    # "two-level" crosses between sites once; but a scan then carries the values of all members.
     carried = nbytes * size if call == "scan" and nbytes is not None else 0
     if not local and sites > 1 and carried < MANY and "two-level" in ALGORITHMS[call]:
         return "two-level"
@@ -66,14 +68,14 @@ def choose(call: str, local: bool, sites: int, size: int, nbytes: int | None, op
 
 
 def check(call: str, algorithm: str, local: bool, cuttable: bool) -> str:
-    """The algorithm that the caller has named, if it can do this. Raises ValueError."""
+    """The algorithm that the caller has named. Raises ValueError if it cannot make this call."""
     known = ALGORITHMS[call]
     if algorithm not in known:
-        raise ValueError(f"{call} has no algorithm {algorithm!r}; there are {', '.join(known)}")
+        raise ValueError(f"{call} has no algorithm {algorithm!r}; it has {', '.join(known)}")
     if algorithm == "flags" and not local:
-        raise ValueError("flags are memory that all members share, and these do not: two-level")
+        raise ValueError("flags need memory that all members share: use two-level instead")
     if call == "allreduce" and algorithm in CUTTING and not cuttable:
         raise ValueError(
-            f"{algorithm} cuts arrays into parts: give NumPy arrays and a ufunc such as numpy.add"
+            f"{algorithm} cuts arrays into chunks: give NumPy arrays and a ufunc such as numpy.add"
         )
     return algorithm

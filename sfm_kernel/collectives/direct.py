@@ -1,13 +1,13 @@
-"""Direct: everybody tells everybody at once, and nobody waits for what another has still to hear.
+"""Direct: each member sends to all others at once, and no message waits for another.
 
-For few members a long way from each other: nothing is passed on, so that all know all after the
-time of one message. ``p`` members:
+It suits few members that are far from each other: no value is passed on, so that all members have
+all values after the time of one message. For ``p`` members:
 
 | call                          | messages | depth |
 |-------------------------------|----------|-------|
 | barrier, allreduce, allgather | p(p - 1) | 1     |
 
-Each member combines what all have sent, in their order: the result is the same everywhere, to the
+Each member combines the values in the order of ranks: the result is the same on all members, to the
 last bit.
 
 Source: the first round of J. Bruck and others, "Efficient Algorithms for All-to-All Communications
@@ -27,14 +27,14 @@ def barrier(call: Call) -> None:
 
 def allreduce(call: Call, value: Any) -> Any:
     total, *others = allgather(call, value)
-    for part in others:  # the own value is the caller's, and what was received may be written to
-        total = call.combine(total, part, part if total is value else total)
+    for other in others:  # received values may be overwritten, the caller's may not
+        total = call.combine(total, other, other if total is value else total)
     return total
 
 
 def allgather(call: Call, value: Any) -> list[Any]:
-    others = [place for place in range(call.size) if place != call.rank]
-    for place in others:
-        call.send(place, value)
-    values = {place: call.recv(place) for place in others} | {call.rank: value}
-    return [values[place] for place in range(call.size)]
+    others = [rank for rank in range(call.size) if rank != call.rank]
+    for rank in others:
+        call.send(rank, value)
+    values = {rank: call.recv(rank) for rank in others} | {call.rank: value}
+    return [values[rank] for rank in range(call.size)]

@@ -1,11 +1,11 @@
-"""Recursive doubling: in step k everybody talks with who is 2^k places away.
+"""Recursive doubling: in step k each member talks with the member 2^k ranks away.
 
-``p`` members, d = ceil(log2 p):
+For ``p`` members, d = ceil(log2 p):
 
 | call      | messages  | depth | name in the literature |
 |-----------|-----------|-------|------------------------|
 | barrier   | p d       | d     | dissemination          |
-| allreduce | p log2 p  | d, or d + 1 where p is no power of two | recursive doubling |
+| allreduce | p log2 p  | d, or d + 1 if p is no power of two | recursive doubling |
 | allgather | p d       | d     | Bruck                  |
 | scan      | about p d | d     | recursive doubling     |
 
@@ -32,24 +32,24 @@ def barrier(call: Call) -> None:
 
 
 def allreduce(call: Call, value: Any) -> Any:
-    total, place, places = fold_in(call, value)
+    total, position, ranks = fold_in(call, value)
     step = 1
-    while place is not None and step < len(places):
-        other = place ^ step
-        part = call.exchange(places[other], total)
-        total = ordered(call, total, part, other > place)
+    while position is not None and step < len(ranks):
+        other = position ^ step
+        received = call.exchange(ranks[other], total)
+        total = ordered(call, total, received, other > position)
         step *= 2
     return fold_out(call, total)
 
 
 def allgather(call: Call, value: Any) -> list[Any]:
-    mine = [value]  # of this member and those behind it
+    values = [value]  # of this member and the members of the next ranks
     step = 1
     while step < call.size:
-        call.send((call.rank - step) % call.size, mine[: call.size - step])
-        mine += call.recv((call.rank + step) % call.size)
+        call.send((call.rank - step) % call.size, values[: call.size - step])
+        values += call.recv((call.rank + step) % call.size)
         step *= 2
-    return mine[call.size - call.rank :] + mine[: call.size - call.rank]
+    return values[call.size - call.rank :] + values[: call.size - call.rank]
 
 
 def scan(call: Call, value: Any) -> Any:
@@ -65,25 +65,26 @@ def scan(call: Call, value: Any) -> Any:
 
 
 def fold_in(call: Call, value: Any) -> tuple[Any, int | None, list[int]]:
-    """Leave a power of two of members: of the first few pairs, one gives what it has to the other.
+    """Reduce the number of members to a power of two: the first few members form pairs, and in each
+    pair one member gives its value to the other.
 
-    Returns the total so far, the place among those that go on (None for who does not), and the
-    places in the group of those.
+    Returns the total so far, this member's position among the active members (None if it is not
+    active), and the ranks of the active members.
     """
     most = 1 << (call.size.bit_length() - 1)
     pairs = call.size - most
-    going_on = [2 * nth + 1 for nth in range(pairs)] + list(range(2 * pairs, call.size))
+    active = [2 * pair + 1 for pair in range(pairs)] + list(range(2 * pairs, call.size))
     if call.rank >= 2 * pairs:
-        return value, call.rank - pairs, going_on
+        return value, call.rank - pairs, active
     if call.rank % 2 == 0:
         call.send(call.rank + 1, value)
-        return None, None, going_on
+        return None, None, active
     before = call.recv(call.rank - 1)
-    return call.combine(before, value, before), call.rank // 2, going_on
+    return call.combine(before, value, before), call.rank // 2, active
 
 
 def fold_out(call: Call, total: Any) -> Any:
-    """Give the result to those who gave away what they had."""
+    """Give the result to the members that were not active."""
     pairs = call.size - (1 << (call.size.bit_length() - 1))
     if call.rank >= 2 * pairs:
         return total
@@ -93,6 +94,7 @@ def fold_out(call: Call, total: Any) -> Any:
     return total
 
 
-def ordered(call: Call, own: Any, part: Any, part_is_higher: bool) -> Any:
-    """Combine with what a member has sent, in the order of the places."""
-    return call.combine(own, part, part) if part_is_higher else call.combine(part, own, part)
+def ordered(call: Call, value: Any, received: Any, is_higher: bool) -> Any:
+    """Combine a value with one that was received from a lower or higher rank, in this order."""
+    pair = (value, received) if is_higher else (received, value)
+    return call.combine(*pair, received)

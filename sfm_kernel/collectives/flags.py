@@ -145,7 +145,7 @@ def meet(
 
 def _raise_if_failed(call: Call, code: int, result: Any) -> None:
     if code == Outcome.FAILURE:
-        raise call.team.told(CollectiveError(pickle.loads(result)))
+        raise call.team.known(CollectiveError(pickle.loads(result)))
     if code == Outcome.MISMATCH:
         _raise_mismatch(call)
     if code == Outcome.BROKEN:
@@ -172,8 +172,8 @@ def _raise_mismatch(call: Call) -> NoReturn:
     try:
         call.team.compare(dict(zip(call.team.names, calls, strict=True)))
     except CollectiveMismatch as failure:
-        raise call.team.told(failure) from None
-    raise call.team.told(CollectiveError("the members of a group have made different calls"))
+        raise call.team.known(failure) from None
+    raise call.team.known(CollectiveError("the members of a group have made different calls"))
 
 
 def _pack(value: Any) -> bytes:
@@ -207,7 +207,7 @@ def _fold(call: Call, value: Any) -> Any:
         name = call.team.names[call.rank]
         told = f"{name!r} could not combine in {call.what}: {type(failure).__name__}: {failure}"
         tree.conclude(_pack(told[:1000]), True)
-        raise call.team.told(failure) from None
+        raise call.team.known(failure) from None
     if not tree.conclude(packed, False):
         call.team.raise_failure_of(tree.broken_by or 0)
     if len(packed) > ROOM:  # the others are told that it found no room

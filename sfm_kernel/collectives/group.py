@@ -1,4 +1,4 @@
-"""Group: some processes of a world, and the calls that they make together."""
+"""Group: processes of a world that make collective calls together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sfm_kernel.collectives.operations import (
     native_codes,
     put,
 )
-from sfm_kernel.collectives.team import Made, Team, Told, describe
+from sfm_kernel.collectives.team import KnownFailure, Made, Team, describe
 from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name
 
@@ -51,42 +51,44 @@ MODULES: dict[str, Any] = {
 
 
 class Group(Collectives):
-    """Processes that compute together.
+    """Processes that make collective calls together.
 
-    Each of them makes the group, with the same members; it is made when all have come.
+    Every member makes the group, with the same list of members; the constructor returns when all
+    members have called it. All members then make the same calls in the same order.
 
-    All members make the same calls in the same order; each call returns on a member when that one
-    has what the call is for, and need not wait for the others. Values are any objects that can be
-    pickled, or NumPy arrays, which travel as their memory; what is returned belongs to the caller.
-    Messages of a group are seen by nobody else, and are not a user's messages: no ``recv`` takes
-    them. Stop (KeyboardInterrupt) ends a call, on all members.
+    A call returns on a member as soon as that member has its result; it need not wait for the
+    others. Values are any objects that can be pickled, or NumPy arrays, which are sent as their
+    memory. The caller owns the values that a call returns. A group's messages are its own: no
+    ``recv`` of the program takes them. Stop (KeyboardInterrupt) ends a call on all members.
 
     Args:
         sfm: this process's endpoint.
-        members: names or ranks, in the order of their places; all ranked processes, by rank, if
-            None.
-        name: groups of the same members and different names do not hear each other. Observers
-            call it so.
-        on_wait: what ``on_wait`` will be; called while the others are waited for, too.
-        called: gives what observers are told instead of a call's text.
-        title: what they are told that the group is.
+        members: names or ranks of the members; a member's rank in the group is its index in this
+            list. None: all processes that have a rank, by rank.
+        name: groups with the same members and different names are independent. Observers show the
+            name.
+        on_wait: the property ``on_wait``; it is also called while the group is being made.
+        called: maps the text of a call to the text that observers show.
+        title: the group's title for observers.
     Raises:
-        UnknownName: nobody has this name.
-        ValueError: a member is listed twice, or this process is none.
+        UnknownName: a member is not in the world.
+        ValueError: a member is listed twice, or this process is not a member.
         PeerLost: a member has died.
-        DeadlockDetected: not all members will come to make it; an observer has proven that.
+        DeadlockDetected: an observer has proven that not all members will make the group.
 
-    Every call may raise
-        PeerLost: a member has died; on all others.
-        CollectiveMismatch: members make different calls, or give what does not fit together (other
-            roots, operations, shapes or types); on all of them. Its text says who calls what.
-        CollectiveError: another member could not go on; the text says which, where, and why.
-    Who is not in the call yet, or has left it already, hears of the failure at its next call. When
-    all have heard of it, the group may be used again; a new ``Group`` in any case.
+    Each call may raise
+        PeerLost: a member has died; raised on all others.
+        CollectiveMismatch: members make different calls, or their arguments differ in root,
+            operation, shape or type; raised on all members. The text names each member's call.
+        CollectiveError: another member could not go on; the text names the member, its call and
+            the reason.
+    A member that is not in the failed call, or has left it already, raises the error in its next
+    call. When all members have raised it, the group can be used again. A new ``Group`` can be made
+    at any time.
 
     ``barrier`` and ``allreduce`` come from the native base class
-    (``native/python/src/collectives/calls.rs``). ``algorithm`` is one of ``ALGORITHMS[call]``, the
-    same on all members; chosen if None (``choice``).
+    (``native/python/src/collectives/calls.rs``). The argument ``algorithm`` of a call is one of
+    ``ALGORITHMS[call]``, the same on all members; None: the call chooses it (see ``choice``).
     """
 
     def __init__(
@@ -99,34 +101,35 @@ class Group(Collectives):
         called: Callable[[str], str] | None = None,
         title: str = "",
     ) -> None:
-        found = resolve(sfm, members)
+        processes = resolve(sfm, members)
         title = title or (repr(name) if name else f"the group that was made in {caller()[1]}")
         called = called or (lambda text: f"{text} of {name!r}" if name else text)
-        team = self._team = Team(sfm, found, meet(sfm, found, name, on_wait, called, title))
+        token = meet(sfm, processes, name, on_wait, called, title)
+        team = self._team = Team(sfm, processes, token)
         team.on_wait, team.called, team.title = on_wait, called, title
-        self.name, self.sites = name, len(team.sites)  # at how many sites the members are
+        self.name, self.sites = name, len(team.sites)  # the number of the members' sites
         barrier = ("barrier", by("", "flags"))
         known = Known(Operation.KEEP, Operation.KEEP, team.mark(describe(*barrier)), barrier)
         self._wire(team.ledger, team.tick_at_tree, known, _HOOKS)
 
     @property
     def rank(self) -> int:
-        """The own place in the group: 0 … size - 1."""
-        return self._team.place
+        """This member's rank in the group: 0 … size - 1."""
+        return self._team.rank
 
     @property
     def size(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return self._team.size
 
     @property
     def members(self) -> list[Name]:
-        """The members' names, by place."""
+        """The members' names, by rank in the group."""
         return list(self._team.names)
 
     @property
     def number(self) -> int:
-        """The number of the call that this member is in, or was in last; all count alike."""
+        """The number of this member's current or last call. All members count alike."""
         return self._team.number
 
     @property
@@ -136,7 +139,8 @@ class Group(Collectives):
 
     @property
     def on_wait(self) -> Callable[[], None] | None:
-        """Called about every 100 ms while this member waits in a call; what it raises ends it."""
+        """A function that is called about every 100 ms while this member waits in a call. An error
+        that it raises ends the call."""
         return self._team.on_wait
 
     @on_wait.setter
@@ -145,15 +149,15 @@ class Group(Collectives):
 
     def __repr__(self) -> str:
         called = f" {self.name!r}" if self.name else ""
-        return f"<Group{called} of {self._team.names}, place {self.rank}>"
+        return f"<Group{called} of {self._team.names}, rank {self.rank}>"
 
     def bcast(self, value: Any = None, root: int = 0, *, algorithm: str | None = None) -> Any:
-        """The root's value, on every member; what others give does not count.
+        """Send the root's value to all members; every member returns it. Other values are ignored.
 
         Example:
-            >>> def told(sfm):
+            >>> def program(sfm):
             ...     return sfm_kernel.Group(sfm).bcast("yes" if sfm.rank == 0 else None)
-            >>> sfm_kernel.run(told, n=2)
+            >>> sfm_kernel.run(program, n=2)
             ['yes', 'yes']
         """
         with self._refusing("bcast"):
@@ -170,30 +174,30 @@ class Group(Collectives):
         out: Any = None,
         algorithm: str | None = None,
     ) -> Any:
-        """All values combined, on the root; None elsewhere.
+        """Combine the values of all members; the root returns the result, the others None.
 
         Args:
-            value: an object; or an array, which all members give in one shape and type.
-            op: a function of two values, associative: combined in the order of the members. For
-                arrays NumPy's ufuncs; ``operator.add``, ``mul``, ``min`` and ``max`` stand for
-                theirs.
-            root: the place of who gets the result.
-            out: an array for the result on the root, which may be ``value`` itself.
+            value: an object; or an array, of the same shape and type on all members.
+            op: an associative function of two values. Values are combined in the order of ranks.
+                For arrays a NumPy ufunc; ``operator.add``, ``operator.mul``, ``min`` and ``max``
+                then mean ``numpy.add``, ``multiply``, ``minimum`` and ``maximum``.
+            root: the rank of the member that gets the result.
+            out: (root only) an array for the result; it may be ``value`` itself.
         Example: of 1, 2 and 3, the root gets 6.
         """
         return self._reduce("reduce", value, op, out, algorithm, root)
 
     def scan(self, value: Any, op: Op = operator.add, *, algorithm: str | None = None) -> Any:
-        """The values of places 0 to the own one combined (an inclusive prefix); as ``reduce``.
+        """Combine the values of ranks 0 to this member's own (an inclusive prefix), as ``reduce``.
 
-        Example: of 1, 2 and 3, place 0 gets 1, place 1 gets 3, and place 2 gets 6.
+        Example: of 1, 2 and 3, rank 0 gets 1, rank 1 gets 3, and rank 2 gets 6.
         """
         return self._reduce("scan", value, op, None, algorithm, None)
 
     def gather(
         self, value: Any, root: int = 0, *, algorithm: str | None = None
     ) -> list[Any] | None:
-        """All values, by place, on the root; None elsewhere.
+        """Collect the values of all members; the root returns a list by rank, the others None.
 
         Example: of "a", "b" and "c", the root gets ``["a", "b", "c"]``.
         """
@@ -206,9 +210,12 @@ class Group(Collectives):
     def scatter(
         self, values: Sequence[Any] | None = None, root: int = 0, *, algorithm: str | None = None
     ) -> Any:
-        """The own one of the root's values, of which it gives one for each place; others give None.
+        """Distribute the root's values; each member returns the value for its rank.
 
-        Example: of ``["a", "b", "c"]`` at the root, place 1 gets "b".
+        Args:
+            values: (root only) one value for each rank; other members give None.
+            root: the rank of the member that gives the values.
+        Example: of ``["a", "b", "c"]`` at the root, rank 1 gets "b".
         """
         with self._refusing("scatter"):
             root = self._root(root)
@@ -218,15 +225,17 @@ class Group(Collectives):
         return self._run(chosen, ("scatter", f"root={root}"), (values, root))
 
     def allgather(self, value: Any, *, algorithm: str | None = None) -> list[Any]:
-        """All values, by place, on every member: what ``gather`` gives the root."""
+        """Collect the values of all members; every member returns a list by rank."""
         chosen = self._algorithm("allgather", algorithm)
         values: list[Any] = self._run(chosen, ("allgather", ""), (value,))
         return values
 
     def alltoall(self, values: Sequence[Any], *, algorithm: str | None = None) -> list[Any]:
-        """Of every member the value that it gave for this place; ``values`` has one for each.
+        """Send one value to each member; returns the values from all members, by rank.
 
-        Example: of ``[1, 2]`` at place 0 and ``[3, 4]`` at place 1, place 0 gets ``[1, 3]``.
+        Args:
+            values: one value for each rank.
+        Example: of ``[1, 2]`` on rank 0 and ``[3, 4]`` on rank 1, rank 0 gets ``[1, 3]``.
         """
         chosen = self._algorithm("alltoall", algorithm)
         given = self._one_for_each(values, "alltoall")
@@ -234,19 +243,19 @@ class Group(Collectives):
         return received
 
     def exchange(self, values: Sequence[tuple[int, Any]], sources: Sequence[int]) -> list[Any]:
-        """Give values to some members, and take some from others: what neighbours do.
+        """Send values to some members, and receive from some, as neighbours in a grid do.
 
         Args:
-            values: to which places which values.
-            sources: from which places this member is given values: one for each, and as often as
-                it is given one. From one member they come in the order in which it gave them.
+            values: pairs of the receiver's rank and the value.
+            sources: the senders' ranks, one for each value that this member receives. Values from
+                one sender arrive in the order in which it gave them.
         Returns:
-            What was given, for each of ``sources``.
+            The received values, one for each of ``sources``.
         """
         received: list[Any] = self._run("sparse", ("exchange", ""), (values, sources))
         return received
 
-    # ---- how ----
+    # ---- algorithms ----
 
     def _algorithm(
         self, call: str, algorithm: str | None, nbytes: int | None = None, op: Op | None = None
@@ -260,7 +269,7 @@ class Group(Collectives):
 
     @contextmanager
     def _refusing(self, call: str) -> Iterator[None]:
-        """What is refused here is told to the others: they may have given what is right."""
+        """Report an argument that is refused in this block to the others: theirs may be valid."""
         try:
             yield
         except (ValueError, TypeError) as failure:
@@ -294,14 +303,14 @@ class Group(Collectives):
     def _run(
         self, algorithm: str, made: Made, arguments: tuple[Any, ...], op: Op | None = None
     ) -> Any:
-        """Make the call with this algorithm. What it raises is told to all others."""
+        """Make the call with this algorithm. An error is reported to all other members."""
         team = self._team
         made = (made[0], by(made[1], algorithm), *made[2:])
         what = describe(*made)
         team.ledger.enter()
         try:
-            # Shapes and types of small arrays are compared at the tree, as the native allreduce,
-            # in which other members may be, does it.
+            # The tree compares shapes and types of small arrays, as it does for the native
+            # allreduce, which other members may use for the same call.
             meets = (algorithm, made[0], len(made)) == ("flags", "allreduce", 4)
             if meets and arguments[0].nbytes <= flags.ROOM and is_plain(arguments[0]):
                 mark = team.mark(describe(*made[:2]))
@@ -309,18 +318,18 @@ class Group(Collectives):
                 mark = team.mark(what)
             team.ledger.begin(made, mark)
             if algorithm != "flags":
-                team.look()  # memory tells by itself
+                team.read_notes()  # with flags, the shared memory shows failures
             work = getattr(MODULES[algorithm], made[0])
             return work(Call(team, what, op, len(made) > 2), *arguments)
-        except Told as told:
-            raise told.failure from None
+        except KnownFailure as known:
+            raise known.failure from None
         except BaseException as failure:
             team.fail(failure)
             raise
         finally:
             team.ledger.leave()
 
-    # ---- what the native barrier and allreduce leave to Python ----
+    # ---- called by the native barrier and allreduce ----
 
     def _barrier(self, algorithm: str | None) -> None:
         self._run(self._algorithm("barrier", algorithm), ("barrier", ""), ())
@@ -328,11 +337,11 @@ class Group(Collectives):
     def _allreduce(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
         total = self._reduce("allreduce", value, op, out, algorithm, None)
         if type(total) is float and type(value).__module__ == "numpy":
-            return type(value)(total)  # the tree knows numbers, and not whose they were
+            return type(value)(total)  # the tree knows numbers, and not NumPy's types of them
         return total
 
     def _learn(self, op: Any) -> Known | None:
-        """What is known of an operation; None if it is none."""
+        """The codes and the mark of an operation for the native allreduce; None if it is none."""
         if not callable(op):
             return None
         made = ("allreduce", by(f"op={name_of(op)}", "flags"))
@@ -342,7 +351,7 @@ class Group(Collectives):
     def _settle(
         self, code: int, result: Any, value: Any, op: Op | None, made: Made, out: Any
     ) -> Any:
-        """A round at the tree has not simply come to its result."""
+        """Complete a round at the tree that did not end with a plain result."""
         array = len(made) > 2
         if array and op is not None:
             op = for_arrays(op)
@@ -350,15 +359,15 @@ class Group(Collectives):
             call = Call(self._team, describe(*made), op, array)
             total = flags.settle(call, code, result, value)
             return total if out is None else put(out, total)
-        except Told as told:
-            raise told.failure from None
+        except KnownFailure as known:
+            raise known.failure from None
         except BaseException as failure:
             self._team.fail(failure)
             raise
 
     def _failed(self, failure: BaseException) -> None:
-        """A round at the tree was broken off."""
-        if isinstance(failure, Told):
+        """Raise the failure that ended a round at the tree."""
+        if isinstance(failure, KnownFailure):
             raise failure.failure from None
         self._team.fail(failure)
         raise failure
@@ -367,27 +376,27 @@ class Group(Collectives):
 
     def _root(self, root: Any) -> int:
         try:
-            place = operator.index(root)
+            rank = operator.index(root)
         except TypeError:
-            place = -1
-        if not 0 <= place < self.size:
+            rank = -1
+        if not 0 <= rank < self.size:
             raise ValueError(
-                f"root is a place in the group, 0 to {self.size - 1}, not {root!r}; "
+                f"root is a rank in the group, 0 to {self.size - 1}, not {root!r}; "
                 f"its members are {self._team.names}"
             )
-        return place
+        return rank
 
     def _one_for_each(self, values: Any, call: str) -> list[Any]:
         try:
-            given = list(values)
+            items = list(values)
         except TypeError:
-            given = []
+            items = []
         with self._refusing(call):
-            if len(given) != self.size:
+            if len(items) != self.size:
                 raise ValueError(
-                    f"{call} needs {self.size} values, one for each member, not {len(given)}"
+                    f"{call} needs {self.size} values, one for each member, not {len(items)}"
                 )
-        return given
+        return items
 
 
 _HOOKS = CollectiveHooks(

@@ -1,12 +1,11 @@
-"""Levels: which members of a group are near each other. Process, machine, site.
+"""Levels: which members of a group are near each other, by process, machine and site.
 
-Members of a machine share memory; the first of each speaks for it. Machines of a site send each
-other messages; the first member of each site speaks for that, to the other sites. A level at which
-there is only one is left out: in one site the machines are the outermost level.
+Members on one machine share memory; the first of them represents it. Machines of a site send each
+other messages; the first member of each site represents it to the other sites. A level with only
+one element is left out: within one site the machines are the outermost level.
 
-Sites stand in the world's table, so that all members know them alike, and nobody asks across the
-way between them. Who shares memory is known on the spot only: the members of a site tell each
-other once.
+The world's directory has the sites, so that all members know them without messages between sites.
+Only the processes concerned know that they share memory: the members of a site exchange this once.
 """
 
 from __future__ import annotations
@@ -20,54 +19,55 @@ from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.team import Team
 
 FEW = 8
-"""Up to so many representatives one of them talks with all others itself, and, between sites, each
-of them does: one crossing instead of log2 of them."""
+"""Number of representatives up to which the root talks with all others directly and, between sites,
+each with all others: one crossing instead of log2 of them."""
 
-Places = list[int]
+Ranks = list[int]
 
 
 class Plan(NamedTuple):
-    """One level, in which this member takes part.
+    """One level in which this member takes part.
 
     Attributes:
-        name: what tells its messages from those of other levels.
-        groups: for whom its members speak, each for the first of its group and all others in it.
-        one, all: the algorithms with a root, and those by which all learn the same.
+        name: identifies the level's messages.
+        groups: the ranks that each member of the level represents; the first is the member itself.
+        one: the algorithms for calls with a root.
+        all: the algorithms for calls in which all members get the result.
     """
 
     name: str
-    groups: list[Places]
+    groups: list[Ranks]
     one: Any
     all: Any
 
 
 class Shape(NamedTuple):
-    """What one member knows of the levels, until its group begins a new epoch.
+    """The levels as one member knows them, within one epoch of its group.
 
     Attributes:
-        inner: the levels below the outermost, from the inside, as far as the member speaks there.
-        outer: the outermost, if the member speaks there.
-        groups: for whom its members speak: all sites, or all machines of the only site.
-        in_order: whether these groups have neighbours in the order of the places.
-        in_order_here: whether the machines of the member's own site do.
+        inner: the levels below the outermost in which the member takes part, innermost first.
+        outer: the outermost level, if the member takes part in it.
+        groups: the ranks of each site, or of each machine of the only site.
+        in_order: whether each of these groups has consecutive ranks.
+        site_in_order: whether the machines of the member's site do.
     """
 
     inner: list[Plan]
     outer: Plan | None
-    groups: list[Places]
+    groups: list[Ranks]
     in_order: bool
-    in_order_here: bool
+    site_in_order: bool
 
-    def home(self, place: int) -> int:
-        """The group of the outermost level to which this member belongs."""
-        return next(nth for nth, one in enumerate(self.groups) if place in one)
+    def home(self, rank: int) -> int:
+        """The number of the outermost group to which this member belongs."""
+        return next(number for number, group in enumerate(self.groups) if rank in group)
 
 
 class Level:
-    """A level in one call; see ``Plan``.
+    """A level during one call (see ``Plan``).
 
     Attributes:
-        call: the call among its members.
+        call: the call among the members of the level.
     """
 
     def __init__(self, call: Call, plan: Plan) -> None:
@@ -76,82 +76,83 @@ class Level:
 
 
 class Levels:
-    """The levels in one call, of one member, which thereby begins it at each; see ``Shape``."""
+    """The levels of one member during one call (see ``Shape``). Making it begins the call at each
+    level."""
 
     def __init__(self, call: Call) -> None:
         shape: Shape | None = call.team.shape
         if shape is None:
             shape = call.team.shape = _shape(call)
         self.shape = shape
-        self.inner = [Level(call, one) for one in shape.inner]
+        self.inner = [Level(call, plan) for plan in shape.inner]
         self.outer = None if shape.outer is None else Level(call, shape.outer)
 
 
-def joined(groups: Sequence[Places], parts: Iterable[Sequence[Any]]) -> list[Any]:
-    """What the groups have brought, each in the order of its places, in the order of all places."""
+def joined(groups: Sequence[Ranks], lists: Iterable[Sequence[Any]]) -> list[Any]:
+    """The values of all groups in the order of ranks, from one list for each group."""
     values = {
-        place: value
-        for group, part in zip(groups, parts, strict=True)
-        for place, value in zip(group, part, strict=True)
+        rank: value
+        for group, some in zip(groups, lists, strict=True)
+        for rank, value in zip(group, some, strict=True)
     }
-    return [values[place] for place in sorted(values)]
+    return [values[rank] for rank in sorted(values)]
 
 
-def split(groups: Sequence[Places], values: Sequence[Any]) -> list[list[Any]]:
-    """The parts of which ``joined`` makes these values."""
-    places = sorted(place for group in groups for place in group)
-    of = dict(zip(places, values, strict=True))
-    return [[of[place] for place in group] for group in groups]
+def split(groups: Sequence[Ranks], values: Sequence[Any]) -> list[list[Any]]:
+    """The inverse of ``joined``: one list of values for each group."""
+    ranks = sorted(rank for group in groups for rank in group)
+    by_rank = dict(zip(ranks, values, strict=True))
+    return [[by_rank[rank] for rank in group] for group in groups]
 
 
 def _shape(call: Call) -> Shape:
     sites = call.team.sites
-    here = next(site for site in sites if call.rank in site)
-    machines = _machines(call, here, alone=len(sites) == 1)
-    machine = next(one for one in machines if call.rank in one)
-    inner = [Plan("inside", [[place] for place in machine], flags, flags)]
+    own_site = next(site for site in sites if call.rank in site)
+    machines = _machines(call, own_site, alone=len(sites) == 1)
+    own_machine = next(machine for machine in machines if call.rank in machine)
+    inner = [Plan("inside", [[rank] for rank in own_machine], flags, flags)]
     groups, several = machines, doubling
     if len(sites) > 1:
         inner.append(Plan("machines", machines, binomial, binomial))
         groups, several = sites, direct if len(sites) <= FEW else doubling
     outer = Plan("between", groups, linear if len(groups) <= FEW else binomial, several)
     return Shape(
-        [one for one in inner if _speaks(call.rank, one)],
-        outer if _speaks(call.rank, outer) else None,
+        [plan for plan in inner if _takes_part(call.rank, plan)],
+        outer if _takes_part(call.rank, outer) else None,
         groups,
         _in_order(groups),
         len(sites) == 1 or _in_order(machines),
     )
 
 
-def _speaks(place: int, plan: Plan) -> bool:
-    """Whether the member takes part; nobody does where there is only one."""
-    return len(plan.groups) > 1 and any(place == group[0] for group in plan.groups)
+def _takes_part(rank: int, plan: Plan) -> bool:
+    """Whether the member takes part in the level. A level with one group has no members."""
+    return len(plan.groups) > 1 and any(rank == group[0] for group in plan.groups)
 
 
-def _in_order(groups: Iterable[Places]) -> bool:
-    """Whether one group after the other is the order of the places."""
-    places = [place for group in groups for place in group]
-    return places == sorted(places)
+def _in_order(groups: Iterable[Ranks]) -> bool:
+    """Whether the groups, one after the other, are in the order of ranks."""
+    ranks = [rank for group in groups for rank in group]
+    return ranks == sorted(ranks)
 
 
-def _machines(call: Call, here: Places, alone: bool) -> list[Places]:
-    """The places of the members of each machine of this site; machines by their first member.
+def _machines(call: Call, site: Ranks, alone: bool) -> list[Ranks]:
+    """The ranks of the members on each machine of a site; machines by their first member.
 
-    What members that share memory have in common is their world's folder: the same file, on the
-    same running system. They tell each other once.
+    Members that share memory have the same world folder: the same file, on the same running system.
+    The members of the site exchange its identity once.
     """
     team = call.team
-    there = os.stat(team.sfm.folder)
+    folder = os.stat(team.sfm.folder)
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         booted = file.read().strip()
-    others = [team.members[place] for place in here if place != call.rank]
+    others = [team.members[rank] for rank in site if rank != call.rank]
     lonely = -1 if any(map(team.sfm.shares_memory_with, others)) else call.rank
-    own = booted, there.st_dev, there.st_ino, lonely
-    among = call if alone else _inner(call, Plan("site", [[one] for one in here], None, None))
-    machines: dict[Any, Places] = {}
-    for place, mark in zip(here, doubling.allgather(among, own), strict=True):
-        machines.setdefault(mark, []).append(place)
+    own_mark = booted, folder.st_dev, folder.st_ino, lonely
+    within = call if alone else _inner(call, Plan("site", [[rank] for rank in site], None, None))
+    machines: dict[Any, Ranks] = {}
+    for rank, mark in zip(site, doubling.allgather(within, own_mark), strict=True):
+        machines.setdefault(mark, []).append(rank)
     return list(machines.values())
 
 

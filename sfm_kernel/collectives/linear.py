@@ -1,6 +1,7 @@
-"""Linear: the root talks with every other member, one after the other.
+"""Linear: the root talks with all other members, one after the other.
 
-The simplest of all, and the naive Allreduce of the SFM paper (Example 2). ``p`` members:
+It is the simplest algorithm, and the naive Allreduce of the SFM paper (Example 2). For ``p``
+members:
 
 | call                    | messages   | depth            |
 |-------------------------|------------|------------------|
@@ -28,8 +29,8 @@ def barrier(call: Call) -> None:
 def bcast(call: Call, value: Any, root: int) -> Any:
     if call.rank != root:
         return call.recv(root)
-    for place in _others(call):
-        call.send(place, value)
+    for rank in _others(call):
+        call.send(rank, value)
     return value
 
 
@@ -38,11 +39,11 @@ def reduce(call: Call, value: Any, root: int) -> Any:
         call.send(root, value)
         return None
     total = None
-    for place in range(call.size):  # in their order: the operation need not be commutative
-        part = value if place == root else call.recv(place)
-        # What was received may be written to; the own value is the caller's.
-        into = total if place != 1 or root != 0 else part
-        total = part if place == 0 else call.combine(total, part, into)
+    for rank in range(call.size):  # in order: the operation need not be commutative
+        operand = value if rank == root else call.recv(rank)
+        # Received values may be overwritten, the caller's may not.
+        into = total if rank != 1 or root != 0 else operand
+        total = operand if rank == 0 else call.combine(total, operand, into)
     return total
 
 
@@ -54,27 +55,27 @@ def gather(call: Call, value: Any, root: int) -> list[Any] | None:
     if call.rank != root:
         call.send(root, value)
         return None
-    return [value if place == root else call.recv(place) for place in range(call.size)]
+    return [value if rank == root else call.recv(rank) for rank in range(call.size)]
 
 
 def scatter(call: Call, values: Sequence[Any] | None, root: int) -> Any:
     if call.rank != root:
         return call.recv(root)
     assert values is not None
-    for place in _others(call):
-        call.send(place, values[place])
+    for rank in _others(call):
+        call.send(rank, values[rank])
     return values[root]
 
 
 def allgather(call: Call, value: Any) -> list[Any]:
-    whole: list[Any] = bcast(call, gather(call, value, 0), 0)
-    return whole
+    values: list[Any] = bcast(call, gather(call, value, 0), 0)
+    return values
 
 
 def alltoall(call: Call, values: Sequence[Any]) -> list[Any]:
-    for place in _others(call):
-        call.send(place, values[place])
-    return [values[place] if place == call.rank else call.recv(place) for place in range(call.size)]
+    for rank in _others(call):
+        call.send(rank, values[rank])
+    return [values[rank] if rank == call.rank else call.recv(rank) for rank in range(call.size)]
 
 
 def scan(call: Call, value: Any) -> Any:
@@ -87,4 +88,4 @@ def scan(call: Call, value: Any) -> Any:
 
 
 def _others(call: Call) -> list[int]:
-    return [place for place in range(call.size) if place != call.rank]
+    return [rank for rank in range(call.size) if rank != call.rank]

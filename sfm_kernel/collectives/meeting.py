@@ -1,13 +1,13 @@
-"""How processes become a group: they meet.
+"""Makes a group of processes: its members meet.
 
-Making a group is a collective call itself. Every member sends a fresh number to the first; when it
-has one from each, it tells all of them all. The group's mark is made of these numbers, so that no
-message, memory or failure of an earlier group of the same members is ever taken for one of this:
-after Stop, or after an error on some of them, a new group begins anew.
+Making a group is a collective call itself. Every member sends a fresh number to the first member;
+when that has all numbers, it sends all of them to each member. The group's token is made of these
+numbers, so that no message, memory or failure of an earlier group of the same members is mistaken
+for one of this group: after Stop, or after an error on some members, a new group begins anew.
 
-A member that gives up takes its number back. The first keeps numbers that came before it made the
-group; if it gives up, it tells those who wait. A number that comes late is dropped when they meet
-again, and takes no room of the user's until then.
+A member that gives up withdraws its number. The first member keeps numbers that arrived before it
+made the group; if it gives up, it reports this to the members that wait. A number that arrives late
+is dropped when the members meet again, and takes no space of the user's inbox until then.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from sfm_kernel.errors import (
 from sfm_kernel.transport.base import Member, Name
 
 ASK_AGAIN = 10
-"""Who waits for an answer looks around every 100 ms, and asks again so many times less often."""
+"""Ticks of 100 ms after which a member that waits for an answer sends its number again."""
 
 SHOWN = 12
-"""Members whose names observers are told."""
+"""Number of members up to which observers see their names."""
 
 
 def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
-    """The processes with these names or ranks; all that have a rank if None. See ``Group``."""
+    """The processes with these names or ranks; None: all that have a rank. See ``Group``."""
     everybody = sfm.members()
     if members is None:
         ranked = [one for one in everybody if one.rank is not None]
-        found = sorted(ranked, key=lambda one: one.rank or 0)
+        resolved = sorted(ranked, key=lambda one: one.rank or 0)
     else:
         known: dict[Any, Member] = {one.rank: one for one in everybody if one.rank is not None}
         known |= {one.name: one for one in everybody}
-        unknown = [one for one in members if one not in known]
+        unknown = [name for name in members if name not in known]
         if unknown:
             raise UnknownName(unknown[0], [one.name for one in everybody], sfm.world)
-        found = [known[one] for one in members]
-    for nth, one in enumerate(found):
-        if one in found[:nth]:
+        resolved = [known[name] for name in members]
+    for index, one in enumerate(resolved):
+        if one in resolved[:index]:
             raise ValueError(f"the group lists {one.name!r} twice: {list(members or ())}")
-    if not any(one.uid == sfm.uid for one in found):
-        names = [one.name for one in found]
+    if not any(one.uid == sfm.uid for one in resolved):
+        names = [one.name for one in resolved]
         raise ValueError(f"{sfm.name!r} is no member of {names}: only members make the group")
-    return found
+    return resolved
 
 
 def meet(
@@ -70,14 +70,15 @@ def meet(
     called: Callable[[str], str] = str,
     title: str = "",
 ) -> str:
-    """Return when all members have called it: the group's mark, equal on all of them.
+    """Wait until all members have called it; returns the group's token, equal on all of them.
 
-    ``on_wait`` is called about every 100 ms; what it raises ends the wait. ``called(text)`` gives
-    what observers are told of it, ``title`` what the group is called.
-
+    Args:
+        on_wait: called about every 100 ms; an error that it raises ends the wait.
+        called: maps the text of the call to the text that observers show.
+        title: the group's title for observers.
     Raises:
         PeerLost: a member has died.
-        DeadlockDetected: not all members will come.
+        DeadlockDetected: an observer has proven that not all members will make the group.
         CollectiveError: the first member gave up.
     """
     text = "\n".join([name, *(one.uid for one in members)])
@@ -85,16 +86,16 @@ def meet(
     if not table.busy.acquire(blocking=False):
         raise CollectiveError("another thread of this process is making the same group")
     try:
-        place = [one.uid for one in members].index(sfm.uid)
+        rank = [one.uid for one in members].index(sfm.uid)
         names = [one.name for one in members]
         table.context.doing = called(_made_of(names))
         table.context.group = (table.context.name or "", title)
         table.on_wait = on_wait
-        own = secrets.token_hex(8)
-        if place == 0:
-            numbers = table.receive(members, own)
+        number = secrets.token_hex(8)
+        if rank == 0:
+            numbers = table.receive(members, number)
         else:
-            numbers = table.register(members, place, own)
+            numbers = table.register(members, rank, number)
     finally:
         table.busy.release()
     return hashlib.blake2b("".join(numbers).encode(), digest_size=16).hexdigest()
@@ -105,7 +106,7 @@ def _made_of(names: list[Name]) -> str:
 
 
 class _Table:
-    """Where the members of one group meet, again and again."""
+    """The state of the meetings of one group's members."""
 
     def __init__(self, sfm: Endpoint, key: str) -> None:
         self.context = Context(sfm, f"group {key}", news=True, library=True)
@@ -113,18 +114,18 @@ class _Table:
         self.context.private = True
         self.busy = threading.Lock()
         self.on_wait: Callable[[], None] | None = None
-        self._sfm = weakref.ref(sfm)  # which is the key of the table of tables
-        self._came: dict[Name, str] = {}
-        self._used: dict[Name, str] = {}  # with these a group was made, or given up, before
+        self._sfm = weakref.ref(sfm)  # weak: the endpoint is the key of this table in ``_tables``
+        self._arrived: dict[Name, str] = {}
+        self._used: dict[Name, str] = {}  # the numbers of the last group that was made or failed
 
-    def register(self, members: Sequence[Member], place: int, own: str) -> list[str]:
-        """What a member does."""
+    def register(self, members: Sequence[Member], rank: int, own: str) -> list[str]:
+        """Send this member's number to the first member, and receive all numbers."""
         names = [one.name for one in members]
         first, turns = names[0], itertools.count(1)
 
         def tick() -> None:
-            self._look_around(members)
-            if next(turns) % ASK_AGAIN == 0:  # the first may have been interrupted
+            self._check(members)
+            if next(turns) % ASK_AGAIN == 0:  # the first member may have been interrupted
                 _send(self.context, first, number=own)
 
         self.context.tick = tick
@@ -132,7 +133,7 @@ class _Table:
             _send(self.context, first, number=own)
             while True:
                 answer = self.context.recv(src=first)
-                if answer.numbers.get(names[place]) == own:  # else it is for an earlier attempt
+                if answer.numbers.get(names[rank]) == own:  # otherwise: of an earlier attempt
                     break
         except BaseException:
             with contextlib.suppress(SFMError, OSError):
@@ -147,15 +148,15 @@ class _Table:
         return [answer.numbers[name] for name in names]
 
     def receive(self, members: Sequence[Member], own: str) -> list[str]:
-        """What the first does."""
+        """As the first member, receive a number from each other one, and send them all numbers."""
         names = [one.name for one in members]
-        self.context.tick = lambda: self._look_around(members)
+        self.context.tick = lambda: self._check(members)
         failed: str | None = None
         lost: Any = None
         cycle: list[Any] | None = None
         try:
-            while self._look() or any(name not in self._came for name in names[1:]):
-                missing = [name for name in names[1:] if name not in self._came]
+            while self._poll() or any(name not in self._arrived for name in names[1:]):
+                missing = [name for name in names[1:] if name not in self._arrived]
                 if missing:
                     self._note(dict(self.context.recv(src=missing[0])))
         except BaseException as failure:
@@ -165,17 +166,17 @@ class _Table:
                 cycle, failed = failure.cycle, str(failure)
             raise
         finally:
-            numbers = {names[0]: own, **self._came}
-            self._came, self._used = {}, numbers
+            numbers = {names[0]: own, **self._arrived}
+            self._arrived, self._used = {}, numbers
             why = {"failed": failed, "lost": lost, "cycle": cycle}
             for name in numbers:
                 if name != names[0]:
-                    with contextlib.suppress(SFMError, OSError):  # who has died is noticed later
+                    with contextlib.suppress(SFMError, OSError):  # a death is noticed later
                         self.context.send(dest=name, numbers=numbers, **why)
         return [numbers[name] for name in names]
 
-    def _look(self) -> bool:
-        """Take in what has come; whether a number was taken back."""
+    def _poll(self) -> bool:
+        """Take the messages that have arrived; returns whether a number was withdrawn."""
         withdrawn = False
         with contextlib.suppress(WouldBlock):
             while True:
@@ -185,25 +186,26 @@ class _Table:
     def _note(self, message: dict[str, Any]) -> bool:
         if "withdrawn" not in message:
             if self._used.get(message["src"]) != message["number"]:
-                self._came[message["src"]] = message["number"]
+                self._arrived[message["src"]] = message["number"]
             return False
-        if self._came.get(message["src"]) == message["number"]:
-            del self._came[message["src"]]
+        if self._arrived.get(message["src"]) == message["number"]:
+            del self._arrived[message["src"]]
         return True
 
-    def _look_around(self, members: Sequence[Member]) -> None:
-        """A member that was replaced does not come: who has its name now meets elsewhere."""
+    def _check(self, members: Sequence[Member]) -> None:
+        """Call ``on_wait``, and raise PeerLost for a member that was replaced: the new process of
+        its name does not meet here."""
         if self.on_wait is not None:
             self.on_wait()
         sfm = self._sfm()
         if sfm is not None:
-            check_for_heirs(sfm, members, "and who has its name now is another process")
+            check_for_heirs(sfm, members, "and another process has its name now")
 
 
 def check_for_heirs(sfm: Endpoint, members: Sequence[Member], why: str) -> None:
-    """Raise PeerLost if somebody else has a member's name now: who had it is dead."""
+    """Raise PeerLost if another process has a member's name: that member is dead."""
     now: dict[Name, str] = {}
-    with contextlib.suppress(SFMError, OSError):  # members go on without a directory
+    with contextlib.suppress(SFMError, OSError):  # members work without a directory
         now = {one.name: one.uid for one in sfm.members()}
     for one in members:
         if now.get(one.name, one.uid) != one.uid:
@@ -213,7 +215,7 @@ def check_for_heirs(sfm: Endpoint, members: Sequence[Member], why: str) -> None:
 def _send(context: Context, name: Name, **attributes: Any) -> None:
     try:
         context.send(dest=name, **attributes)
-    except UnknownName:  # it was there when the group was made out
+    except UnknownName:  # the member was in the world when the group was resolved
         raise PeerLost(name, "and the group cannot be made without it") from None
 
 
@@ -225,7 +227,7 @@ def _table_of(sfm: Endpoint, key: str) -> _Table:
 
 
 def _hooks() -> Iterator[Callable[[], None]]:
-    """What groups in the making run while their members wait: it may end the wait, or send."""
+    """The ``on_wait`` of groups that are being made; it may end the wait, or send."""
     for tables in list(_tables.values()):
         for table in list(tables.values()):
             if table.on_wait is not None and table.busy.locked():

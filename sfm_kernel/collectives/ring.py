@@ -1,9 +1,9 @@
-"""Ring: everybody talks with his two neighbours only, and all links are busy all the time.
+"""Ring: each member talks with its two neighbours only, and all channels are always busy.
 
-An allreduce cuts the array into p parts. In p - 1 steps each part goes round and collects what
-every member has; in p - 1 more it goes round once again, whole. Each member sends 2 n (p - 1)/p of
-n bytes, the least that is possible, for 2(p - 1) steps. A broadcast sends pieces down the chain of
-members: with c pieces it takes p - 2 + c steps.
+An allreduce cuts the array into p chunks. In p - 1 steps each chunk travels round the ring and is
+combined with every member's; in p - 1 more steps the results travel round. Each member sends
+2 n (p - 1)/p of n bytes, the least possible, in 2(p - 1) steps. A broadcast sends chunks down the
+chain of members: with c chunks it takes p - 2 + c steps.
 
 | call      | messages   | depth      |
 |-----------|------------|------------|
@@ -12,8 +12,8 @@ members: with c pieces it takes p - 2 + c steps.
 | allgather | p(p - 1)   | p - 1      |
 | alltoall  | p(p - 1)   | p - 1      |
 
-allreduce needs arrays and a ufunc, since values are cut, and combined from whoever comes first
-round the ring.
+allreduce needs arrays and a ufunc, since values are cut into chunks, and each chunk is combined in
+the order of the ring, from a different first member.
 
 Sources: P. Patarasuk, X. Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
 Workstations" (2009); R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
@@ -28,38 +28,38 @@ from typing import Any
 from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.operations import is_array
 
-PIECE = 1 << 17
-"""Bytes of a broadcast's piece: large enough that a message costs little beside its bytes."""
+CHUNK = 1 << 17
+"""Bytes of a broadcast's chunk: large enough that the cost of a message is small."""
 
 AHEAD = 1 << 14
-"""Bytes of an array up to which an alltoall sends it before its turn."""
+"""Bytes of an array up to which alltoall sends it before its turn."""
 
 
 def bcast(call: Call, value: Any, root: int) -> Any:
     import numpy as np
 
-    own = (call.rank - root) % call.size
+    offset = (call.rank - root) % call.size
     before, after = (call.rank - 1) % call.size, (call.rank + 1) % call.size
-    last = own == call.size - 1
+    last = offset == call.size - 1
     cut: tuple[Any, Any] | None = None
-    if own == 0:
+    if offset == 0:
         if is_array(value) and not value.dtype.hasobject:
             cut = value.shape, value.dtype
         call.send(after, (cut, None if cut else value))
     else:
-        cut, whole = call.recv(before)
+        cut, value = call.recv(before)
         if not last:
-            call.send(after, (cut, whole))
-        value = np.empty(*cut) if cut else whole
+            call.send(after, (cut, value))
+        value = np.empty(*cut) if cut else value
     if cut:
         flat = np.ascontiguousarray(value).reshape(-1)
-        items = max(1, PIECE // max(1, flat.itemsize))
+        items = max(1, CHUNK // max(1, flat.itemsize))
         for start in range(0, flat.size, items):
-            piece = flat[start : start + items]
-            if own > 0:
-                piece[:] = call.recv(before)
+            chunk = flat[start : start + items]
+            if offset > 0:
+                chunk[:] = call.recv(before)
             if not last:
-                call.send(after, piece)
+                call.send(after, chunk)
     return value
 
 
@@ -67,15 +67,15 @@ def allreduce(call: Call, value: Any) -> Any:
     import numpy as np
 
     total = np.array(value, order="C")
-    parts = np.array_split(total.reshape(-1), call.size)
+    chunks = np.array_split(total.reshape(-1), call.size)
     before, after = (call.rank - 1) % call.size, (call.rank + 1) % call.size
     for step in range(call.size - 1):
-        call.send(after, parts[(call.rank - step) % call.size])
-        mine = parts[(call.rank - step - 1) % call.size]
-        call.combine(call.recv(before), mine, mine)
+        call.send(after, chunks[(call.rank - step) % call.size])
+        chunk = chunks[(call.rank - step - 1) % call.size]
+        call.combine(call.recv(before), chunk, chunk)
     for step in range(call.size - 1):
-        call.send(after, parts[(call.rank + 1 - step) % call.size])
-        parts[(call.rank - step) % call.size][:] = call.recv(before)
+        call.send(after, chunks[(call.rank + 1 - step) % call.size])
+        chunks[(call.rank - step) % call.size][:] = call.recv(before)
     return total
 
 
@@ -89,19 +89,19 @@ def allgather(call: Call, value: Any) -> list[Any]:
 
 
 def alltoall(call: Call, values: Sequence[Any]) -> list[Any]:
-    # Large arrays take turns, so that the memory for messages holds them. All else is sent ahead:
-    # whoever waits for it then does not wait for those whose turn comes before.
+    # Large arrays take turns, so that they fit into the memory for messages. Other values are sent
+    # ahead: their receivers then need not wait for earlier turns.
     result = list(values)
     turns = [
         ((call.rank + step) % call.size, (call.rank - step) % call.size)
         for step in range(1, call.size)
     ]
-    waiting = {to for to, _ in turns if is_array(values[to]) and values[to].nbytes > AHEAD}
-    for to, _ in turns:
-        if to not in waiting:
-            call.send(to, values[to])
-    for to, of in turns:
-        if to in waiting:
-            call.send(to, values[to])
-        result[of] = call.recv(of)
+    large = {dest for dest, _ in turns if is_array(values[dest]) and values[dest].nbytes > AHEAD}
+    for dest, _ in turns:
+        if dest not in large:
+            call.send(dest, values[dest])
+    for dest, source in turns:
+        if dest in large:
+            call.send(dest, values[dest])
+        result[source] = call.recv(source)
     return result

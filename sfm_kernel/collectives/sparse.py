@@ -1,10 +1,10 @@
-"""Sparse: everybody talks with those whom it names, such as its neighbours in a grid.
+"""Sparse: each member talks only with the members that it names, such as neighbours in a grid.
 
-Only members that name each other wait for each other: a value takes one message, and the depth is
-the most values that go from one member to the same other one.
+Only members that name each other wait for each other. Each value takes one message; the depth is
+the largest number of values from one member to the same other one.
 
-A member may have several values for the same one. They go in turns, of which each has one value for
-each pair: a send waits where too much was not received, and in its turn everybody receives all that
+Several values from one member to another are sent in turns, one value for each pair in a turn: a
+send waits while too many messages are not received, and in each turn every member receives what
 was sent in the turn before.
 """
 
@@ -19,22 +19,22 @@ from sfm_kernel.collectives.call import Call
 
 def exchange(call: Call, values: Sequence[tuple[int, Any]], sources: Sequence[int]) -> list[Any]:
     received: list[Any] = [None] * len(sources)
-    sends, receives = _turns([place for place, _ in values]), _turns(sources)
+    sends, receives = _turns([dest for dest, _ in values]), _turns(sources)
     for sending, receiving in zip_longest(sends, receives, fillvalue=()):
-        for nth in sending:
-            call.send(*values[nth])
-        for nth in receiving:
-            received[nth] = call.recv(sources[nth])
+        for index in sending:
+            call.send(*values[index])
+        for index in receiving:
+            received[index] = call.recv(sources[index])
     return received
 
 
-def _turns(places: Sequence[int]) -> list[list[int]]:
-    """The indices of what concerns each place for the first time, for the second time, …"""
+def _turns(ranks: Sequence[int]) -> list[list[int]]:
+    """The indices at which each rank occurs for the first time, for the second time, …"""
     turns: list[list[int]] = []
     seen: dict[int, int] = {}
-    for nth, place in enumerate(places):
-        turn = seen[place] = seen.get(place, -1) + 1
+    for index, rank in enumerate(ranks):
+        turn = seen[rank] = seen.get(rank, -1) + 1
         if turn == len(turns):
             turns.append([])
-        turns[turn].append(nth)
+        turns[turn].append(index)
     return turns

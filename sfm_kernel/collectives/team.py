@@ -1,17 +1,19 @@
-"""What the members of a group share: the numbers of their calls, failures, liveness.
+"""The shared state of a group's members: the numbers of their calls, failures, liveness.
 
-A call has a number, which all members count alike, and a *chain*: a hash of this call and all
-before it. Its messages carry both, so that a receiver sees at once when the other is in another
-call, or was: two calls that do not fit may both have come to their end, such as a broadcast and a
-reduction. Members that wait for each other for ever because their calls do not fit send no such
-messages; whoever has waited for 100 ms (2 s where they are at several sites) therefore *notes* to
-all others which calls it has made, and whoever reads a note compares.
+A call has a number, which all members count alike, and a *chain*: a hash of this call and all calls
+before it. Its messages carry both, so that a receiver sees at once if the sender is in another call
+or has made another one: two calls that do not match, such as a broadcast and a reduction, may both
+have returned. Members that wait for each other for ever because their calls do not match send no
+such messages. A member that has waited for 100 ms (2 s if the group has several sites) therefore
+sends a *note* with its calls to all others, and the reader of a note compares.
 
-When a call fails on one member, that one notes it to all others and begins a new *epoch*; those
-who wait read it within 100 ms, raise, and begin the same epoch. Numbers start anew, and what is
-left of older epochs is thrown away. So every member is told once, and the group goes on.
+When a call fails on one member, the member sends a note to all others and begins a new *epoch*.
+Members that wait read the note within 100 ms, raise the failure, and begin the same epoch. Numbers
+start anew, and messages of older epochs are dropped. So every member raises a failure once, and the
+group can go on.
 
-A member that dies is noticed by whoever waits for it, who fails with ``PeerLost``, and tells.
+The death of a member is noticed by the members that wait for it: they raise ``PeerLost`` and send
+notes.
 """
 
 from __future__ import annotations
@@ -45,40 +47,43 @@ if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area
     from sfm_kernel.collectives.levels import Shape
 
-LOOK_EVERY = 5
-"""A member that waits looks for notes every 100 ms, and so many times less often for deaths."""
+DEATH_TICKS = 5
+"""Ticks of 100 ms between two checks for dead members. A waiting member reads notes at every tick.
+"""
 
 
-FAR = 20
-"""Such looks before a member whose group has several sites notes: a note goes to each other member,
-so that with a long way between them every call would send many more messages than it needs."""
+SITES_TICKS = 20
+"""Ticks of 100 ms after which a waiting member of a group with several sites sends a note. A note
+goes to every other member: sent earlier, notes would multiply the messages of slow calls."""
 
 LATEST = 16
-"""Calls of a group that are told at the end of a program."""
+"""Number of a group's last calls in its account at the end of a program."""
 
-MOST_GONE = 64
-"""Groups that nobody has any more at the end of a program, and of which is told as well."""
+MOST_DELETED = 64
+"""Number of deleted groups whose accounts are kept until the end of a program."""
 
 Made = tuple[Any, ...]
-"""A call as it was made: its name; what else must be equal; for arrays their type and shape."""
+"""A call as it was made: its name; its other arguments that must be equal; for arrays their type
+and shape."""
 
 
 def describe(call: str, rest: str, dtype: Any = None, shape: Any = None) -> str:
-    """The call as a text."""
+    """The call in words."""
     array = "" if dtype is None else f"{dtype}{list(shape)}"
     return f"{call}({', '.join(filter(None, (array, rest)))})"
 
 
 class Team:
-    """One member's share in a group.
+    """One member's state of a group.
 
     Args:
-        token: what the group has for itself; see ``meeting``.
-        outer: the team of which this is a part, and which hears of its failures.
+        token: identifies the group; see ``meeting``.
+        outer: the team whose level this team is (see ``levels``); it handles the failures.
     Attributes:
-        called: gives what observers are told of a call, from its text.
-        title: what the group is called.
-        sites: the places of the members at each site, sites by their first member.
+        rank: this member's rank in the group.
+        called: maps the text of a call to the text that observers show.
+        title: the group's title for observers.
+        sites: the ranks of the members at each site; sites by their first member.
     """
 
     def __init__(
@@ -87,21 +92,21 @@ class Team:
         self.sfm, self.members, self.outer = sfm, list(members), outer
         self.names: list[Name] = [one.name for one in members]
         self.size = len(self.members)
-        self.place = [one.uid for one in members].index(sfm.uid)
+        self.rank = [one.uid for one in members].index(sfm.uid)
         self.token = token
         self.context = Context(sfm, f"collective {token}", library=True)
         self.context.tick = self._tick
         self.context.private = True
-        self.context.doing = self._doing
+        self.context.doing = self._purpose
         self.called: Callable[[str], str] = str
         self.title = ""
         self._notes = Context(sfm, f"collective {token} notes", news=True, library=True)
-        # A program whose own messages are not buffered is to hang by those, not by ours.
+        # A program that turns buffering off must hang at its own messages, not at these.
         self.context.buffering = self._notes.buffering = BUFFERING
         self.is_local = all(sfm.shares_memory_with(one) for one in members)
         sites: dict[str, list[int]] = {}
-        for place, one in enumerate(members):
-            sites.setdefault(one.site, []).append(place)
+        for rank, one in enumerate(members):
+            sites.setdefault(one.site, []).append(rank)
         self.sites = list(sites.values())
         self.epoch = 0
         self.ledger = Ledger()
@@ -110,14 +115,14 @@ class Team:
         _teams.add(self)
         self._noted = -1
         self._waits = -1, 0
-        self._looked = time.time()  # nobody has been missing at the tree before that
+        self._checked = time.time()  # no member was missing at the tree before
         self._failure: dict[str, Any] | None = None
         self._ahead: list[dict[str, Any]] = []
-        self._ticks, self._looks = itertools.count(1), itertools.count(1)
+        self._ticks, self._tree_ticks = itertools.count(1), itertools.count(1)
         self._forget()
 
     def _forget(self) -> None:
-        """What belongs to one epoch: memory, and teams inside this one."""
+        """Forget the state of an epoch: memory, and the teams of the levels."""
         self.area: Area | None = None
         self.no_area: int | None = None
         self.shape: Shape | None = None
@@ -127,7 +132,7 @@ class Team:
 
     @property
     def number(self) -> int:
-        """The number of the call that this member is in, or was in last."""
+        """The number of this member's current or last call."""
         return (self.epoch << 32) + self.ledger.count
 
     @property
@@ -135,29 +140,31 @@ class Team:
         """The latest calls by their numbers."""
         made = self.ledger.made()
         first = self.number - len(made) + 1
-        return {first + nth: describe(*one) for nth, one in enumerate(made)}
+        return {number: describe(*call) for number, call in enumerate(made, first)}
 
     @property
     def tree(self) -> CombiningTree:
-        """The memory that the members share. Raises SegmentFull where there is no room for it."""
+        """The memory that the members share. Raises SegmentFull if there is no room for it."""
         if self.ledger.tree is None:
             if not self.is_local:
-                raise CollectiveError("flags need members that share memory: name another way")
+                raise CollectiveError("flags need members that share memory: use two-level")
             path = self.path("tree", self.epoch)
-            self.ledger.tree = self.sfm.tree(path, self.fresh_path(), self.size, self.place)
+            self.ledger.tree = self.sfm.tree(path, self.fresh_path(), self.size, self.rank)
         return self.ledger.tree
 
     def path(self, kind: str, number: int) -> str:
-        """Where a file of the group is: named after its first member, with which it may go."""
+        """The path of a file of the group. It is named after the group's first member: when that is
+        dead, the file may be removed."""
         mark = hashlib.blake2b(f"{self.token} {kind} {number}".encode(), digest_size=16)
         return os.path.join(self.sfm.folder, f"{self.members[0].uid}-{mark.hexdigest()}.tree")
 
     def fresh_path(self) -> str:
-        """A name for a file that is not whole yet; it may go with its maker."""
+        """A path for a file that is not complete yet. When this process is dead, the file may be
+        removed."""
         return os.path.join(self.sfm.folder, f"{self.sfm.uid}-{secrets.token_hex(16)}.new")
 
     def mark(self, what: str) -> int:
-        """A number by which the same call is known in all processes."""
+        """A number for the text of a call, the same in all processes."""
         if what not in self.marks:
             if len(self.marks) > 1000:
                 self.marks.clear()
@@ -167,158 +174,159 @@ class Team:
 
     def account(self) -> dict[str, Any]:
         """See ``Account`` in ``endpoint/seen.py``."""
-        about = {"title": self.title, "name": self.names[self.place], "size": self.size}
+        about = {"title": self.title, "name": self.names[self.rank], "size": self.size}
         about |= {"count": self.ledger.count, "chain": self.ledger.chain}
         about |= {"open": self.epoch > 0 or self.ledger.busy}
         return about | {"latest": list(self.calls.items())[-LATEST:]}
 
     def __del__(self) -> None:
-        ledger = getattr(self, "ledger", None)  # where it was never made
-        if ledger is not None and ledger.count and self.outer is None and len(_gone) < MOST_GONE:
-            _gone[self.token] = self.account()
+        ledger = getattr(self, "ledger", None)  # None if the constructor has failed
+        is_used = ledger is not None and ledger.count > 0 and self.outer is None
+        if is_used and len(_deleted) < MOST_DELETED:
+            _deleted[self.token] = self.account()
 
     # ---- failures ----
 
-    def told(self, failure: BaseException) -> BaseException:
-        """What to raise where all members of this team know of the failure already."""
-        return failure if self.outer else Told(failure)
+    def known(self, failure: BaseException) -> BaseException:
+        """The error to raise if all members of this team know the failure already."""
+        return failure if self.outer else KnownFailure(failure)
 
     def fail(self, failure: BaseException) -> None:
-        """Tell all others that this member's call has failed, and begin a new epoch."""
+        """Report to all others that this member's call has failed, and begin a new epoch."""
         lost = failure.peer if isinstance(failure, PeerLost) else None
         calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
         cycle = failure.cycle if isinstance(failure, DeadlockDetected) else None
         what = self.calls.get(self.number, "a collective call")
-        told = f"{self.names[self.place]!r} could not go on in {what}: "
-        told += f"{type(failure).__name__}: {failure}".rstrip(": ")
+        text = f"{self.names[self.rank]!r} could not go on in {what}: "
+        text += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, (CollectiveError, DeadlockDetected)):
-            told = str(failure)
-        # Who was in another call before, or has died, is of no use in earlier calls either.
+            text = str(failure)
+        # A member that has died, or made another call, cannot take part in earlier calls either.
         for_all = lost is not None or isinstance(failure, CollectiveMismatch)
         about = {"epoch": self.epoch, "number": 0 if for_all else self.number}
-        self._failure = {"failed": told, "lost": lost, "calls": calls, "cycle": cycle, **about}
+        self._failure = {"failed": text, "lost": lost, "calls": calls, "cycle": cycle, **about}
         trees = [(self, self.ledger.tree)]
         trees += [(inner, inner.ledger.tree) for inner in self.inner.values()]
         try:
-            self._tell(self._failure)
+            self._send_note(self._failure)
             for team, tree in trees:
                 if tree is not None:
                     tree.abandon()
-                    with contextlib.suppress(OSError):  # where not all members have come
+                    with contextlib.suppress(OSError):  # the tree was not complete
                         os.unlink(team.path("tree", team.epoch))
         finally:  # Stop may be pressed twice
             self.begin_epoch(self.epoch + 1)
 
-    def _tell(self, note: dict[str, Any]) -> None:
-        for place, name in enumerate(self.names):
-            if place != self.place:
-                # The dead need not know; nor is a failure lost by another.
+    def _send_note(self, note: dict[str, Any]) -> None:
+        for rank, name in enumerate(self.names):
+            if rank != self.rank:
+                # A dead member needs no note, and an error here must not hide the failure.
                 with contextlib.suppress(SFMError, OSError):
                     self._notes.send(dest=name, **note)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Begin to count anew; what is left of earlier epochs goes."""
+        """Begin to count anew, and drop the messages of earlier epochs."""
         self.epoch = epoch
         self.ledger.reset()
         self._forget()
         self._purge()
 
     def _purge(self) -> None:
-        """Throw away what is left of calls of earlier epochs: its senders may wait for room."""
+        """Drop the messages of earlier epochs: their senders may wait for room."""
         begins = self.epoch << 32
         with contextlib.suppress(WouldBlock):
             while True:
                 self.context.recv_nb(call=lambda number: number < begins)
 
-    def raise_failure_of(self, place: int) -> None:
-        """This member has given up a call in which we are: raise why."""
-        deadline = time.monotonic() + 2.0  # it has told before it gave up
+    def raise_failure_of(self, rank: int) -> None:
+        """Raise the reason why this member has given up the current call."""
+        deadline = time.monotonic() + 2.0  # the member has sent its note before it gave up
         while time.monotonic() < deadline:
-            (self.outer or self).look()
-            if not self.sfm.alive(self.members[place]):
-                raise PeerLost(self.names[place], "and a collective call cannot go on without it")
+            (self.outer or self).read_notes()
+            if not self.sfm.alive(self.members[rank]):
+                raise PeerLost(self.names[rank], "and a collective call cannot go on without it")
             time.sleep(0.005)
-        raise CollectiveError(f"{self.names[place]!r} has given up a collective call")
+        raise CollectiveError(f"{self.names[rank]!r} has given up a collective call")
 
-    # ---- what is done while a member waits ----
+    # ---- while a member waits ----
 
     def _tick(self) -> None:
         (self.outer or self)._note_in_time()
-        self._look_around()
-        if next(self._ticks) % LOOK_EVERY == 0:
-            # An heir is alive, and knows nothing of this group.
-            why = "and who has its name now is no member of the group"
+        self._check()
+        if next(self._ticks) % DEATH_TICKS == 0:
+            # A new process with a dead member's name is alive, but not in this group.
+            why = "and the process that has its name now is no member of the group"
             check_for_heirs(self.sfm, self.members, why)
 
-    def _look_around(self) -> None:
+    def _check(self) -> None:
         team = self.outer or self
-        team.look()
+        team.read_notes()
         self._purge()
         if team.on_wait is not None:
             team.on_wait()
 
     def _note_in_time(self) -> None:
-        """Called every 100 ms in a wait: between sites that may be the way alone."""
+        """Send a note after some ticks of a wait. Between sites a message may take that long."""
         if self._waits[0] != self.number:
             self._waits = self.number, 0
         self._waits = self.number, self._waits[1] + 1
-        if self._waits[1] >= (FAR if len(self.sites) > 1 else 1):
+        if self._waits[1] >= (SITES_TICKS if len(self.sites) > 1 else 1):
             self.note()
 
     def note(self) -> None:
-        """Tell the others which calls this member has made, once for each in which it waits."""
+        """Send this member's calls to the others, once for each call in which it waits."""
         if self._noted != self.number and self.ledger.count:
             self._noted = self.number
-            self._tell({"made": self.calls, "epoch": self.epoch})
+            self._send_note({"made": self.calls, "epoch": self.epoch})
 
     def tick_at_tree(self, missing: list[int]) -> str:
         """Called every 100 ms while this member waits at the tree; see ``CombiningTree.meet``.
 
-        Returns what observers are to know: who is missing.
+        Returns the facts for observers: which members are missing.
         """
-        # Without a note: members at a tree see for themselves who is in another call there, and
-        # whoever waits for messages notes.
-        self._look_around()
-        if next(self._looks) % LOOK_EVERY == 0:
-            # All have come, and it goes no further: who had to go on may be dead.
-            for place in missing or range(self.size):
-                if not self.sfm.alive(self.members[place]):
-                    raise PeerLost(self.names[place], "and a collective call waits for it")
-        waited_for = [self.names[place] for place in missing]
-        team = self.outer or self  # the group that its program knows
+        # No note is needed: members at a tree see there if another is in a different call, and
+        # members that wait for messages send notes.
+        self._check()
+        if next(self._tree_ticks) % DEATH_TICKS == 0:
+            # If none is missing, the member that had to complete the round may be dead.
+            for rank in missing or range(self.size):
+                if not self.sfm.alive(self.members[rank]):
+                    raise PeerLost(self.names[rank], "and a collective call waits for it")
+        waited_for = [self.names[rank] for rank in missing]
+        team = self.outer or self  # the group that the program knows
         purpose = team.called(describe(team.ledger.made()[-1][0], ""))
-        # Who is missing was found out after the last time that this was called.
-        known, self._looked = self._looked, time.time()
+        # ``missing`` was determined after the previous tick.
+        known, self._checked = self._checked, time.time()
         group = team.token, team.title
         return facts(
             "collective", waited_for, every=True, purpose=purpose, known=known, group=group
         )
 
-    def _doing(self) -> str:
-        """What observers are told of a receive: for which call it is."""
+    def _purpose(self) -> str:
+        """The call for which this member receives, in words, for observers."""
         team = self.outer or self
         self.context.group = (team.token, team.title)
         return team.called(describe(*team.ledger.made()[-1]))
 
-    def look(self) -> None:
-        """Read notes. Raises what they tell of the call that this member is in."""
-        for note in [one for one in self._ahead if one["number"] <= self.number]:
+    def read_notes(self) -> None:
+        """Read notes. Raises the failures that they report of the current call."""
+        for note in [note for note in self._ahead if note["number"] <= self.number]:
             self._ahead.remove(note)
-            self._hear_of_failure(note)
-        while True:  # one by one: what the first says may end the call
+            self._take_failure(note)
+        while True:  # one by one: a note may end the call
             try:
                 note = dict(self._notes.recv_nb())
             except WouldBlock:
                 return
             if "failed" in note:
-                self._hear_of_failure(note)
-            elif note["epoch"] < self.epoch:  # it has not heard of the failure
-                self._tell_again(note["src"])
+                self._take_failure(note)
+            elif note["epoch"] < self.epoch:  # its sender does not know of the failure
+                self._repeat_failure(note["src"])
             else:
-                names = self.names[self.place], note["src"]
+                names = self.names[self.rank], note["src"]
                 self.compare(dict(zip(names, (self.calls, note["made"]), strict=True)))
 
-    def _tell_again(self, name: Name) -> None:
+    def _repeat_failure(self, name: Name) -> None:
         if self._failure is not None:
             with contextlib.suppress(SFMError, OSError):
                 about = {"epoch": self.epoch - 1, "number": 0}
@@ -332,30 +340,32 @@ class Team:
             if len(set(whats.values())) > 1:
                 raise CollectiveMismatch(whats)
 
-    def _hear_of_failure(self, note: dict[str, Any]) -> None:
+    def _take_failure(self, note: dict[str, Any]) -> None:
         if note["epoch"] < self.epoch:
-            return  # we have raised in that epoch, too
+            return  # this member has raised in that epoch, too
         if note["number"] > self.number:
-            # In a call that this member has not made yet. Whoever is that far has given what the
-            # earlier ones need: those come to their end.
+            # The failure is in a call that this member has not made yet. The failed member has sent
+            # all that earlier calls need: these can complete.
             self._ahead.append(note)
             return
         self._failure = {key: note[key] for key in ("failed", "lost", "calls", "cycle")}
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
-            raise Told(CollectiveMismatch(note["calls"]))
+            raise KnownFailure(CollectiveMismatch(note["calls"]))
         if note["lost"] is not None:
-            raise Told(PeerLost(note["lost"], "and a collective call cannot go on without it"))
+            raise KnownFailure(
+                PeerLost(note["lost"], "and a collective call cannot go on without it")
+            )
         if note["cycle"] is not None:
-            raise Told(DeadlockDetected(note["cycle"], note["failed"]))
-        raise Told(CollectiveError(note["failed"]))
+            raise KnownFailure(DeadlockDetected(note["cycle"], note["failed"]))
+        raise KnownFailure(CollectiveError(note["failed"]))
 
 
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 def _hooks() -> Iterator[Callable[[], None]]:
-    """What calls that members are in run while they wait: it may end the wait, or send."""
+    """The ``on_wait`` of groups whose members wait in a call; it may end the wait, or send."""
     for team in list(_teams):
         if team.on_wait is not None and team.ledger.busy:
             yield team.on_wait
@@ -364,22 +374,22 @@ def _hooks() -> Iterator[Callable[[], None]]:
 hooks.append(_hooks)
 
 
-_gone: dict[str, dict[str, Any]] = {}
+_deleted: dict[str, dict[str, Any]] = {}
 
 
 def _account() -> dict[str, dict[str, Any]]:
-    """Of the groups of this process that have called anything."""
+    """The accounts of this process's groups that have made calls."""
     living = (one for one in list(_teams) if one.outer is None and one.ledger.count)
-    return _gone | {one.token: one.account() for one in living}
+    return _deleted | {one.token: one.account() for one in living}
 
 
 accounts.append(_account)
 
 
-class Told(BaseException):
-    """A failure that another member has told us: it is raised here and told to nobody else.
+class KnownFailure(BaseException):
+    """A failure that the other members know: it is raised, and not reported again.
 
-    No Exception: the native core may overrule those, when the call was complete in that moment.
+    It is no Exception: the native core drops an Exception if the call completes at that moment.
     """
 
     def __init__(self, failure: BaseException) -> None:

@@ -1,27 +1,27 @@
-"""Two levels, or three: memory inside each machine, messages between one representative of each;
-and of the machines of each site one that talks with the other sites.
+"""Two or three levels: shared memory within each machine, messages between one representative of
+each machine, and messages between one representative of each site.
 
-What the members of a machine have is brought together through flags, and what the machines of a
-site have along a tree, to the first member of the site. The first members of all sites tell each
-other directly, up to eight of them: whatever the number and the order of the members, the way
-between two sites is crossed by one message each way, and no message waits for another to cross it.
-Then each site learns the result, down the tree and through flags. With one site the machines are
-the outermost level; their representatives go by recursive doubling.
+The values of a machine's members are combined through flags, and those of a site's machines along a
+tree, to the first member of the site. The first members of up to eight sites send to each other
+directly: whatever the number and the order of the members, one message crosses between two sites in
+each direction, and no crossing waits for another. Then the result is distributed in each site, down
+the tree and through flags. Within one site the machines are the outermost level; their
+representatives use recursive doubling.
 
-``s`` sites or, in one site, ``m`` machines; messages beside those within sites, or machines:
+For ``s`` sites or, within one site, ``m`` machines; messages within sites or machines not counted:
 
 | call                                | between s <= 8 sites | depth | between m machines | depth |
 |-------------------------------------|----------|---|----------------|--------------|
 | barrier, allreduce, allgather, scan | s(s - 1) | 1 | m ceil(log2 m) | ceil(log2 m) |
 | bcast, reduce, gather, scatter      | s - 1    | 1 | m - 1 (m <= 8) | 1            |
 
-Between more than 8, trees and recursive doubling take the place of what is direct. A scan carries
-what all members have to all of them.
+Between more than 8 representatives, trees and recursive doubling replace the direct messages. A
+scan sends the values of all members to all members.
 
-Values are combined in the order of the members. A site whose members are neighbours in that order
-contributes one value; so does any other, where the operation is known to be commutative (NumPy's
-ufuncs, on arrays). Else what all its members have is carried, still in one message, and combined
-in order at each site.
+Values are combined in the order of ranks. A site whose members have consecutive ranks contributes
+one value; so does every site if the operation is known to be commutative (NumPy's ufuncs, on
+arrays). Otherwise the values of all its members are sent, still in one message, and combined in
+order at each site.
 
 Source: J. Van Iwaarden, J. Steinman, G. Blank, "A Combined Shared Memory and TCP/IP Implementation
 of the SPEEDES Communications Library", sections 3.1 and 3.3 (complete reductions through each local
@@ -41,8 +41,8 @@ from sfm_kernel.collectives.levels import Level, Levels, joined, split
 from sfm_kernel.collectives.operations import is_commutative
 
 THREE = 3
-"""Representatives from which on a large array goes by recursive doubling: its bytes count more than
-the time that a message takes."""
+"""Number of representatives above which a large array is reduced by recursive doubling: its bytes
+then cost more than the messages."""
 
 
 def barrier(call: Call) -> None:
@@ -64,12 +64,12 @@ def barrier(call: Call) -> None:
 def bcast(call: Call, value: Any, root: int) -> Any:
     levels = Levels(call)
     outer, home = levels.outer, levels.shape.home(root)
-    # The long way first: it waits for nobody who is near the root and comes late.
-    got = _from_root(call, value, levels.shape.groups[home][0], root)
+    # Between sites first: these messages then wait for no late member near the root.
+    received = _from_root(call, value, levels.shape.groups[home][0], root)
     if outer is not None:
-        got = outer.one.bcast(outer.call, got, home)
-    got = _passed_on(levels.inner, got)
-    return value if call.rank == root else got
+        received = outer.one.bcast(outer.call, received, home)
+    received = _distributed(levels.inner, received)
+    return value if call.rank == root else received
 
 
 def reduce(call: Call, value: Any, root: int) -> Any:
@@ -82,8 +82,8 @@ def reduce(call: Call, value: Any, root: int) -> Any:
             total = outer.one.reduce(outer.call, total, home)
     else:
         values = _collected(levels, value)
-        parts = None if outer is None else outer.one.gather(outer.call, values, home)
-        total = None if parts is None else _folded(call, joined(shape.groups, parts))
+        lists = None if outer is None else outer.one.gather(outer.call, values, home)
+        total = None if lists is None else _folded(call, joined(shape.groups, lists))
     return _to_root(call, total, shape.groups[home][0], root)
 
 
@@ -99,9 +99,9 @@ def allreduce(call: Call, value: Any) -> Any:
         values = _collected(levels, value)
         total = None
         if outer is not None:
-            parts = outer.all.allgather(outer.call, values)
-            total = _folded(call, joined(outer.groups, parts))
-    return _passed_on(levels.inner, total)
+            lists = outer.all.allgather(outer.call, values)
+            total = _folded(call, joined(outer.groups, lists))
+    return _distributed(levels.inner, total)
 
 
 def gather(call: Call, value: Any, root: int) -> list[Any] | None:
@@ -110,10 +110,10 @@ def gather(call: Call, value: Any, root: int) -> list[Any] | None:
     home = levels.shape.home(root)
     values = _collected(levels, value)
     if outer is not None:
-        parts = outer.one.gather(outer.call, values, home)
-        values = None if parts is None else joined(groups, parts)
-    whole: list[Any] | None = _to_root(call, values, groups[home][0], root)
-    return whole
+        lists = outer.one.gather(outer.call, values, home)
+        values = None if lists is None else joined(groups, lists)
+    result: list[Any] | None = _to_root(call, values, groups[home][0], root)
+    return result
 
 
 def scatter(call: Call, values: Sequence[Any] | None, root: int) -> Any:
@@ -121,15 +121,15 @@ def scatter(call: Call, values: Sequence[Any] | None, root: int) -> Any:
     groups, outer = levels.shape.groups, levels.outer
     home = levels.shape.home(root)
     first = groups[home][0]
-    mine = _from_root(call, values, first, root)
+    rest = _from_root(call, values, first, root)
     if outer is not None:
-        parts = split(groups, mine) if call.rank == first else None
-        mine = outer.one.scatter(outer.call, parts, home)
+        lists = split(groups, rest) if call.rank == first else None
+        rest = outer.one.scatter(outer.call, lists, home)
     for level in reversed(levels.inner):
-        parts = split(level.groups, mine) if level.call.rank == 0 else None
-        how = linear if level.one is flags else level.one
-        mine = how.scatter(level.call, parts, 0)
-    return mine[0]
+        lists = split(level.groups, rest) if level.call.rank == 0 else None
+        algorithm = linear if level.one is flags else level.one
+        rest = algorithm.scatter(level.call, lists, 0)
+    return rest[0]
 
 
 def allgather(call: Call, value: Any) -> list[Any]:
@@ -138,8 +138,8 @@ def allgather(call: Call, value: Any) -> list[Any]:
     values = _collected(levels, value)
     if outer is not None:
         values = joined(outer.groups, outer.all.allgather(outer.call, values))
-    whole: list[Any] = _passed_on(levels.inner, values)
-    return whole
+    result: list[Any] = _distributed(levels.inner, values)
+    return result
 
 
 def scan(call: Call, value: Any) -> Any:
@@ -147,8 +147,8 @@ def scan(call: Call, value: Any) -> Any:
 
 
 def _total(call: Call, levels: Levels, value: Any) -> Any:
-    """What this member's site, or machine, has, combined; on who speaks for it."""
-    if not levels.shape.in_order_here and not is_commutative(call.op, call.array):
+    """The combined value of this member's site or machine, on its representative."""
+    if not levels.shape.site_in_order and not is_commutative(call.op, call.array):
         values = _collected(levels, value)
         return None if values is None else _folded(call, values)
     for level in levels.inner:
@@ -157,43 +157,41 @@ def _total(call: Call, levels: Levels, value: Any) -> Any:
 
 
 def _collected(levels: Levels, value: Any) -> list[Any] | None:
-    """What the members of this one's site, or machine, have, in their order; on who speaks for it.
-
-    None elsewhere.
-    """
+    """The values of the members of this member's site or machine, in order, on its representative;
+    None on other members."""
     values: list[Any] | None = [value]
     for level in levels.inner:
-        if level.one is flags:  # each speaks for itself
+        if level.one is flags:  # each member represents itself
             values = flags.gather(level.call, value, 0)
         else:
-            parts = level.one.gather(level.call, values, 0)
-            values = None if parts is None else joined(level.groups, parts)
+            lists = level.one.gather(level.call, values, 0)
+            values = None if lists is None else joined(level.groups, lists)
     return values
 
 
 def _folded(call: Call, values: list[Any]) -> Any:
     total, *others = values
-    for part in others:
-        total = call.combine(total, part)
+    for other in others:
+        total = call.combine(total, other)
     return total
 
 
-def _passed_on(inner: Sequence[Level], value: Any) -> Any:
-    """What the first member of each level has, to those for whom it speaks."""
+def _distributed(inner: Sequence[Level], value: Any) -> Any:
+    """The value of each level's first member, on all members that it represents."""
     for level in reversed(inner):
         value = level.one.bcast(level.call, value, 0)
     return value
 
 
 def _from_root(call: Call, value: Any, first: int, root: int) -> Any:
-    """From the root to the first member of its group."""
+    """Send a value from the root to the first member of its group; returns it there."""
     if call.rank == root != first:
         call.send(first, value)
     return call.recv(root) if call.rank == first != root else value
 
 
 def _to_root(call: Call, value: Any, first: int, root: int) -> Any:
-    """From the first member of the root's group to the root; None elsewhere."""
+    """Send a value from the first member of the root's group to the root; None elsewhere."""
     if call.rank == first != root:
         call.send(root, value)
     elif call.rank == root != first:

@@ -1,16 +1,16 @@
-"""MPI on the queue of ``send`` and ``recv``: mpi4py and programs in C run on it.
+"""MPI for mpi4py and programs in C, on the same queue as ``send`` and ``recv``.
 
-The library itself is native/mpi, and the compiled core carries it: ``from mpi4py import MPI`` in an
-engine, or in a program that the launcher has started, is the real mpi4py, with no other MPI
-installed and no mpiexec (MPI 4.1; mpi4py's documentation is its manual).
+The library is native/mpi, a part of the compiled core (MPI 4.1). In an engine, and in a program
+that the launcher has started, ``from mpi4py import MPI`` imports the real mpi4py, whose
+documentation is the manual. No other MPI and no mpiexec is needed.
 
-library     what a call of mpi4py does that Python has to know of
+library     connects mpi4py with this process's MPI
 engines     MPI in a process that has an endpoint
 launch      python -m sfm_kernel.mpi -n 4 prog.py
 
-chunks      mpi_send_buf, mpi_recv_buf: small sends eagerly, large ones in acknowledged chunks
-items       what is sent and received: items of lists, arrays and other buffers
-namespace   which rank is which process
+chunks      mpi_send_buf, mpi_recv_buf: eager sends, and large ones in acknowledged chunks
+items       items of lists, arrays and other buffers
+namespace   ranks of processes
 
 Source: SFM paper, section 3, Example 3.
 """
@@ -51,7 +51,7 @@ __all__ = [
     "use",
 ]
 
-_PLACE = {
+_MODULES = {
     "Namespace": "sfm_kernel.mpi.namespace",
     "TransferError": "sfm_kernel.errors",
     "buffering": "sfm_kernel.mpi.library",
@@ -60,10 +60,10 @@ _PLACE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a name stands for when it is first used: the launcher needs none of them."""
+    """Import a name's module when the name is first used: the launcher needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACE.get(name, f"{__name__}.chunks")), name)
+    value = getattr(importlib.import_module(_MODULES.get(name, f"{__name__}.chunks")), name)
     globals()[name] = value
     return value
 

@@ -5,9 +5,9 @@ import sys
 
 
 def _run() -> int:
-    """Run the launcher; the collector does not look through what it imports, then or at the end.
+    """Run the launcher, without garbage collection of the modules that it imports.
 
-    Nothing of it is garbage, and looking took a fifth of the time in which a small program starts.
+    They contain no garbage, and collecting took a fifth of the time to start a small program.
     """
     gc.disable()
     from sfm_kernel.mpi.launch.mpiexec import main

@@ -1,35 +1,35 @@
-"""Chunked transfers: small sends are eager, large ones go in acknowledged chunks.
+"""Chunked transfers: small sends are eager, large ones are sent in acknowledged chunks.
 
-A *transfer* moves ``count`` items from a buffer of one process into a buffer of another. If they
-fit into one chunk, they go in one message, and the sender is done. Otherwise the receiver would
-need memory for all of them beside the buffer that it has ready. So they go chunk by chunk; the
-receiver copies each chunk into its buffer, lets go of it, and acknowledges it. At most ``window``
-chunks are sent and not acknowledged: that is all the memory that the receiver needs. The paper's
-protocol has one chunk on its way, and waits for each acknowledgement; with a window, the next
-chunks are copied and sent meanwhile.
+A *transfer* moves ``count`` items from a buffer of one process into a buffer of another. Items that
+fit into one chunk are sent in one message, and the sender does not wait. A larger message would
+need memory in the receiver besides its buffer. Larger transfers are therefore sent chunk by chunk:
+the receiver copies each chunk into its buffer, frees it, and acknowledges it. At most ``window``
+chunks are sent and not acknowledged, which limits the memory that the receiver needs. The paper's
+protocol sends one chunk and waits for its acknowledgement; with a window, the next chunks are
+copied and sent meanwhile.
 
-What travels, by attribute (the paper's names):
+The messages have these attributes (the paper's names):
 
 =============  ==================================================================================
 every message  ``tag``, ``comm`` (the namespace's name); and ``transfer`` or, from the receiver,
-               ``ack``: a name that no other transfer has
+               ``ack``: the unique name of the transfer
 items          ``mtype`` "small" or "large", ``datatype``, ``count`` (of the transfer), ``start``,
                ``end`` (of this message; 0 is the first item of the transfer), ``last``, ``buf``
 the end        ``mtype`` "failed" or "interrupted", ``why``, ``last``: the sender gives up
 ``ack``        ``end`` and ``last`` of the chunk; or ``refused`` or ``failed``, why, and ``last``
 =============  ==================================================================================
 
-A transfer opens with the message whose ``start`` is 0; the receiver takes the first such message
-that matches, and from then on only those with this ``transfer``. Each side's messages end with
-exactly one whose ``last`` is true. So messages of several transfers are never mixed up: neither of
-two namespaces or tags, nor of one process that sends and receives at once, nor of many threads.
+A transfer opens with the message whose ``start`` is 0. The receiver takes the first such message
+that matches, and then only messages of this ``transfer``. Each side's messages end with exactly one
+whose ``last`` is true. So messages of different transfers are never mixed up: of two namespaces or
+tags, of a process that sends and receives at the same time, or of several threads.
 
-``mpi_send_buf`` blocks like ``MPI_Send``: eager or, if there are more items than fit into a chunk,
-until the receiver has them. Two processes that send large buffers to each other, and receive
-afterwards, wait for each other for ever. Let one receive first, or send in a thread.
+``mpi_send_buf`` blocks like ``MPI_Send``: it is eager up to one chunk, and otherwise waits until
+the receiver has all items. Two processes that first send large buffers to each other and then
+receive wait for each other for ever: let one receive first, or send in a thread.
 
-Source: SFM paper, section 3, Example 3. Its program waits for an acknowledgement of anything,
-and takes any message with the right source and tag; here both say to which transfer they belong.
+Source: SFM paper, section 3, Example 3. The paper's program waits for any acknowledgement and takes
+any message with the right source and tag; these functions also compare the transfer.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from numpy.typing import DTypeLike
 
 from sfm_kernel.endpoint import UNBOUNDED
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
-from sfm_kernel.mpi.items import Items, destination, item_type, source, whole
-from sfm_kernel.mpi.leftovers import drop_later, drop_now, drop_what_came, tidy
+from sfm_kernel.mpi.items import Items, checked_int, destination, item_type, source
+from sfm_kernel.mpi.leftovers import drop_arrived, drop_later, drop_now, tidy
 from sfm_kernel.mpi.transfers import is_orphan, new_transfer
 
 if TYPE_CHECKING:
@@ -55,21 +55,21 @@ if TYPE_CHECKING:
     from sfm_kernel.mpi.namespace import Namespace
 
 CHUNK_BYTES = 1 << 18
-"""Bytes of a chunk, and the most that is sent eagerly."""
+"""Bytes of a chunk, and of the largest eager send."""
 
 WINDOW = 4
-"""Chunks that may be on their way."""
+"""Number of chunks that may be sent and not acknowledged."""
 
 ANY = None
-"""As ``src`` or ``tag`` of a receive: whoever sends, whatever the tag."""
+"""As ``src`` or ``tag`` of a receive: any sender, any tag."""
 
-_speakers: WeakKeyDictionary[Endpoint, Context] = WeakKeyDictionary()
-"""For each endpoint, itself without a limit of buffering."""
+_unbounded: WeakKeyDictionary[Endpoint, Context] = WeakKeyDictionary()
+"""For each endpoint, the same without a limit of buffering."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """What a receive has taken: how many items, from which rank, with which tag."""
+    """The result of a receive: the number of items, the sender's rank, and the tag."""
 
     count: int
     src: int
@@ -77,15 +77,15 @@ class Received:
 
 
 def mpi_getchunksize(datatype: DTypeLike, chunk_bytes: int = CHUNK_BYTES) -> int:
-    """How many items of this type a chunk has: as many as ``chunk_bytes`` hold, at least 1."""
-    return max(1, whole(chunk_bytes, "chunk_bytes", 1) // item_type(datatype).itemsize)
+    """The number of items of this type in a chunk of ``chunk_bytes`` bytes, at least 1."""
+    return max(1, checked_int(chunk_bytes, "chunk_bytes", 1) // item_type(datatype).itemsize)
 
 
 def plan(count: int, chunk: int) -> Iterator[tuple[int, int, bool]]:
     """``(start, end, last)`` of each message that moves ``count`` items, ``chunk`` at a time.
 
-    Every item is in exactly one message, none is empty (but the only one, for no items at all),
-    and only the last may be shorter than a chunk.
+    Every item is in exactly one message. Only the last message may be shorter than a chunk. A
+    transfer of no items has one empty message.
     """
     for start in range(0, max(count, 1), chunk):
         end = min(start + chunk, count)
@@ -105,44 +105,44 @@ def mpi_send_buf(
     chunk_bytes: int = CHUNK_BYTES,
     window: int = WINDOW,
 ) -> None:
-    """Send ``count`` items of ``buf``, from number ``offset`` on, to a process that receives them.
+    """Send ``count`` items of ``buf``, beginning with item ``offset``, to another process.
 
-    Blocks: with up to ``chunk_bytes`` of items, as ``send`` does; with more, until the receiver
-        has them all in its buffer. Stop (KeyboardInterrupt) ends it; the receiver is told.
+    Blocks: as ``send`` does if the items fit into one chunk; otherwise until the receiver has all
+        of them in its buffer. Stop (KeyboardInterrupt) ends it; the receiver raises TransferError.
     Args:
         sfm: this process's endpoint, or a context of it.
-        buf: a list or tuple of simple values, a NumPy array, or anything with the buffer
-            protocol. An array of several dimensions counts as its memory, in C's order; with one
-            dimension it may have strides. Bytes are memory that holds items of any type.
-        offset, count: in items.
-        datatype: NumPy's name for the type of the items.
-        dest: rank of the receiver in ``comm``.
-        tag: a number or a text, for the receiver to choose by.
-        comm: the namespace. Transfers of two namespaces are apart, whatever their tags.
-        chunk_bytes: size of a chunk; at least one item goes in each.
-        window: chunks that the receiver may have beside its buffer, at least 1.
+        buf: a list or tuple of simple values, a NumPy array, or another object with the buffer
+            protocol. An array of several dimensions is sent as its memory, in C order; an array of
+            one dimension may have strides. Bytes can hold items of any type.
+        offset, count: numbers of items.
+        datatype: the NumPy type of the items, as ``"float64"``.
+        dest: the receiver's rank in ``comm``.
+        tag: a number or a text that the receiver can select by.
+        comm: the namespace. Transfers of different namespaces are independent.
+        chunk_bytes: bytes of a chunk, which has at least one item.
+        window: number of chunks that may be sent and not acknowledged, at least 1.
     Raises:
-        TypeError, ValueError: an argument is wrong; nothing was sent, and the receiver waits on.
-        TypeError, OverflowError: a value of a list is no item of this type. The list is looked at
-            chunk by chunk; if some have been sent, the receiver is told.
+        TypeError, ValueError: an argument is wrong. Nothing was sent; the receiver still waits.
+        TypeError, OverflowError: a value of a list does not fit the type. Lists are checked chunk
+            by chunk; if some chunks have been sent, the receiver raises TransferError.
         TransferError: the receiver has less room, expects another type, or was interrupted.
-        PeerLost: the receiver died. Otherwise as ``send``.
-    Order, Cost: as ``send``; a copy of each chunk here and one there, a message and its
-        acknowledgement for each chunk, and memory for ``window`` chunks.
+        PeerLost: the receiver has died. Other errors as ``send``.
+    Order, Cost: as ``send``; for each chunk a copy on both sides, a message and an acknowledgement;
+        memory for ``window`` chunks.
     Source: SFM paper, Example 3.
     Example:
         >>> from sfm_kernel.mpi import Namespace
         >>> with sfm_kernel.join("doc", name="A") as sfm:
-        ...     comm, got = Namespace("doc", ("A",)), [0] * 6
+        ...     comm, items = Namespace("doc", ("A",)), [0] * 6
         ...     mpi_send_buf(sfm, [10, 20, 30, 40], 1, 2, "int64", 0, 7, comm)
-        ...     mpi_recv_buf(sfm, got, 3, 3, "int64", 0, 7, comm)
+        ...     mpi_recv_buf(sfm, items, 3, 3, "int64", 0, 7, comm)
         Received(count=2, src=0, tag=7)
-        >>> got
+        >>> items
         [0, 0, 0, 20, 30, 0]
     """
     items = source(buf, offset, count, datatype)
     chunk = mpi_getchunksize(datatype, chunk_bytes)
-    window = whole(window, "window", 1)
+    window = checked_int(window, "window", 1)
     tag = _checked_tag(tag)
     to: dict[str, Any] = {"dest": comm.rank_to_name(dest), "tag": tag}
     about: dict[str, Any] = {
@@ -169,27 +169,28 @@ def mpi_recv_buf(
     tag: int | str | None,
     comm: Namespace,
 ) -> Received:
-    """Receive at most ``count`` items into ``buf``, from number ``offset`` on.
+    """Receive at most ``count`` items into ``buf``, beginning with item ``offset``.
 
-    The other items of ``buf`` stay as they are.
+    The other items of ``buf`` are unchanged.
 
-    Blocks: until all items of one ``mpi_send_buf`` are there. Stop (KeyboardInterrupt) ends it;
-        the sender is told, and what had come is in ``buf``.
+    Blocks: until all items of one ``mpi_send_buf`` have arrived. Stop (KeyboardInterrupt) ends it;
+        the sender raises TransferError, and ``buf`` has the items that had arrived.
     Args:
-        buf: as for ``mpi_send_buf``, but writable: no tuple, no bytes. The two sides may use
+        sfm: this process's endpoint, or a context of it.
+        buf: as for ``mpi_send_buf``, but writable: not a tuple or bytes. The two sides may use
             different kinds of buffers.
         offset, count, datatype, comm: as for ``mpi_send_buf``; the sender may send fewer items.
-        src: rank of the sender in ``comm``, or ``ANY``.
-        tag: the sender's, or ``ANY``. Transfers that match are taken in the order of arrival.
+        src: the sender's rank in ``comm``, or ``ANY``.
+        tag: the sender's tag, or ``ANY``. Matching transfers are taken in the order of arrival.
     Returns:
-        How many items came, from which rank, with which tag.
+        The number of items, the sender's rank, and the tag.
     Raises:
         TypeError, ValueError: an argument is wrong; nothing was received.
-        TransferError: more items come than ``count``, or items of another type, or the sender has
-            failed or was interrupted meanwhile. That transfer is over; a sender that still waits
-            gets the same error. Transfers that had been given up earlier are passed over.
-        PeerLost: the sender has died before all was there. Otherwise as ``recv``.
-    Order, Cost: as ``mpi_send_buf``. Beside ``buf``, memory for at most the sender's window.
+        TransferError: the sender sends more than ``count`` items or another type, has failed or was
+            interrupted. The transfer is over; a sender that still waits raises the same error.
+            Transfers that were given up before they began are skipped.
+        PeerLost: the sender has died before all items arrived. Other errors as ``recv``.
+    Order, Cost: as ``mpi_send_buf``. Besides ``buf``, memory for the sender's window.
     Source: SFM paper, Example 3.
     """
     into = destination(buf, offset, count, datatype)
@@ -211,43 +212,43 @@ def mpi_recv_buf(
     try:
         if misfit:
             raise TransferError(misfit)
-        got = _received(m, src, comm)
+        result = _received(m, src, comm)
         while True:
             into.put(m.start, m.end, m.buf)
             end, last = m.end, m.last
-            del m  # its memory goes back before the sender hears that it may send the next
-            _say(sfm, reply, end=end, last=last)
+            del m  # free its memory before the sender sends the next chunk
+            _send_now(sfm, reply, end=end, last=last)
             if last:
-                return got
+                return result
             m = sfm.recv(**rest)
             if m.mtype != "large":
                 raise TransferError(_given_up(m, m.why))
     except TransferError as error:
-        _say(sfm, reply, refused=str(error), last=True)
+        _send_now(sfm, reply, refused=str(error), last=True)
         if misfit:
             drop_now(sfm, rest)
         raise
     except BaseException as error:
-        _say(sfm, reply, failed=repr(error), last=True)
+        _send_now(sfm, reply, failed=repr(error), last=True)
         drop_later(sfm, rest)
         raise
 
 
 def _opening(sfm: Endpoint, template: dict[str, Any]) -> Message:
-    """The first message of a transfer. Those that were given up before are dropped."""
+    """Receive the first message of a transfer; drop transfers that were given up before it."""
     while True:
         m = sfm.recv(**template)
         if m.mtype == "small":
             return m
         rest, reply = {"src": m.src, "transfer": m.transfer}, _reply(m)
         if is_orphan(sfm, m.transfer, m.src):
-            drop_what_came(sfm, rest)
+            drop_arrived(sfm, rest)
             continue
         if m.mtype == "large":
             if not sfm.peek(**rest, mtype="interrupted"):
                 return m
             drop_now(sfm, rest)
-        _say(sfm, reply, refused="", last=True)
+        _send_now(sfm, reply, refused="", last=True)
 
 
 def _received(m: Message, src: int | None, comm: Namespace) -> Received:
@@ -259,12 +260,12 @@ def _reply(m: Message) -> dict[str, Any]:
 
 
 def _misfit(m: Message, into: Items) -> str:
-    """Why what comes cannot go where it should; empty if it can."""
-    found, wanted = item_type(m.datatype), into.dtype
-    if found != wanted:
+    """The reason why the items do not fit into the buffer; "" if they do."""
+    sent, expected = item_type(m.datatype), into.dtype
+    if sent != expected:
         return (
-            f"process {m.src!r} sends items of type {found} with tag {m.tag!r}, and {m.dest!r} "
-            f"expects {wanted}: name the same datatype on both sides"
+            f"process {m.src!r} sends items of type {sent} with tag {m.tag!r}, and {m.dest!r} "
+            f"expects {expected}: name the same datatype on both sides"
         )
     if m.count > into.count:
         return (
@@ -283,26 +284,26 @@ def _send_chunks(
     window: int,
 ) -> None:
     acks = {"src": to["dest"], "ack": about["transfer"]}
-    flying, sent, opened = 0, 0, False
+    unacknowledged, sent, opened = 0, 0, False
     try:
         for start, end, last in plan(items.count, chunk):
-            if flying == window:
+            if unacknowledged == window:
                 _await_ack(sfm, acks)
-                flying -= 1
+                unacknowledged -= 1
             buf = items.get(start, end)
             opened = True
             sfm.send(**to, mtype="large", start=start, end=end, last=last, **about, buf=buf)
-            flying, sent = flying + 1, end
-        for _ in range(flying):
+            unacknowledged, sent = unacknowledged + 1, end
+        for _ in range(unacknowledged):
             _await_ack(sfm, acks)
     except BaseException as error:
-        # An interrupted first send may have sent its message or not. If not, this one is the
-        # first of the transfer, and the receiver passes it over.
+        # An interrupted first send may not have sent its message. Then this one is the first of the
+        # transfer, and the receiver skips it.
         first = {} if sent else {"start": 0}
         if opened and sent < items.count:
             mtype = "failed" if isinstance(error, Exception) else "interrupted"
-            with suppress(SFMError):  # what has ended the transfer is raised, not this
-                _say(sfm, to | about, mtype=mtype, why=repr(error), last=True, **first)
+            with suppress(SFMError):  # the error that has ended the transfer is raised
+                _send_now(sfm, to | about, mtype=mtype, why=repr(error), last=True, **first)
         if opened and not isinstance(error, TransferError):
             drop_later(sfm, acks)
         raise
@@ -316,20 +317,20 @@ def _await_ack(sfm: Endpoint, acks: dict[str, Any]) -> None:
         raise TransferError(_given_up(m, m.failed))
 
 
-def _say(sfm: Endpoint, about: dict[str, Any], /, **more: Any) -> None:
-    """Tell the other side how far this one is. Never waits for it, and it may have died.
+def _send_now(sfm: Endpoint, about: dict[str, Any], /, **more: Any) -> None:
+    """Send the other side a report, without waiting; the other side may have died.
 
-    An acknowledgement that waited, behind what this process has sent before, would wait for a
-    process that may be waiting for the acknowledgement.
+    If an acknowledgement waited behind earlier sends of this process, it could wait for a process
+    that waits for the acknowledgement.
     """
-    if sfm not in _speakers:
-        _speakers[sfm] = sfm.with_buffering(UNBOUNDED)
-    with suppress(PeerLost):  # what it had sent before is still received
-        _speakers[sfm].send(**about, **more)
+    if sfm not in _unbounded:
+        _unbounded[sfm] = sfm.with_buffering(UNBOUNDED)
+    with suppress(PeerLost):  # the messages that it has sent are still received
+        _unbounded[sfm].send(**about, **more)
 
 
 def _given_up(m: Message, why: str) -> str:
-    """What a message says of the end of its sender's part."""
+    """The text of the error for a message in which its sender gives up the transfer."""
     what = "was interrupted" if why.startswith("KeyboardInterrupt") else "failed"
     return f"process {m.src!r} {what} in the middle of this transfer, and gave it up: {why}"
 

@@ -1,8 +1,8 @@
-"""MPI in a process with an endpoint, as engines have: COMM_WORLD is made of the ranks that live.
+"""MPI in a process with an endpoint, such as an engine: COMM_WORLD has the ranks that live.
 
-``from mpi4py import MPI`` in a cell is the real mpi4py. Its calls go through the engine's own
-queue, so that observers see both. After engines were restarted, or some were added, the next cell
-has a COMM_WORLD of those that live then.
+``from mpi4py import MPI`` in a cell imports the real mpi4py. Its calls use the engine's queue, so
+that observers see both. When engines were restarted or added, the next cell has a COMM_WORLD of the
+engines that live then.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _used: Endpoint | None = None
 
 
 def use(endpoint: Endpoint) -> None:
-    """Have mpi4py, when it is imported, speak through this endpoint. Idempotent.
+    """Make mpi4py use this endpoint when it is imported. Idempotent.
 
-    COMM_WORLD is made of all living processes of its world that have a rank, this one among them.
+    COMM_WORLD has all living processes of the endpoint's world that have a rank.
 
     Raises:
-        SFMError: it has no rank; or MPI speaks through another endpoint of this process already.
+        SFMError: the endpoint has no rank, or MPI uses another endpoint of this process already.
     """
     global _used
     if endpoint.rank is None:
-        raise SFMError("MPI counts processes: give this one a rank, join(world, rank=...)")
+        raise SFMError("MPI needs ranks: give this process one with join(world, rank=...)")
     if _used not in (None, endpoint):
-        raise SFMError(f"MPI speaks through {_used!r} already, and a process has one COMM_WORLD")
+        raise SFMError(f"MPI uses {_used!r} already, and a process has one COMM_WORLD")
     if _used is None:
         sys.meta_path.insert(0, library.Check())
     _used = endpoint
@@ -47,24 +47,27 @@ def use(endpoint: Endpoint) -> None:
 
 
 def refresh(anew: int) -> None:
-    """Let MPI see which engines live now, if it has begun here. Before each cell.
+    """Update MPI's list of living engines, if MPI has begun in this process. Called before each
+    cell.
 
     Args:
-        anew: when the notebook's last cell was stopped or failed, in nanoseconds; 0 if none was.
-            Some engines may have made more collective calls by then than others: they begin anew.
+        anew: the time at which a cell of the notebook was last stopped or failed, in nanoseconds; 0
+            if none was. Some engines may then have made more collective calls than others: all
+            begin to count anew.
     """
     refresh_mpi(anew)
 
 
 class _World:
-    """What the library asks of an endpoint."""
+    """An endpoint as the MPI library uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._seen: dict[str, Member] = {}
 
     def members(self) -> tuple[str, int, list[tuple[int, str, Name]]] | None:
-        """The world, this engine's rank among those that live, and all of them; None at its end."""
+        """The world, this engine's rank among the living engines, and these engines; None if the
+        endpoint is closed."""
         if self._endpoint.closed:
             return None
         living = [one for one in self._endpoint.members() if self._endpoint.alive(one)]
@@ -75,7 +78,7 @@ class _World:
         return self._endpoint.world, rank, [(one.slot, one.uid, one.name) for one in by_rank]
 
     def channel(self, uid: str) -> Channel | None:
-        """The way to a process; None where it is gone, or another one has its name now."""
+        """The channel to a process; None if it is dead, or another process has its name now."""
         try:
             route = self._endpoint._peers.route(self._seen[uid].name)
         except (EndpointClosed, PeerLost, UnknownName):
@@ -83,11 +86,11 @@ class _World:
         return route.channel if route.peer.uid == uid else None
 
     def is_near(self, uid: str) -> bool:
-        """Whether memory is shared with a process, and used."""
+        """Whether messages to a process use shared memory."""
         return self._endpoint._peers.is_near(self._seen[uid])
 
     def site(self, uid: str) -> str:
-        """Where a process is, or was."""
+        """The site of a process, which may be dead."""
         return self._seen[uid].site
 
     def lives(self, uid: str) -> bool:

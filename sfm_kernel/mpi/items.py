@@ -1,8 +1,8 @@
-"""Items: what is sent from, and received into, lists, arrays and other buffers.
+"""Items of lists, arrays and other buffers, which are sent and received.
 
-``source`` and ``destination`` check what the user has given, before anything is sent. Chunks are
-then taken from, or put into, what they return; an item has the same number on both sides whatever
-the kinds of the two buffers.
+``source`` and ``destination`` check the user's arguments before anything is sent. Chunks are then
+read from, or written to, the object that they return. An item has the same number on both sides,
+whatever the kinds of the two buffers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ KINDS = "biufcMmSU"
 """Kinds of NumPy types that are items: numbers, dates, texts of one length."""
 
 LADDER = "buifc"
-"""Kinds of numbers; a list's numbers may become those of a later kind.
+"""Kinds of numbers; a list's numbers may be converted to a later kind.
 
-An integer keeps its value and a finite number stays finite, or it is an error; floats are rounded.
+It is an error if an integer loses its value or a finite number becomes infinite; floats are
+rounded.
 """
 
 
@@ -28,7 +29,7 @@ def item_type(datatype: DTypeLike) -> np.dtype[Any]:
     """The NumPy type that ``datatype`` names.
 
     Raises:
-        TypeError: it names none, or one whose items are no numbers, dates or texts of one length.
+        TypeError: it names no type, or its items are not numbers, dates or texts of one length.
     """
     try:
         dtype = np.dtype(datatype if datatype is not None else "none")
@@ -45,14 +46,14 @@ def item_type(datatype: DTypeLike) -> np.dtype[Any]:
 
 
 class Items(ABC):
-    """``count`` items of a buffer; they are numbered from 0, wherever in the buffer they are."""
+    """``count`` items of a buffer, numbered from 0."""
 
     def __init__(self, dtype: np.dtype[Any], count: int) -> None:
         self.dtype, self.count = dtype, count
 
     @abstractmethod
     def get(self, start: int, end: int) -> NDArray[Any]:
-        """Items ``start`` … ``end`` - 1, contiguous; a view where that is possible."""
+        """Items ``start`` … ``end`` - 1, contiguous; a view if possible."""
 
     @abstractmethod
     def put(self, start: int, end: int, chunk: NDArray[Any]) -> None:
@@ -75,7 +76,7 @@ class _ListItems(Items):
                 f"the items {self._offset + start} to {self._offset + end - 1} of the list are "
                 f"{what}, not {self.dtype}: name their type, or convert them"
             )
-        with np.errstate(over="ignore"):  # _fits sees it
+        with np.errstate(over="ignore"):  # _fits checks it
             items = found.astype(self.dtype)
         if not _fits(values, found, items):
             raise OverflowError(
@@ -90,7 +91,7 @@ class _ListItems(Items):
 
 
 def _becomes(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether values may be sent as another type: numbers as numbers, texts where they fit."""
+    """Whether values may be sent as another type: numbers as numbers, and texts if they fit."""
     if found.kind in LADDER and wanted.kind in LADDER:
         small_enough = LADDER.index(found.kind) <= LADDER.index(wanted.kind)
         return small_enough or (found.kind, wanted.kind) == ("i", "u")  # unless one is negative
@@ -100,8 +101,8 @@ def _becomes(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 def _fits(values: Any, found: NDArray[Any], items: NDArray[Any]) -> bool:
     """Whether each integer of a list has kept its value, and each finite number is still finite.
 
-    ``found`` is what NumPy makes of ``values``, and ``items`` what is sent. If there are floats
-    among the values, even ``found`` may have lost the last digits of an integer.
+    ``found`` is NumPy's array of ``values``, and ``items`` the array that is sent. If some values
+    are floats, even ``found`` may have lost the last digits of an integer.
     """
     if items.dtype.kind in "iu":
         return bool((items == found).all())
@@ -112,9 +113,9 @@ def _fits(values: Any, found: NDArray[Any], items: NDArray[Any]) -> bool:
     exact = 2.0 ** (np.finfo(items.dtype).nmant + 1)  # every integer up to here is a float
     large = np.flatnonzero((found.real >= exact) | (found.real <= -exact))
     return all(
-        int(items[place].real) == values[place]
-        for place in large
-        if isinstance(values[place], int | np.integer)
+        int(items[index].real) == values[index]
+        for index in large
+        if isinstance(values[index], int | np.integer)
     )
 
 
@@ -134,9 +135,9 @@ def source(buf: Any, offset: int, count: int, datatype: DTypeLike) -> Items:
     """The items to send.
 
     Args:
-        buf: a list or tuple of simple values; or an array, bytes, or anything with the buffer
-            protocol. Bytes are memory that holds items of any type.
-        offset, count: in items.
+        buf: a list or tuple of simple values; or an array, bytes, or another object with the buffer
+            protocol. Bytes can hold items of any type.
+        offset, count: numbers of items.
     Raises:
         TypeError: ``buf`` is none of these, or its items are of another type than ``datatype``.
         ValueError: an item does not exist; the array is neither one-dimensional nor contiguous.
@@ -145,12 +146,12 @@ def source(buf: Any, offset: int, count: int, datatype: DTypeLike) -> Items:
 
 
 def destination(buf: Any, offset: int, count: int, datatype: DTypeLike) -> Items:
-    """The items to replace. As ``source``, but ``buf`` must be writable: no tuple, no bytes."""
+    """The items to replace. As ``source``, but ``buf`` must be writable: not a tuple or bytes."""
     return _items(buf, offset, count, item_type(datatype), into=True)
 
 
 def _items(buf: Any, offset: int, count: int, dtype: np.dtype[Any], *, into: bool) -> Items:
-    offset, count = whole(offset, "offset", 0), whole(count, "count", 0)
+    offset, count = checked_int(offset, "offset", 0), checked_int(count, "count", 0)
     if isinstance(buf, list) or (isinstance(buf, tuple) and not into):
         _check_range(len(buf), offset, count)
         return _ListItems(buf, dtype, offset, count)
@@ -190,16 +191,16 @@ def _array(buf: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     return array.reshape(-1)
 
 
-def _check_range(there: int, offset: int, count: int) -> None:
-    if offset + count > there:
+def _check_range(length: int, offset: int, count: int) -> None:
+    if offset + count > length:
         raise ValueError(
-            f"offset {offset} and count {count} reach beyond the end of buf, which has {there} "
+            f"offset {offset} and count {count} reach beyond the end of buf, which has {length} "
             f"items of this type"
         )
 
 
-def whole(value: Any, what: str, least: int) -> int:
-    """``value`` as an int of at least ``least``; the error names it otherwise."""
+def checked_int(value: Any, what: str, least: int) -> int:
+    """``value`` as an int of at least ``least``. Raises TypeError or ValueError, which name it."""
     try:
         number = operator.index(value)
     except TypeError:

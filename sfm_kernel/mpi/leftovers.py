@@ -1,7 +1,7 @@
-"""What still comes of transfers that are over here: each call drops what has come meanwhile.
+"""Late messages of transfers that were interrupted: each call drops those that have arrived.
 
-Who is interrupted in a transfer cannot wait for the other side, whose last chunks or
-acknowledgements are on their way. Nobody would receive them, and they would stay in the inbox.
+A process that is interrupted in a transfer cannot wait for the last chunks or acknowledgements of
+the other side. No call would receive them, and they would stay in the inbox.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 Template = dict[str, Any]
-"""Matches all that still comes of one transfer, up to a message whose ``last`` is true."""
+"""Matches the late messages of one transfer, up to the message whose ``last`` is true."""
 
 _expected: WeakKeyDictionary[Endpoint, list[Template]] = WeakKeyDictionary()
 
 
 def drop_later(sfm: Endpoint, template: Template) -> None:
-    """Let later calls drop what comes."""
+    """Let later calls drop the messages that match."""
     _expected.setdefault(sfm, []).append(template)
 
 
 def drop_now(sfm: Endpoint, template: Template) -> None:
-    """Wait until all has come, and drop it. If the wait is interrupted, later calls do it."""
+    """Wait for the messages that match, and drop them. After an interrupt, later calls do it."""
     try:
-        with suppress(PeerLost):  # then all that will ever come has come
+        with suppress(PeerLost):  # a dead sender's messages have all arrived
             while not sfm.recv(**template).last:
                 pass
     except BaseException:
@@ -37,8 +37,8 @@ def drop_now(sfm: Endpoint, template: Template) -> None:
         raise
 
 
-def drop_what_came(sfm: Endpoint, template: Template) -> bool:
-    """Drop what has come; whether that is all that will come."""
+def drop_arrived(sfm: Endpoint, template: Template) -> bool:
+    """Drop the messages that have arrived; returns whether none will follow."""
     try:
         while not sfm.recv_nb(**template).last:
             pass
@@ -50,8 +50,8 @@ def drop_what_came(sfm: Endpoint, template: Template) -> bool:
 
 
 def tidy(sfm: Endpoint) -> None:
-    """Drop what has come of all those transfers."""
+    """Drop the late messages of all such transfers that have arrived."""
     for template in list(_expected.get(sfm, ())):
-        if drop_what_came(sfm, template):
-            with suppress(ValueError):  # another thread was faster
+        if drop_arrived(sfm, template):
+            with suppress(ValueError):  # another thread has removed it
                 _expected[sfm].remove(template)

@@ -1,9 +1,9 @@
-"""The real mpi4py on this process's core: ``sfm_kernel._native`` has MPI's functions in it.
+"""Connects the real mpi4py with this process's core: ``sfm_kernel._native`` has MPI's functions.
 
-mpi4py asks the dynamic linker for MPICH's library, and finds that it is loaded already. Its calls
-leave Python, and what they wait for ends them with an error code; this module makes of that what a
-call of Python's would do: a signal's handler that raises ends it with that exception, in the line
-that made the call, and observers are shown the call as that line has it.
+mpi4py asks the dynamic linker for MPICH's library, which is loaded already. A call that waits in
+native code can end only with an error code. This module makes it behave as a call of Python: an
+exception of a signal handler is raised in the line that made the call, and observers see the call
+as that line has it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
-"""Code below these is not the program's own."""
+"""Folders whose code does not belong to the program."""
 
 
 def load() -> None:
-    """Have the loader do for mpi4py's module what forked processes then need not do again.
+    """Load mpi4py's module, so that forked processes need not load it again.
 
     Raises:
-        SFMError: no mpi4py is installed that takes our library.
+        SFMError: no mpi4py is installed that accepts this library.
     """
     import ctypes
 
     path, needed = _module()
-    if LIBMPI_ABI.endswith(needed):  # the core has MPICH's ABI alone
+    if LIBMPI_ABI.endswith(needed):  # the core itself has only MPICH's ABI
         ctypes.CDLL(LIBMPI_ABI)
     ctypes.CDLL(path)
 
 
 def _module() -> tuple[str, str]:
-    """The file of mpi4py's module, and which of our libraries it was linked with."""
+    """The file of mpi4py's module, and the name of our library that it was linked with."""
     from importlib.util import find_spec
 
     found = find_spec("mpi4py")
@@ -50,7 +50,7 @@ def _module() -> tuple[str, str]:
                 path = os.path.join(folder, name)
                 try:
                     needed = elf.read(path).needed
-                except (OSError, ValueError):  # it is damaged
+                except (OSError, ValueError):  # the file is damaged
                     continue
                 for library in (LIBMPI, LIBMPI_ABI):
                     if os.path.basename(library) in needed:
@@ -68,7 +68,7 @@ def is_running() -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether a call has failed since another process is gone."""
+    """Whether a call has failed because another process has died."""
     module = sys.modules.get("mpi4py.MPI")
     if module is None or not isinstance(error, module.Exception):
         return False
@@ -76,10 +76,10 @@ def is_lost(error: BaseException) -> bool:
 
 
 class Check:
-    """Looks at mpi4py before an engine imports it: another MPI's would see this engine alone."""
+    """Checks mpi4py before an engine imports it: one for another MPI would see only this engine."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raise ImportError for the module of another MPI; else the import goes on."""
+        """Raise ImportError if mpi4py's module is for another MPI."""
         if name != "mpi4py.MPI":
             return
         try:
@@ -95,21 +95,22 @@ class Check:
 
 
 def install() -> None:
-    """Have mpi4py, when it is imported, take this process's MPI. Idempotent."""
+    """Make mpi4py use this process's MPI when it is imported. Idempotent."""
     os.environ["MPI4PY_MPIABI"] = "mpich"
     os.environ.pop("MPI4PY_LIBMPI", None)
     set_mpi(raise_instead, call_of, site_of)
 
 
 def buffering(nbytes: int) -> None:
-    """How many bytes of standard sends may wait unreceived at one process before a send waits.
+    """Set the bytes of standard sends that may wait unreceived at one process before a send waits.
 
-    With 0, ``send`` and ``Send`` return when a receive has matched, and ``isend`` is complete then.
-    That shows what buffering hides: programs that are wrong, and work while messages are small. It
-    holds for this process's later sends, in all communicators. (``from sfm_kernel import mpi``.)
+    With 0, ``send`` and ``Send`` return, and ``isend`` is complete, only when a receive has
+    matched. This reveals programs that are wrong and work only as long as messages are small. The
+    setting applies to later sends of this process in all communicators.
+    (``from sfm_kernel import mpi``.)
 
     Raises:
-        ValueError: it is no number of bytes.
+        ValueError: ``nbytes`` is not a number of bytes.
     """
     if type(nbytes) is not int or not 0 <= nbytes < 1 << 63:
         raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes!r}")
@@ -117,10 +118,10 @@ def buffering(nbytes: int) -> None:
 
 
 def raise_instead(error: BaseException) -> None:
-    """Let the caller's frame raise this instead of what its call, about to fail, raises.
+    """Make the caller's frame raise this error instead of the exception of its failing call.
 
-    mpi4py makes an exception of its own of every error code. The frame is traced until that comes,
-    and what a trace function raises takes the place of what it is told of.
+    mpi4py turns every error code into its own exception. The frame is traced until that exception
+    is raised, and an exception that a trace function raises replaces it.
     """
     frame = sys._getframe(1)
     local, everywhere = frame.f_trace, sys.gettrace()
@@ -134,7 +135,7 @@ def raise_instead(error: BaseException) -> None:
 
 
 def call_of() -> str | None:
-    """What the nearest frame of the program calls, as its source has it: ``comm.recv``."""
+    """The call in the program's innermost frame, as its source has it: ``comm.recv``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden(frame.f_code.co_filename):
         frame = frame.f_back
@@ -142,9 +143,10 @@ def call_of() -> str | None:
 
 
 def site_of(frame: FrameType) -> tuple[str | None, str, int] | None:
-    """What a frame calls, its code for observers, and the line; None of what is not the program's.
+    """A frame's call, its code for observers, and its line; None if the frame is not the program's.
 
-    Asked once about each call: what has begun there, and not ended, is told with it at the end.
+    It is asked once about each call; operations that were begun there and not ended are reported
+    with it at the end of the program.
     """
     from sfm_kernel.endpoint.seen import locate
 
@@ -162,7 +164,7 @@ def _is_hidden(filename: str) -> bool:
 
 
 def called(frame: FrameType) -> str | None:
-    """What a frame calls at this moment; None where its source is not there, or says nothing."""
+    """The call that a frame is making; None if its source is unavailable or has no call there."""
     positions = list(frame.f_code.co_positions())
     line, last, start, end = positions[frame.f_lasti // 2]
     if line is None or last is None or start is None or end is None:
@@ -175,6 +177,6 @@ def called(frame: FrameType) -> str | None:
     lines[0] = lines[0].encode()[start:].decode(errors="ignore")
     try:
         node = ast.parse("".join(lines), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # all that the parser raises
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the parser can raise these
         return None
     return ast.unparse(node.func) if isinstance(node, ast.Call) else None

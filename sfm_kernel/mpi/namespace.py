@@ -1,4 +1,4 @@
-"""Namespaces: which rank is which process."""
+"""Namespaces: the ranks of processes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Namespace:
-    """Ranks 0, 1, … of some processes. Messages of two namespaces are never mixed up.
+    """Ranks 0, 1, … for a group of processes. Messages of different namespaces are never mixed up.
 
-    Every process makes its own, with the same name and the same members in the same order. What
-    ``mpi_send_buf`` and ``mpi_recv_buf`` call ``comm`` may be anything that has its ``name``,
+    Every process makes the namespace, with the same name and the same members in the same order.
+    The argument ``comm`` of ``mpi_send_buf`` and ``mpi_recv_buf`` may be any object with ``name``,
     ``rank_to_name`` and ``name_to_rank``.
 
     Args:
-        name: what its messages carry; two namespaces need two names.
-        members: the processes' names, as ``Message.src`` has them; the first has rank 0.
+        name: the name of the namespace, which its messages carry.
+        members: the processes' names, as in ``Message.src``; the first has rank 0.
     """
 
     name: str
@@ -57,18 +57,18 @@ class Namespace:
         Raises:
             ValueError: there is no such rank.
         """
-        nth = _index(rank)
-        if not 0 <= nth < len(self.members):
+        index = _index(rank)
+        if not 0 <= index < len(self.members):
             raise ValueError(
                 f"rank {rank} is not in {self.name!r}, whose ranks are 0 to {len(self.members) - 1}"
             )
-        return self.members[nth]
+        return self.members[index]
 
     def name_to_rank(self, name: Name) -> int:
         """The rank of the process with this name.
 
         Raises:
-            UnknownName: it is no member.
+            UnknownName: the process is not a member.
         """
         try:
             return self.members.index(name)

@@ -1,4 +1,4 @@
-"""Names of transfers: each is used once, and tells which incarnation of a process sends."""
+"""Names of transfers: each is used once, and identifies the incarnation of the sending process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
 _counter = itertools.count()
-_own: WeakKeyDictionary[Endpoint, str] = WeakKeyDictionary()
+_prefixes: WeakKeyDictionary[Endpoint, str] = WeakKeyDictionary()
 
 
 def new_transfer(sfm: Endpoint) -> str:
-    """A name that no other transfer has, of any process."""
-    if sfm not in _own:
-        _own[sfm] = getattr(sfm, "uid", None) or secrets.token_hex(16)
-    return f"{_own[sfm][:12]}-{next(_counter)}"
+    """A name that no other transfer of any process has."""
+    if sfm not in _prefixes:
+        _prefixes[sfm] = getattr(sfm, "uid", None) or secrets.token_hex(16)
+    return f"{_prefixes[sfm][:12]}-{next(_counter)}"
 
 
 def is_orphan(sfm: Endpoint, transfer: str, sender: Name) -> bool:
-    """Whether another process has taken the sender's name, and knows nothing of this transfer.
-
-    Never, as far as a context can tell: it does not know who is in the world.
+    """Whether the sender is dead and another process, which does not know this transfer, has its
+    name. False for a context, which does not know the members of the world.
     """
     if not hasattr(sfm, "members"):
         return False

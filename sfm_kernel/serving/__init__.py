@@ -1,29 +1,29 @@
-"""Processes that serve: they answer what others ask, in a space of messages of its own.
+"""Processes that serve others: they answer requests, in a context of their own.
 
-``farm``, ``remote`` and ``mapreduce`` stand on it. An *owner* attaches to processes with a
-``Service``, of which each of them makes an object; what the owner sends over the ``Attachment`` is
-taken by that object, on the main thread of the process that serves. A process serves until its
-owners have released it, or have died.
+``farm``, ``remote`` and ``mapreduce`` are built on it. An *owner* attaches to processes with a
+``Service``: each process makes an object of it, and that object takes what the owner sends over the
+``Attachment``, on the main thread of the serving process. A process serves until its owners have
+released it, or have died.
 
-A program serves where it says so: ``serve(sfm)``. An engine does between two cells, with nothing to
-type: the notebook's part of this package tells how engines are asked to (``by_request``), and they
-serve in slices on their event loop (``between_cells``), so that cells go on being run.
+A program serves when it calls ``serve(sfm)``. An engine serves between two cells, without a call:
+the notebook's part of this package registers how engines are asked to serve (``by_request``), and
+they serve in slices on their event loop (``between_cells``), so that cells still run.
 
-    owner      who attaches to others
-    process    a process that serves
-    local      processes that do, started for one owner
+    owner      attaches to other processes
+    process    serves owners
+    local      starts serving processes for one owner
     asking     questions to one process, and their answers
-    references what others refer to in a process, and what they do with it
-    offers     what a process offers by name
+    references objects to which other processes have references, and the operations on them
+    offers     objects that a process offers by name
     callee     a process that makes calls of functions
-    calls      such calls, and what they give
-    caller     who holds which, and what becomes of those of the dead
-    functions  functions on their way
-    values     values and errors on their way
+    calls      calls of functions, and their results
+    caller     gives calls to processes, and repeats the calls of those that have died
+    functions  how functions are sent
+    values     how values and errors are sent
 """
 
 from sfm_kernel.serving.asking import Answerer, Asker, Question
-from sfm_kernel.serving.callee import Callee, Group, Part
+from sfm_kernel.serving.callee import CallData, Callee, CallIds
 from sfm_kernel.serving.caller import Caller
 from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Namespace, Which, name_of
@@ -47,15 +47,15 @@ __all__ = [
     "Asker",
     "Attachment",
     "Call",
+    "CallData",
+    "CallIds",
     "Callee",
     "Caller",
     "Calls",
     "Failure",
     "Functions",
-    "Group",
     "LocalProcesses",
     "Namespace",
-    "Part",
     "Question",
     "Service",
     "Which",

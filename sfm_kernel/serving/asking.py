@@ -1,8 +1,9 @@
-"""Questions to one process, each with an answer: who waits for it, and who asks meanwhile.
+"""Questions to one process, each with an answer.
 
-A process that waits for an answer answers itself what is asked on behalf of its own question, and
-nothing else: A may ask B, which asks A. Each question tells in which attachments others wait until
-it is answered (its chain); a question to one of them goes there instead of where it serves.
+While a process waits for an answer, it answers the questions that are asked on behalf of its own
+question, and no others: A may ask B, which asks A. Each question carries its chain: the attachments
+in which processes wait until it is answered. A question to one of these processes is sent over that
+attachment, where the process receives, and not to the context in which it serves.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ from sfm_kernel.serving.values import Failure, pack
 from sfm_kernel.transport.base import Name
 
 _TURN = 0.05
-"""Seconds after which threads that wait for answers look whose turn it is to receive them."""
+"""Seconds after which a thread that waits for an answer checks whether it has to receive."""
 
 _numbers = itertools.count(1)
 
 
-class _Here(threading.local):
+class _Local(threading.local):
     chain: tuple[tuple[Name, str], ...] = ()
 
 
-_here = _Here()
-"""For whom this thread works: who waits for it, and in the attachment with which key."""
+_local = _Local()
+"""The processes that wait for this thread's work, each with the key of the attachment in which it
+receives."""
 
 
 class Question(futures.Future[Any]):
-    """What was asked; ``concurrent.futures`` can wait for its answer. It cannot be cancelled."""
+    """A future of an answer, for ``concurrent.futures`` too. It cannot be cancelled."""
 
     def __init__(self, asker: Asker, title: str) -> None:
         super().__init__()
@@ -46,29 +48,33 @@ class Question(futures.Future[Any]):
         self.set_running_or_notify_cancel()
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the answer gives, or raises. RecvTimeout after so many seconds, as it goes on."""
+        """Wait for the answer; return its value or raise its error.
+
+        Args:
+            timeout: seconds after which RecvTimeout is raised; the other process continues.
+        """
         self._asker.wait(self, timeout)
         if (error := super().exception(0)) is None:
             return super().result(0)
         try:
             raise error
         finally:
-            del self, error  # or its traceback would keep all of them
+            del self, error  # otherwise the traceback would keep them alive
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the answer raises, if it does."""
+        """Wait for the answer; return its error, or None."""
         self._asker.wait(self, timeout)
         return super().exception(0)
 
 
 class Asker:
-    """Who asks one process. Thread-safe: of the threads that wait, one receives for all.
+    """Asks one process. Thread-safe: one of the threads that wait receives for all.
 
     Args:
-        answerer: makes, or finds, the service that answers, here and there.
+        answerer: makes or finds the service that answers, in this process and in the other.
     Attributes:
-        attachment: to that process. It is released when nobody holds this any more.
-        lost: why nothing more can be asked, if so.
+        attachment: to the other process. It is released when this object is collected.
+        lost: the error that ended the attachment, or None.
     """
 
     def __init__(
@@ -81,7 +87,7 @@ class Asker:
         self.sfm, self._answerer = sfm, answerer
         self.attachment = Attachment(sfm, [name], answerer, title)
         (self.name,) = self.attachment.names
-        self._who = [self.name].copy  # without self: the attachment must not keep this
+        self._awaited = [self.name].copy  # without self, so that the attachment does not hold it
         self.lost: Exception | None = None
         self._open: dict[int, Question] = {}
         self._receiving, self._lock = threading.RLock(), threading.Lock()
@@ -91,15 +97,15 @@ class Asker:
         weakref.finalize(self, self.attachment.release).atexit = False
 
     def result(self, question: Question, message: Message) -> Any:
-        """What an answer gives. To override."""
+        """The value of an answer. To override."""
         raise NotImplementedError
 
     def ask(self, title: str, /, *, waits: bool = True, **attributes: Any) -> Question:
-        """Send a question, for the answerer there.
+        """Send a question to the other process.
 
         Args:
-            waits: this thread calls ``result`` next, and does nothing in between. If not, the
-                answer is received by a thread beside the program.
+            waits: whether this thread calls ``result`` next. If not, a helper thread receives the
+                answer.
         Raises: PeerLost, at once or from ``result``.
         """
         if self.lost is not None:
@@ -111,7 +117,7 @@ class Asker:
                 self._helper = threading.Thread(target=self._help, name="sfm-asking", daemon=True)
                 self._helper.start()
         try:
-            self.tell(number=number, waits=waits, **attributes)
+            self.send(number=number, waits=waits, **attributes)
         except SFMError as error:
             if isinstance(error, PeerLost):
                 self._fail(error)
@@ -119,39 +125,39 @@ class Asker:
             raise
         return question
 
-    def tell(self, /, **attributes: Any) -> None:
-        """Send what is not answered."""
-        attributes |= {"chain": _here.chain, "by": self.attachment.key}
-        if key := dict(_here.chain).get(self.name):
+    def send(self, /, **attributes: Any) -> None:
+        """Send a message without waiting for an answer."""
+        attributes |= {"chain": _local.chain, "by": self.attachment.key}
+        if key := dict(_local.chain).get(self.name):
             self.attachment.call_back(self.name, key, **attributes)
         else:
             self.attachment.send(self.name, **attributes)
 
     def wait(self, question: Question, timeout: float | None) -> None:
-        """Return when it has been answered, or nobody can.
+        """Wait until the question has an answer, or the other process has died.
 
-        Blocks: so long; Stop ends it, and what the process runs.
+        Blocks: for at most ``timeout`` seconds. Stop ends it, and what the other process runs.
         Raises: RecvTimeout.
         """
         end = None if timeout is None else time.monotonic() + timeout
         self._waiting += 1
         try:
             while not question.done():
-                left = _TURN if end is None else end - time.monotonic()
-                if left <= 0:
+                remaining = _TURN if end is None else end - time.monotonic()
+                if remaining <= 0:
                     what = f"{question.title} on {self.name!r} has not ended within {timeout:g} s"
                     raise RecvTimeout(
-                        f"{what}. It goes on there, or waits until {self.name!r} serves"
+                        f"{what}. It still runs there, or waits until {self.name!r} serves"
                     )
                 if self._receiving.acquire(blocking=False):
                     try:
-                        self._receive(question.title, limit=end and left)
+                        self._receive(question.title, limit=end and remaining)
                     finally:
                         self._receiving.release()
                     continue
                 if self._helps:
                     self.attachment.wake()
-                futures.wait([question], min(left, _TURN))
+                futures.wait([question], min(remaining, _TURN))
         except KeyboardInterrupt:
             self.attachment.interrupt([self.name])
             raise
@@ -159,7 +165,7 @@ class Asker:
             self._waiting -= 1
 
     def _help(self) -> None:
-        """Receive answers beside the program, while no thread of it does."""
+        """Receive answers in the helper thread, while no thread of the program does."""
         while True:
             with self._lock:
                 if not self._open:
@@ -178,20 +184,20 @@ class Asker:
                 self._receiving.release()
 
     def _receive(self, title: str, **limit: float | None) -> None:
-        self.attachment.tell(f"{title} on {self.name}")
+        self.attachment.set_purpose(f"{title} on {self.name}")
         try:
-            message = self.attachment.receive(self._who, **limit)
+            message = self.attachment.receive(self._awaited, **limit)
         except RecvTimeout:
             return
         if message is None:
             if self.attachment.lost():
                 self._fail(PeerLost(self.name, f"while it was to do {title or 'something'}"))
-        elif "chain" in message:  # asked on behalf of a question from here
+        elif "chain" in message:  # asked on behalf of one of this process's questions
             self._answerer(self.sfm, message.src, message.by).take(message)
         elif "number" in message and (question := self._open.pop(message.number, None)):
             try:
                 question.set_result(self._answer(question, message))
-            except BaseException as error:  # noqa: BLE001 - whatever was raised there
+            except BaseException as error:  # noqa: BLE001 - the other process's error can be any
                 question.set_exception(error.with_traceback(None))
 
     def _answer(self, question: Question, message: Message) -> Any:
@@ -210,27 +216,27 @@ class Asker:
 
 
 class Answerer(Service):
-    """Answers one asker's questions, wherever they arrive."""
+    """Answers one asker's questions."""
 
     def take(self, message: Message) -> None:
         """Answer a question."""
         if "number" not in message:
-            self.hear(message)
+            self.notice(message)
             return
-        before = _here.chain
-        _here.chain = (*message.chain, (self.owner, self.key)) if message.waits else ()
+        before = _local.chain
+        _local.chain = (*message.chain, (self.owner, self.key)) if message.waits else ()
         try:
             with users_code():
-                told = self.do(message)
-        except BaseException as error:  # noqa: BLE001 - the asker is told
-            told = {"failure": Failure(error)}
+                answer = self.do(message)
+        except BaseException as error:  # noqa: BLE001 - the answer reports it
+            answer = {"failure": Failure(error)}
         finally:
-            _here.chain = before
-        self.answer(number=message.number, **told)
+            _local.chain = before
+        self.answer(number=message.number, **answer)
 
     def do(self, message: Message) -> dict[str, Any]:
-        """The attributes of the answer. To override."""
+        """Compute the attributes of the answer. To override."""
         return pack(None)
 
-    def hear(self, message: Message) -> None:
-        """What is not answered. To override."""
+    def notice(self, message: Message) -> None:
+        """Take a message that has no answer. To override."""

@@ -1,4 +1,4 @@
-"""A process that makes calls of functions for an owner, see ``caller``."""
+"""A process that makes calls of functions for an owner (see ``caller``)."""
 
 from __future__ import annotations
 
@@ -17,36 +17,39 @@ from sfm_kernel.serving.values import Failure, pack, pack_results, unpack
 from sfm_kernel.transport.base import Name
 
 FLUSH = 0.02
-"""Seconds for which results wait for others before they are sent together. The last of them may be
-followed by a long call, for which they wait, too."""
+"""Seconds for which results are collected before they are sent together. A call that begins within
+this time is also waited for, however long it takes."""
 
-Part = tuple[int, Sequence[int]]
-"""Which ``Calls``, by its number, and which of them: a range, where that is one."""
+CallIds = tuple[int, Sequence[int]]
+"""The number of a ``Calls``, and the indices of some of its calls: a range if possible."""
 
-Group = tuple[Which, Sequence[Sequence[Any]], Sequence[Mapping[str, Any]] | None]
-"""Calls of one function as they travel: arguments of each, and named ones if any has some."""
+CallData = tuple[Which, Sequence[Sequence[Any]], Sequence[Mapping[str, Any]] | None]
+"""Calls of one function as they are sent: the arguments of each call, and the keyword arguments of
+each if any call has some."""
 
 
 class Run:
-    """Calls of one function that wait one behind the other."""
+    """Queued calls of one function.
 
-    def __init__(self, part: Part, group: Group) -> None:
-        self.of, self.ats = part
-        self.which, self.args, self.kwargs = group
+    Attributes:
+        number: of the ``Calls`` that they belong to.
+        done: how many have been made.
+    """
+
+    def __init__(self, ids: CallIds, data: CallData) -> None:
+        self.number, self.indices = ids
+        self.which, self.args, self.kwargs = data
         self.done = 0
 
     def __len__(self) -> int:
-        return len(self.ats) - self.done
+        return len(self.indices) - self.done
 
     def cut(self, count: int) -> Run:
-        """Take the last ones out."""
-        ats, args, kwargs = (
-            self.ats[-count:],
-            self.args[-count:],
-            self.kwargs and self.kwargs[-count:],
-        )
-        self.ats, self.args = self.ats[:-count], self.args[:-count]
-        return Run((self.of, ats), (self.which, args, kwargs))
+        """Remove the last ``count`` calls, and return them."""
+        ids = self.number, self.indices[-count:]
+        data = self.which, self.args[-count:], self.kwargs and self.kwargs[-count:]
+        self.indices, self.args = self.indices[:-count], self.args[:-count]
+        return Run(ids, data)
 
 
 class Callee(Service):
@@ -60,9 +63,9 @@ class Callee(Service):
         self.answer(ready=True)
 
     def take(self, message: Message) -> None:
-        """Calls to be made, or not to be made any more."""
+        """Queue calls, or remove cancelled calls from the queue."""
         if "cancel" in message:
-            self.queue = deque(one for one in self.queue if one.of != message.cancel)
+            self.queue = deque(run for run in self.queue if run.number != message.cancel)
             return
         parts = message.parts
         try:
@@ -70,30 +73,33 @@ class Callee(Service):
             self.queue.extend(map(Run, parts, unpack(message)))
         except Exception as error:  # noqa: BLE001 - whatever unpickling runs
             failure = Failure(error)
-            failed = [([None] * len(ats), dict.fromkeys(ats, failure)) for _, ats in parts]
+            failed = [
+                ([None] * len(indices), dict.fromkeys(indices, failure)) for _, indices in parts
+            ]
             self.answer(parts=parts, seconds=0.0, **pack(failed))
 
     def work(self) -> bool:
-        """Make calls for a moment, and send what they gave."""
+        """Make calls for about ``FLUSH`` seconds, and send their results."""
         if not self.queue:
             return False
-        parts: list[Part] = []
+        parts: list[CallIds] = []
         results: list[tuple[list[Any], dict[int, Failure]]] = []
         began = now = time.perf_counter()
         while self.queue and now < began + FLUSH:
             run = self.queue[0]
-            start, found = run.done, self._make(run, began + FLUSH)
-            run.done += len(found[0])
+            start, made = run.done, self._make(run, began + FLUSH)
+            run.done += len(made[0])
             if not run:
                 self.queue.popleft()
-            parts.append((run.of, run.ats[start : run.done]))
-            results.append(found)
+            parts.append((run.number, run.indices[start : run.done]))
+            results.append(made)
             now = time.perf_counter()
         self.answer(parts=parts, seconds=now - began, **pack_results(parts, results))
         return True
 
     def _make(self, run: Run, until: float) -> tuple[list[Any], dict[int, Failure]]:
-        """What calls of a run gave; at least one is made. Of one that failed it is None."""
+        """Make calls of a run until a time, but at least one. Returns their values (None for a call
+        that failed) and the failures by index."""
         values: list[Any] = []
         failures: dict[int, Failure] = {}
         clock = time.perf_counter
@@ -105,18 +111,19 @@ class Callee(Service):
                     try:
                         values.append(function(*args, **kwargs))
                     except BaseException as error:  # noqa: BLE001 - Stop, too, ends this call alone
-                        failures[run.ats[start + len(values)]] = Failure(error)
+                        failures[run.indices[start + len(values)]] = Failure(error)
                         values.append(None)
                     if clock() >= until:
                         break
         except BaseException as error:  # noqa: BLE001 - no such function; or Stop, between two calls
             if len(values) < len(run):
-                failures[run.ats[run.done + len(values)]] = Failure(error)
+                failures[run.indices[run.done + len(values)]] = Failure(error)
                 values.append(None)
         return values, failures
 
     def cut(self, count: int) -> dict[str, Any]:
-        """Take the last calls out of the queue: attributes of a message for another process."""
+        """Remove the last ``count`` calls from the queue. Returns the attributes of a message that
+        gives them to another process."""
         runs: list[Run] = []
         while count > 0:
             run = self.queue[-1]
@@ -128,5 +135,5 @@ class Callee(Service):
             runs.insert(0, run)
             count -= len(run)
         code = self.names.code(run.which for run in runs)
-        groups: list[Group] = [(run.which, run.args, run.kwargs) for run in runs]
-        return {"parts": [(run.of, run.ats) for run in runs], "code": code, **pack(groups)}
+        data: list[CallData] = [(run.which, run.args, run.kwargs) for run in runs]
+        return {"parts": [(run.number, run.indices) for run in runs], "code": code, **pack(data)}

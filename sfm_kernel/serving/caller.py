@@ -1,8 +1,7 @@
-"""Calls of functions on processes that serve: who holds which, and what becomes of it.
+"""Calls of functions on processes that serve: gives them out, and collects their results.
 
-The mechanism; which process is given what is decided by whoever inherits from ``Calls``. A call
-that was held by a process that has died is made by another one, alone. If that dies as well, it
-is given up.
+A subclass of ``Calls`` decides which process gets which call. The call of a process that has died
+is given to another process, alone. If that process dies too, the call has failed.
 """
 
 from __future__ import annotations
@@ -15,36 +14,38 @@ from typing import Any
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import PeerLost, TaskFailed, TaskPoisoned, WorkersLost
 from sfm_kernel.message import Message
-from sfm_kernel.serving.callee import Callee, Part
+from sfm_kernel.serving.callee import Callee, CallIds
 from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Which, name_of
 from sfm_kernel.serving.owner import Attachment
 from sfm_kernel.serving.values import Failure, bad_argument, pack, unpack
 from sfm_kernel.transport.base import Name
 
-Held = defaultdict[int, set[int]]
-"""Of each ``Calls``, by its number, some."""
+_CallSets = defaultdict[int, set[int]]
+"""The indices of some calls, by the number of their ``Calls``."""
 
 
-class _Hand:
-    """A process that makes calls, as their owner sees it."""
+class _WorkerState:
+    """What the owner knows of a process that makes calls."""
 
     def __init__(self) -> None:
         self.ready = False
-        self.held = Held(set)  # given, and not answered
-        self.robbed = Held(set)  # what another one has taken from it
+        self.held = _CallSets(set)  # given to it, and not answered
+        self.stolen = _CallSets(set)  # given to it, and taken from it by another process
         self.known: set[Which] = set()
         self.report = {"calls": 0, "seconds": 0.0, "stolen": 0}
 
     def holds(self) -> int:
-        """How many calls it has."""
+        """The number of calls that it has not answered."""
         return sum(map(len, self.held.values()))
 
 
 class Caller:
     """Processes that make calls for this one; a context manager that releases them.
 
-    Raises: WorkersLost: there is nobody. UnknownName, PeerLost: one of them is not there.
+    Raises:
+        WorkersLost: there is no process.
+        UnknownName, PeerLost: one of them is unknown or has died.
     """
 
     def __init__(
@@ -53,30 +54,32 @@ class Caller:
         self.sfm = sfm
         self.link = Attachment(sfm, names, service, title)
         self.functions = Functions()
-        self._hands = {name: _Hand() for name in self.link.names}
+        self._states = {name: _WorkerState() for name in self.link.names}
         self._numbers = itertools.count()
-        self._open: dict[int, Calls] = {}  # of which results are awaited
-        self._suspects: dict[tuple[int, int], list[Name]] = {}  # calls, and who has died with them
-        self._always: list[Calls] = []  # given whoever is waited for
+        self._open: dict[int, Calls] = {}  # those whose results are awaited
+        self._suspects: dict[tuple[int, int], list[Name]] = {}  # processes that died in a call
+        self._always: list[Calls] = []  # given out whatever the program waits for
         self._check()
 
     @property
     def workers(self) -> list[Name]:
-        """The names of those that live."""
-        return list(self._hands)
+        """The names of the processes that live."""
+        return list(self._states)
 
     def report(self) -> dict[Name, dict[str, float]]:
-        """Of each: how many calls it has made, in how many seconds, and how many it has stolen."""
-        return {name: dict(one.report) for name, one in self._hands.items()}
+        """For each process: the "calls" it has made, the "seconds" they took, and how many it has
+        "stolen" from other processes."""
+        return {name: dict(state.report) for name, state in self._states.items()}
 
     def function(self, function: Callable[..., Any] | str) -> Call:
-        """A call of it without arguments. Raises EncodeError if it cannot be sent."""
+        """A call of the function, without arguments. Raises EncodeError if it cannot be sent."""
         return Call(self.functions.number(function), name_of(function))
 
     def turn(self, calls: Calls, wait: bool = True, quiet: float | None = None) -> None:
-        """Give what can be given of these calls; then wait for an answer, and see to it.
+        """Give out calls as far as possible; then wait for one answer, and handle it.
 
-        Args: quiet: as for ``Attachment.receive``.
+        Args:
+            quiet: as for ``Attachment.receive``.
         Raises: WorkersLost.
         """
         self._check()
@@ -84,27 +87,27 @@ class Caller:
         if wait:
             message = self.link.receive(self._awaited, quiet)
             if message is not None:
-                self._see(message)
+                self._handle(message)
             for name in self.link.lost():
                 self._lose(name)
 
     def add(self, calls: Calls) -> int:
-        """The number of calls that are new here."""
+        """Register new calls; returns their number."""
         number = next(self._numbers)
         self._open[number] = calls
         return number
 
     def cancel(self, calls: Calls) -> None:
-        """Make none of them any more; on engines those that are made now are ended."""
+        """Drop the calls that have not begun; on engines end those that run."""
         calls.pending.clear()
         self._forget(calls.number)
-        busy = [name for name, hand in self._hands.items() if hand.held.pop(calls.number, None)]
+        busy = [name for name, state in self._states.items() if state.held.pop(calls.number, None)]
         for name in busy:
-            self._tell(name, cancel=calls.number)
+            self._try_send(name, cancel=calls.number)
         self.link.interrupt(busy)
 
     def close(self) -> None:
-        """Release the processes; what they do comes to its end. Harmless when repeated."""
+        """Release the processes, which first finish what they do. Harmless when repeated."""
         self.link.release()
 
     def __enter__(self) -> Any:
@@ -116,165 +119,186 @@ class Caller:
     # ---- giving ----
 
     def _check(self) -> None:
-        if not self._hands:
+        if not self._states:
             raise WorkersLost(
-                "no worker lives, and calls are left that nobody has made. Start engines "
+                "no worker lives, and some calls have not been made. Start engines "
                 "(`%sfm restart`, `%sfm start 4`) and connect again"
             )
 
     def _give(self, calls: Calls) -> None:
-        self._always = [one for one in self._always if one.pending]
+        self._always = [calls for calls in self._always if calls.pending]
         if self._suspects:
             self._give_alone()
             return
-        ready = [(name, hand) for name, hand in self._hands.items() if hand.ready]
-        for name, hand in ready:
-            if not hand.holds():  # first those who have nothing
-                self._give_some(name, hand, calls)
-        for one in (*self._always, calls):
-            for name, hand in ready:
-                while self._give_some(name, hand, one):
+        ready = [(name, state) for name, state in self._states.items() if state.ready]
+        for name, state in ready:
+            if not state.holds():  # idle processes come first
+                self._give_some(name, state, calls)
+        for each in (*self._always, calls):
+            for name, state in ready:
+                while self._give_some(name, state, each):
                     pass
 
     def _give_alone(self) -> None:
-        """Who has nothing gets one call that may have killed somebody, and the others wait."""
-        for name, hand in [one for one in self._hands.items() if one[1].ready]:
-            held = [one.held for one in self._hands.values()]
-            free = (one for one in self._suspects if not any(one[1] in h[one[0]] for h in held))
-            if not hand.holds() and (one := next(free, None)) is not None:
-                self._send(name, hand, self._open[one[0]], [one[1]], alone=True)
+        """Give each idle process one call that may have killed a process; other calls wait."""
+        for name, state in [item for item in self._states.items() if item[1].ready]:
+            held = [other.held for other in self._states.values()]
+            free = (
+                (number, index)
+                for number, index in self._suspects
+                if not any(index in sets[number] for sets in held)
+            )
+            if not state.holds() and (suspect := next(free, None)) is not None:
+                number, index = suspect
+                self._send(name, state, self._open[number], [index], alone=True)
 
-    def _give_some(self, name: Name, hand: _Hand, calls: Calls) -> bool:
-        """Whether there is more to be given."""
-        chosen = calls.choose(name, hand.holds())
+    def _give_some(self, name: Name, state: _WorkerState, calls: Calls) -> bool:
+        """Give a process the calls chosen for it; whether it may get more."""
+        chosen = calls.choose(name, state.holds())
         if not chosen:
             return False
         if chosen[-1] - chosen[0] == len(chosen) - 1:
-            chosen = range(chosen[0], chosen[-1] + 1)  # is sent as two numbers
-        return self._send(name, hand, calls, chosen)
+            chosen = range(chosen[0], chosen[-1] + 1)  # a range is sent as two numbers
+        return self._send(name, state, calls, chosen)
 
     def _send(
-        self, name: Name, hand: _Hand, calls: Calls, ats: Sequence[int], alone: bool = False
+        self,
+        name: Name,
+        state: _WorkerState,
+        calls: Calls,
+        indices: Sequence[int],
+        alone: bool = False,
     ) -> bool:
-        """Whether it lives, as far as is known."""
+        """Send calls to a process; False if it has died."""
         peers = self.workers if calls.shares and not alone else ()
         try:
-            parts, groups = calls.parts(ats)
-            code = self.functions.code((which for which, _, _ in groups), hand.known)
-            if not self._tell(name, parts=parts, code=code, peers=peers, **pack(groups)):
-                self._suspects |= {(calls.number, at): [] for at in ats}  # nobody has had them
+            parts, data = calls.encode(indices)
+            code = self.functions.code((which for which, _, _ in data), state.known)
+            if not self._try_send(name, parts=parts, code=code, peers=peers, **pack(data)):
+                self._suspects |= {
+                    (calls.number, index): [] for index in indices
+                }  # not made by any process
                 return False
-            hand.known |= code.keys()
-            hand.held[calls.number].update(ats)
+            state.known |= code.keys()
+            state.held[calls.number].update(indices)
         except Exception as error:  # noqa: BLE001 - whatever a user's object raises
-            if len(ats) > 1:
-                return all([self._send(name, hand, calls, [at], alone) for at in ats])  # noqa: C419
-            call = calls.call(ats[0])
+            if len(indices) > 1:
+                return all([self._send(name, state, calls, [index], alone) for index in indices])  # noqa: C419
+            call = calls.call(indices[0])
             why = bad_argument(call.args, call.kwargs) or f"{type(error).__name__}: {error}"
-            self._fail(calls.number, ats[0], TaskFailed(str(call), None, why))
+            self._fail(calls.number, indices[0], TaskFailed(str(call), None, why))
         return True
 
-    def _tell(self, name: Name, **attributes: Any) -> bool:
+    def _try_send(self, name: Name, **attributes: Any) -> bool:
         try:
             self.link.send(name, **attributes)
         except PeerLost:
             return False
         return True
 
-    # ---- what comes back ----
+    # ---- answers ----
 
     def _awaited(self) -> Sequence[Name]:
-        """Who can answer: those who hold calls, or who do not serve yet."""
-        found = [name for name, one in self._hands.items() if one.holds() or not one.ready]
-        return found or self.workers
+        """The processes that can answer: those that hold calls, or do not serve yet."""
+        awaited = [name for name, one in self._states.items() if one.holds() or not one.ready]
+        return awaited or self.workers
 
-    def _see(self, message: Message) -> None:
-        hand = self._hands.get(message.src)
-        if hand is None:  # it has died, and what it held was given to others; or this is a wake
+    def _handle(self, message: Message) -> None:
+        state = self._states.get(message.src)
+        if state is None:  # the process has died, and others have its calls; or this is a wake
             return
         if "ready" in message:
-            hand.ready = True
+            state.ready = True
         elif "thief" in message:
-            self._move(hand, message.parts, message.thief)
+            self._move(state, message.parts, message.thief)
         else:
-            self._results(message.src, hand, message)
+            self._results(message.src, state, message)
 
-    def _results(self, name: Name, hand: _Hand, message: Message) -> None:
-        parts: list[Part] = message.parts
+    def _results(self, name: Name, state: _WorkerState, message: Message) -> None:
+        parts: list[CallIds] = message.parts
         try:
             results = unpack(message)
         except Exception as error:  # noqa: BLE001 - whatever unpickling runs
-            results = [((), dict.fromkeys(ats, Failure(error))) for _, ats in parts]
-        count = sum(len(ats) for _, ats in parts)
-        hand.report["calls"] += count
-        hand.report["seconds"] += message.seconds
-        for (number, ats), (values, failures) in zip(parts, results, strict=True):
-            hand.held[number].difference_update(ats)
+            results = [((), dict.fromkeys(indices, Failure(error))) for _, indices in parts]
+        count = sum(len(indices) for _, indices in parts)
+        state.report["calls"] += count
+        state.report["seconds"] += message.seconds
+        for (number, indices), (values, failures) in zip(parts, results, strict=True):
+            state.held[number].difference_update(indices)
             calls = self._open.get(number)
-            if calls is None:  # nobody asks for them any more
+            if calls is None:  # they are complete or cancelled
                 continue
-            for at, failure in failures.items():
-                if calls.is_open(at):
-                    told = failure.text, failure.traceback(name)
-                    failed = TaskFailed(str(calls.call(at)), name, *told)
+            for index, failure in failures.items():
+                if calls.is_open(index):
+                    trace = failure.traceback(name)
+                    failed = TaskFailed(str(calls.call(index)), name, failure.text, trace)
                     failed.__cause__ = failure.error
-                    self._fail(number, at, failed)
+                    self._fail(number, index, failed)
             if failures:
-                pairs = [one for one in zip(ats, values, strict=False) if one[0] not in failures]
-                ats, values = [at for at, _ in pairs], [value for _, value in pairs]
-            calls.put(ats, values)
-            calls.took(message.seconds / count)
+                pairs = [
+                    pair for pair in zip(indices, values, strict=False) if pair[0] not in failures
+                ]
+                indices, values = [index for index, _ in pairs], [value for _, value in pairs]
+            calls.put(indices, values)
+            calls.measured(message.seconds / count)
             if self._suspects:
-                for at in ats:
-                    self._suspects.pop((number, at), None)
+                for index in indices:
+                    self._suspects.pop((number, index), None)
             if calls.complete():
                 self._forget(number)
 
     def _forget(self, number: int) -> None:
         self._open.pop(number, None)
-        self._suspects = {one: who for one, who in self._suspects.items() if one[0] != number}
+        self._suspects = {key: dead for key, dead in self._suspects.items() if key[0] != number}
 
-    def _fail(self, number: int, at: int, failure: TaskFailed) -> None:
-        self._suspects.pop((number, at), None)
+    def _fail(self, number: int, index: int, failure: TaskFailed) -> None:
+        self._suspects.pop((number, index), None)
         calls = self._open[number]
-        calls.fail(at, failure)
+        calls.fail(index, failure)
         if calls.complete():
             self._forget(number)
 
-    def _move(self, hand: _Hand, parts: Sequence[Part], thief: Name) -> None:
-        """Another one has them now; or will, unless either dies."""
-        robber = self._hands.get(thief)
-        for number, ats in parts:
-            hand.held[number].difference_update(ats)
+    def _move(self, state: _WorkerState, parts: Sequence[CallIds], thief: Name) -> None:
+        """A thief has these calls, or will have them unless one of the two processes dies."""
+        thief_state = self._states.get(thief)
+        for number, indices in parts:
+            state.held[number].difference_update(indices)
             calls = self._open.get(number)
-            left = [] if calls is None else [at for at in ats if calls.is_open(at)]
-            if robber is not None:
-                robber.held[number].update(left)
-                robber.report["stolen"] += len(ats)
-                hand.robbed[number].update(left)
+            still_open = (
+                [] if calls is None else [index for index in indices if calls.is_open(index)]
+            )
+            if thief_state is not None:
+                thief_state.held[number].update(still_open)
+                thief_state.report["stolen"] += len(indices)
+                state.stolen[number].update(still_open)
             else:
-                self._suspects |= {(number, at): [] for at in left}
+                self._suspects |= {(number, index): [] for index in still_open}
 
     def _lose(self, name: Name) -> None:
-        """It has died. What it held is made by others, each alone, since it may have killed it."""
-        hand = self._hands.pop(name)
-        for number, at in self._still(hand.held):
+        """A process has died. Others make its calls, each alone: the call may have killed it."""
+        state = self._states.pop(name)
+        for number, index in self._open_calls(state.held):
             calls = self._open[number]
-            killed = self._suspects.setdefault((number, at), [])
+            killed = self._suspects.setdefault((number, index), [])
             killed.append(name)
             if len(killed) > 1:
-                self._fail(number, at, TaskPoisoned(str(calls.call(at)), killed))
-                for others in self._suspects.values():  # it was not they
-                    others[:] = [one for one in others if one not in killed]
+                self._fail(number, index, TaskPoisoned(str(calls.call(index)), killed))
+                for dead in self._suspects.values():  # the other calls did not kill these
+                    dead[:] = [one for one in dead if one not in killed]
             elif not calls.moves:
-                what = "it died, and the call was for nobody else"
-                self._fail(number, at, TaskFailed(str(calls.call(at)), name, what))
-        for number, at in self._still(hand.robbed):  # perhaps they have not arrived there
-            self._suspects.setdefault((number, at), [])
-            for other in self._hands.values():
-                other.held[number].discard(at)
+                why = "it died, and the call was for this worker only"
+                self._fail(number, index, TaskFailed(str(calls.call(index)), name, why))
+        for number, index in self._open_calls(state.stolen):  # they may not have reached the thief
+            self._suspects.setdefault((number, index), [])
+            for other in self._states.values():
+                other.held[number].discard(index)
 
-    def _still(self, held: Held) -> list[tuple[int, int]]:
-        """Those of which results are awaited."""
-        every = [(number, at) for number, ats in held.items() for at in sorted(ats)]
-        return [one for one in every if one[0] in self._open and self._open[one[0]].is_open(one[1])]
+    def _open_calls(self, held: _CallSets) -> list[tuple[int, int]]:
+        """The calls among these whose results are awaited."""
+        return [
+            (number, index)
+            for number, indices in held.items()
+            if number in self._open
+            for index in sorted(indices)
+            if self._open[number].is_open(index)
+        ]

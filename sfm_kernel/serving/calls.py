@@ -1,4 +1,4 @@
-"""Calls of functions, and what they give."""
+"""Calls of functions, and their results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sfm_kernel.errors import TaskFailed
-from sfm_kernel.serving.callee import Group, Part
+from sfm_kernel.serving.callee import CallData, CallIds
 from sfm_kernel.serving.functions import Which
 from sfm_kernel.transport.base import Name
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """A function, and what it is called with."""
+    """A function and its arguments."""
 
     which: Which
     name: str
@@ -31,21 +31,24 @@ class Call(NamedTuple):
 
 
 class Calls(Iterator[Any]):
-    """Calls of a function. Iteration gives what they return, in order or as it comes.
+    """Calls of a function. Iteration yields their results, in order or as they arrive.
 
-    Where a call has failed it raises TaskFailed, and goes on behind it if asked again.
+    A call that has failed raises TaskFailed at its turn; iterating again continues behind it.
 
     Args:
-        args: those of each call.
+        args: the arguments of each call.
+        unordered: yield results as they arrive.
+        bar: a progress bar, or None.
     Attributes:
-        results, failures: what there is so far, by the number of the call.
-        pending: the numbers of those that nobody has been given.
+        results, failures: those that have arrived, by the index of the call.
+        pending: the indices of the calls that were not given to a process.
+        number: by which the caller and its processes know these calls.
     """
 
     moves = True
-    """Whether another process makes the call of one that has died."""
+    """Whether another process makes the calls of a process that has died."""
     shares = False
-    """Whether the processes are told of each other."""
+    """Whether the processes learn each other's names, so that they can steal."""
 
     def __init__(
         self,
@@ -60,45 +63,45 @@ class Calls(Iterator[Any]):
         self.pending = deque(range(len(args)))
         self._function, self._args = function, args
         self._caller, self._unordered, self._bar = caller, unordered, bar
-        self._at, self._came = 0, deque[int]()
+        self._next, self._arrived = 0, deque[int]()
         self.number = caller.add(self)
         caller.turn(self, wait=False)
 
-    # ---- for who has made them ----
+    # ---- for the program ----
 
     def __len__(self) -> int:
         return len(self._args)
 
     def __next__(self) -> Any:
-        if self._at >= len(self._args):
+        if self._next >= len(self._args):
             raise StopIteration
-        at, self._at = self._at, self._at + 1
+        index, self._next = self._next, self._next + 1
         if self._unordered:
-            self._drive(lambda: self._came)
-            at = self._came.popleft()
-        elif at not in self.results:
-            self._drive(lambda: at in self.results or at in self.failures)
-        if at in self.failures:
-            raise self.failures[at]
-        return self.results[at]
+            self._drive(lambda: self._arrived)
+            index = self._arrived.popleft()
+        elif index not in self.results:
+            self._drive(lambda: index in self.results or index in self.failures)
+        if index in self.failures:
+            raise self.failures[index]
+        return self.results[index]
 
     def __iter__(self) -> Iterator[Any]:
         results, ordered = self.results, not self._unordered
-        while self._at < len(self._args):
-            if ordered and self._at in results:  # the shortest way, for calls that take no time
-                self._at += 1
-                yield results[self._at - 1]
+        while self._next < len(self._args):
+            if ordered and self._next in results:  # saves time when the calls take none
+                self._next += 1
+                yield results[self._next - 1]
             else:
                 yield next(self)
 
     def finish(self) -> dict[int, Any]:
-        """Wait for all; the results of those that have not failed, by the number of the call."""
+        """Wait for all calls; returns the results of those that did not fail, by index."""
         self._drive(self.complete)
         return self.results
 
     def cancel(self) -> None:
-        """Make no more of them, and iterate no further; on engines end those that are made now."""
-        self._at = len(self._args)
+        """Drop the calls that have not begun, and end iteration; on engines end those that run."""
+        self._next = len(self._args)
         self._caller.cancel(self)
 
     def _drive(self, done: Callable[[], object]) -> None:
@@ -112,43 +115,45 @@ class Calls(Iterator[Any]):
     # ---- for the caller ----
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
-        """Which of ``pending`` a process is given now, which ``holds`` so many. To override."""
+        """Take calls out of ``pending`` for a process, which now has ``holds`` calls; returns their
+        indices. To override."""
         raise NotImplementedError
 
-    def call(self, at: int) -> Call:
-        """One of them."""
-        return self._function._replace(args=self._args[at])
+    def call(self, index: int) -> Call:
+        """The call with this index."""
+        return self._function._replace(args=self._args[index])
 
-    def parts(self, ats: Sequence[int]) -> tuple[Sequence[Part], Sequence[Group]]:
-        """Some of them, as they travel."""
-        every = self._args
-        group = self._function.which, [every[at] for at in ats], None
-        return [(self.number, ats)], [group]
+    def encode(self, indices: Sequence[int]) -> tuple[Sequence[CallIds], Sequence[CallData]]:
+        """The calls with these indices, as they are sent."""
+        args = self._args
+        return [(self.number, indices)], [
+            (self._function.which, [args[index] for index in indices], None)
+        ]
 
-    def is_open(self, at: int) -> bool:
-        """Whether its result is awaited."""
-        return at not in self.results and at not in self.failures
+    def is_open(self, index: int) -> bool:
+        """Whether the call's result is awaited."""
+        return index not in self.results and index not in self.failures
 
     def complete(self) -> bool:
-        """Whether there is none left."""
+        """Whether every call has a result or has failed."""
         return len(self.results) + len(self.failures) >= len(self._args)
 
-    def put(self, ats: Sequence[int], values: Sequence[Any]) -> None:
-        """What calls have returned; some perhaps once more, since they were made twice."""
+    def put(self, indices: Sequence[int], values: Sequence[Any]) -> None:
+        """Store results. A call that was made twice may have one already."""
         if self._unordered or self._bar is not None:
-            self._came.extend(fresh := [at for at in ats if self.is_open(at)])
+            self._arrived.extend(fresh := [index for index in indices if self.is_open(index)])
             self._show(len(fresh))
-        self.results.update(zip(ats, values, strict=True))
+        self.results.update(zip(indices, values, strict=True))
 
-    def fail(self, at: int, failure: TaskFailed) -> None:
-        """One has failed."""
-        failure.tasks, self.failures[at] = self, failure
-        self._came.append(at)
+    def fail(self, index: int, failure: TaskFailed) -> None:
+        """Store the failure of a call."""
+        failure.tasks, self.failures[index] = self, failure
+        self._arrived.append(index)
         self._show(1)
 
     def _show(self, count: int) -> None:
         if self._bar is not None:
             self._bar.update(count)
 
-    def took(self, seconds: float) -> None:
-        """How long calls have taken now, on average."""
+    def measured(self, seconds: float) -> None:
+        """Take note of how long the last calls took, on average. To override."""

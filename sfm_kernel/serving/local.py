@@ -1,4 +1,4 @@
-"""Processes that serve, started here because there is no world of others."""
+"""Processes that are started on this machine to serve one owner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfm_kernel.world import join
 
 
 class LocalProcesses:
-    """``n`` processes of this machine that serve; they end with ``close``, or with this process.
+    """``n`` processes that serve this one. They end with ``close``, or with this process.
 
     Attributes:
         sfm: this process's endpoint in their world.
@@ -25,7 +25,7 @@ class LocalProcesses:
             job = stack.enter_context(Job("own", n, serve))
             self.sfm: Endpoint = stack.enter_context(join(job.world, name="owner", guest=True))
             job.gather(self.sfm)
-            held = Attachment(self.sfm, range(n), Service, "")  # or they end with the first farm
+            held = Attachment(self.sfm, range(n), Service, "")  # they must outlive the first farm
             stack.callback(held.release)
             self._stack = stack.pop_all()
 

@@ -1,4 +1,5 @@
-"""What a process offers to others by name: what it has exported, and what its cells have made."""
+"""The objects that a process offers to others by name: those that it has exported, and on an engine
+those that its cells have defined."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ _offers: list[Callable[[], Mapping[str, Any]]] = [lambda: _exported]
 
 
 def export(name: str, value: Any) -> None:
-    """Others find ``value`` in this process under this name."""
+    """Offer ``value`` to other processes under this name."""
     _exported[name] = value
 
 
 def offer(names: Callable[[], Mapping[str, Any]]) -> None:
-    """Others find what ``names()`` gives, too: what cells have made."""
+    """Also offer the objects that ``names()`` gives at each request, by name."""
     _offers.append(names)
 
 
 class Offers:
-    """All that is offered, as attributes."""
+    """The offered objects, as attributes."""
 
     def __init__(self, process: Name) -> None:
         vars(self)["_process"] = process
@@ -40,11 +41,13 @@ class Offers:
         raise AttributeError(unknown(f"process {self._process!r}", name, public(self)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{self._process!r} itself gives names: remote.export({name!r}, …)")
+        raise AttributeError(
+            f"only {self._process!r} itself can export names: remote.export({name!r}, …)"
+        )
 
 
 def attribute(target: Any, name: str) -> Any:
-    """The attribute. Raises AttributeError, which tells what there is, and what is nearly it."""
+    """The attribute. Raises AttributeError, which lists the names and suggests a similar one."""
     try:
         return getattr(target, name)
     except AttributeError:
@@ -55,12 +58,13 @@ def attribute(target: Any, name: str) -> Any:
 
 
 def public(target: Any) -> list[str]:
-    """The names of its attributes, without those that begin with an underscore."""
+    """The names of the target's attributes, without those that begin with an underscore."""
     return [name for name in dir(target) if not name.startswith("_")]
 
 
-def unknown(what: str, name: str, there: Iterable[str]) -> str:
-    """``what`` has no such name: with what there is, and what is nearly it."""
-    near = difflib.get_close_matches(name, there, 1)
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The text of an error: ``what`` has no such name. It lists the known names, and suggests a
+    similar one."""
+    near = difflib.get_close_matches(name, known, 1)
     hint = f" Do you mean {near[0]!r}?" if near else ""
-    return f"{what} has no {name!r}. There: {', '.join(there) or 'nothing yet'}.{hint}"
+    return f"{what} has no {name!r}. Known names: {', '.join(known) or 'none yet'}.{hint}"

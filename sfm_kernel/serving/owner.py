@@ -1,4 +1,4 @@
-"""The owner's side of serving: who attaches to other processes, and what they are to do for it."""
+"""The owner's side of serving: it attaches to other processes, which serve it."""
 
 from __future__ import annotations
 
@@ -20,61 +20,62 @@ from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Name
 
 CONTEXT, ANSWERS = "serving", "answers"
-"""The contexts in which processes that serve, and their owners, receive."""
+"""The contexts in which serving processes and their owners receive."""
 
-LOOK_EVERY = 0.5
-"""Seconds between two looks at whether the others live."""
+CHECK_INTERVAL = 0.5
+"""Seconds between two checks for dead processes."""
 
 
 class Service:
-    """What an owner lets another process do. Override what is needed.
+    """The work of a serving process for one owner. Subclasses override the methods they need.
 
-    All methods run on the main thread of the process that serves. What they raise is not caught:
-    it ends ``serve``; an engine shows it and drops the service.
+    All methods run on the main thread of the serving process. An error that they raise ends
+    ``serve``; an engine prints it and drops the service.
     """
 
     def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
-        """An owner has attached. ``key`` tells its attachments from all others in the world."""
+        """An owner has attached. ``key`` identifies the attachment in the world."""
         self.sfm, self.owner, self.key = sfm, owner, key
-        # With room without limit: who sends to each other never both waits.
+        # Without a limit: two processes that send to each other never both wait for room.
         self._answers = Context(sfm, ANSWERS, UNBOUNDED)
         self._others = Context(sfm, CONTEXT, UNBOUNDED)
 
     def answer(self, **attributes: Any) -> None:
-        """Send to the owner, who receives with ``Attachment.receive``; nothing if it has died."""
+        """Send to the owner's ``Attachment.receive``; does nothing if the owner has died."""
         with contextlib.suppress(PeerLost, UnknownName, EndpointClosed):
             self._answers.send(dest=self.owner, key=self.key, **attributes)
 
-    def tell(self, other: Name, **attributes: Any) -> None:
-        """Send to the object that the same owner has in another process. Raises as ``send``."""
+    def send(self, other: Name, **attributes: Any) -> None:
+        """Send to the same owner's service in another process. Raises as ``Endpoint.send``."""
         self._others.send(dest=other, key=self.key, **attributes)
 
     def take(self, message: Message) -> None:
-        """A message that was sent over the attachment."""
+        """Take a message that was sent over the attachment."""
 
     def work(self) -> bool:
-        """Do some of what is to be done, as no message waits; whether anything was done.
+        """Do a small amount of work; returns whether there was any.
 
-        Called again and again, and between two calls all messages are taken.
+        It is called again and again; between two calls all messages are taken.
         """
         return False
 
     def close(self) -> None:
-        """The owner has released this process, or has died."""
+        """Clean up: the owner has released this process, or has died."""
 
 
 class Attachment:
-    """An owner's hold on processes that serve it; also a context manager, which releases them.
+    """An owner's connection to the processes that serve it; a context manager that releases them.
 
-    Messages to a process that does not serve yet wait there until it does.
+    Messages to a process that does not serve yet wait in its inbox until it does.
 
     Args:
-        service: the class of which each of them makes an object, or what makes it.
-        title: what observers are told that they serve: "farm".
+        service: a subclass of ``Service``, or a function that makes one, for each process.
+        title: the name of the service for observers, as "farm".
     Attributes:
-        key: what tells it from other attachments.
+        key: identifies the attachment in the world.
+        names: the processes that live.
     Raises:
-        UnknownName, PeerLost: one of them is not there; none is attached.
+        UnknownName, PeerLost: a process is unknown or has died; none is attached.
     """
 
     def __init__(
@@ -85,32 +86,33 @@ class Attachment:
         title: str,
     ) -> None:
         self._sfm, self._context, self._answers = sfm, sfm.context(CONTEXT), _Answers(sfm)
-        self._answers.doing, self._answers.tick = title, self._look
+        self._answers.doing, self._answers.tick = title, self._check
         self._members = {one.name: one for one in sfm.members()}
         self._names: dict[Name, Name] = {
             one.rank: one.name for one in sfm.members() if one.rank is not None
         }
         self.names = [self._names.get(name, name) for name in names]
-        self._looked = 0.0
+        self._checked = 0.0
         self._lost: list[Name] = []
         self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
         attached: list[Name] = []
-        packed = cloudpickle.dumps(service)  # it may come from a notebook
+        packed = cloudpickle.dumps(service)  # a notebook may have defined it
         try:
             for name in self.names:
                 self.send(name, attach=packed, title=title)
                 attached.append(name)
-            if (asked := _requests.get(sfm)) is not None:
-                asked.begin(self.names)
+            if (request := _requests.get(sfm)) is not None:
+                request.begin(self.names)
         except BaseException:
             self.names = attached
             self.release()
             raise
 
     def send(self, dest: Name, /, **attributes: Any) -> None:
-        """Send to the service's object there, which takes it. Raises as ``Endpoint.send`` does.
+        """Send to the service in another process, whose ``take`` gets the message. Raises as
+        ``Endpoint.send``.
 
-        ``key``, ``attach``, ``title`` and ``release`` are attributes of this module's own.
+        The attributes ``key``, ``attach``, ``title`` and ``release`` are reserved.
         """
         self._context.send(dest=dest, key=self.key, **attributes)
 
@@ -120,75 +122,74 @@ class Attachment:
         quiet: float | None = None,
         limit: float | None = None,
     ) -> Message | None:
-        """The next answer; None when one has died whom ``lost`` tells, or the time is over.
+        """Receive the next answer; None if a process has died (see ``lost``), or ``quiet`` is over.
 
         Args:
-            awaited: who can answer, for observers, who explain why nobody does.
-            quiet: seconds; with it observers see no blocked call: for a thread beside the program.
-            limit: seconds; observers see the call. Raises RecvTimeout.
+            awaited: the processes that can answer; observers show them.
+            quiet: seconds. Observers see no blocked call: for helper threads.
+            limit: seconds, after which RecvTimeout is raised. Observers see the call.
         """
         answers = self._answers
         answers.awaited = awaited
         while True:
-            found = answers._any([{"key": self.key}], True)
-            if found is not None:
-                return found[1]
+            matched = answers._any([{"key": self.key}], True)
+            if matched is not None:
+                return matched[1]
             if self._lost:
                 return None
             with contextlib.suppress(_Lost):
                 if quiet is None:
                     return answers.recv(limit, key=self.key)
                 if not answers.wait(quiet, key=self.key):
-                    self._look()
+                    self._check()
                     return None
 
-    def tell(self, doing: str) -> None:
-        """What observers are told that ``receive`` is for, from now on."""
-        self._answers.doing = doing
+    def set_purpose(self, purpose: str) -> None:
+        """Set what observers show as the purpose of ``receive``."""
+        self._answers.doing = purpose
 
     def call_back(self, dest: Name, key: str, /, **attributes: Any) -> None:
-        """Send to an owner who waits in ``receive`` of the attachment with this key."""
+        """Send to an owner that waits in ``receive`` of the attachment with this key."""
         self._answers.send(dest=dest, key=key, **attributes)
 
     def wake(self) -> None:
-        """Let ``receive``, in another thread, return: with a message that this process has sent."""
+        """Make ``receive`` in another thread return, with a message from this process."""
         self._answers.send(dest=self._sfm.name, key=self.key, wake=True)
 
     def name_of(self, worker: Name) -> Name:
-        """The name of who is attached, by name or rank. Raises UnknownName."""
+        """The name of an attached process, by name or rank. Raises UnknownName."""
         name = self._names.get(worker, worker)
         if name not in self.names:
             raise UnknownName(worker, self.names)
         return name
 
     def lost(self) -> list[Name]:
-        """Those that have died since this was asked last; they are in ``names`` no more."""
-        found, self._lost = self._lost, []
-        self.names = [name for name in self.names if name not in found]
-        return found
+        """The processes that have died since the last call. They are removed from ``names``."""
+        lost, self._lost = self._lost, []
+        self.names = [name for name in self.names if name not in lost]
+        return lost
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = time.monotonic()
-        if now >= self._looked + LOOK_EVERY:
-            self._looked = now
+        if now >= self._checked + CHECK_INTERVAL:
+            self._checked = now
             alive, members = self._sfm.alive, self._members
-            self._lost = [one for one in self.names if not alive(members[one])]
+            self._lost = [name for name in self.names if not alive(members[name])]
             if self._lost:
                 raise _Lost
 
     def interrupt(self, names: Sequence[Name]) -> None:
-        """End what these engines run now for anybody, with KeyboardInterrupt, as Stop does.
-
-        Nothing happens where nobody has told how: a program is interrupted as a whole.
+        """Interrupt the code that these engines run for any owner, with KeyboardInterrupt, as Stop
+        does. Does nothing outside a notebook, where Ctrl-C reaches all processes.
         """
-        if names and (asked := _requests.get(self._sfm)) is not None:
-            asked.interrupt(names)
+        if names and (request := _requests.get(self._sfm)) is not None:
+            request.interrupt(names)
 
     def release(self) -> None:
-        """They serve this attachment no more. Harmless when repeated."""
+        """End the attachment: the processes no longer serve it. Harmless when repeated."""
         names, self.names = self.names, []
         for name in names:
-            with contextlib.suppress(SFMError):  # it is gone, or this process is about to go
+            with contextlib.suppress(SFMError):  # that process has died, or this one is ending
                 self.send(name, release=True)
 
     def __enter__(self) -> Attachment:
@@ -199,11 +200,11 @@ class Attachment:
 
 
 class _Lost(Exception):
-    """Somebody who serves has died; ends a wait."""
+    """Ends a wait: a serving process has died."""
 
 
 class _Answers(Context):
-    """Where an owner receives."""
+    """The context in which an owner receives answers."""
 
     def __init__(self, sfm: Endpoint) -> None:
         super().__init__(sfm.context(ANSWERS), ANSWERS)
@@ -230,50 +231,48 @@ def by_request(
     begin: Callable[[Sequence[Name]], None],
     interrupt: Callable[[Sequence[Name]], None],
 ) -> None:
-    """Processes of this endpoint's world serve when they are asked to, as engines do.
+    """Register that the processes of this endpoint's world serve on request, as engines do.
 
     Args:
-        begin: asks those with these names to; it need not wait until they do.
-        interrupt: sends them what Stop sends.
+        begin: asks the processes with these names to serve; it need not wait until they do.
+        interrupt: interrupts them as Stop does.
     """
     _requests[sfm] = _Request(begin, interrupt)
 
 
 def only_endpoint() -> Endpoint:
-    """This process's endpoint, if it has exactly one. An endpoint that is pickled becomes that of
-    whoever unpickles it: ``recv`` in a task is the worker's."""
-    there = open_endpoints()
-    if len(there) != 1:
-        raise SFMError(f"this process has {len(there)} endpoints: say which one, as an argument")
-    return there[0]
+    """This process's endpoint, if it has exactly one. A pickled endpoint becomes the endpoint of
+    the process that unpickles it: ``recv`` in a task is the worker's."""
+    endpoints = open_endpoints()
+    if len(endpoints) != 1:
+        raise SFMError(f"this process has {len(endpoints)} endpoints: pass one as an argument")
+    return endpoints[0]
 
 
 def workers(sfm: Endpoint) -> list[Name]:
-    """The names of those that can serve this process, by rank: all others that have one and live.
-
-    An owner without a rank (a notebook) has all ranks.
-    """
+    """The names of the processes that can serve this one: all others that live and have a rank, in
+    the order of ranks."""
     ranked = [one for one in sfm.members() if one.rank is not None and one.uid != sfm.uid]
     living = [one for one in ranked if sfm.alive(one)]
     return [one.name for one in sorted(living, key=lambda one: one.rank or 0)]
 
 
 def in_notebook(sfm: Endpoint) -> bool:
-    """Whether its user types cells, and engines are asked to serve."""
+    """Whether this is the endpoint of a notebook, which asks its engines to serve."""
     return sfm in _requests
 
 
 def bar(sfm: Endpoint, total: int, title: str, shown: bool | None = None) -> Any:
-    """A progress bar on stderr, whose ``update()`` is called for each of ``total``; or None.
+    """A progress bar on stderr, or None. Its ``update()`` is called for each of ``total`` calls.
 
     Args:
-        shown: at once; by default in a notebook, after a second.
+        shown: True: at once; False: never; None: in a notebook, after a second.
     """
     if total == 0 or not (in_notebook(sfm) if shown is None else shown):
         return None
     try:
         from tqdm import tqdm
-    except ImportError:  # ipyparallel brings it, and is not everywhere
+    except ImportError:  # tqdm comes with ipyparallel, which may be absent
         return None
 
     class Bar(tqdm):  # type: ignore[type-arg,misc,unused-ignore]

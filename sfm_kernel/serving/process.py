@@ -1,4 +1,4 @@
-"""A process that serves: in a program until it is released, on an engine between cells."""
+"""A process that serves: a program until it is released, an engine between cells."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ import cloudpickle
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.serving.owner import CONTEXT, LOOK_EVERY, Service
+from sfm_kernel.serving.owner import CHECK_INTERVAL, CONTEXT, Service
 from sfm_kernel.transport.base import Member
 
 SLICE = 0.04
-"""Seconds for which an engine serves before it looks whether there is a cell for it."""
+"""Seconds for which an engine serves before its event loop may begin a cell."""
 
 GAP = 0.001
-"""Seconds that its event loop has between two slices: a cell needs several turns to begin."""
+"""Seconds between two slices for the event loop: a cell needs several turns of it to begin."""
 
 PATIENCE = 10.0
 """Seconds for which an engine that was asked to serve waits for an owner's first message."""
 
 _MESSAGES = 100
-"""How many messages are taken before services get their turn."""
+"""Number of messages that are taken before the services work."""
 
-_BRIEFLY, _LINGER = 0.002, 0.01
-"""Seconds without work after which an engine is said to be idle; for how many more it still waits
-where it serves fastest."""
+_BUSY_WAIT, _IDLE_WAIT = 0.002, 0.01
+"""Seconds without a message after which an engine reports that it is idle; seconds that it then
+still waits in its main thread, where it serves fastest."""
 
 
 class users_code:
-    """``with users_code():`` Stop ends what is inside with KeyboardInterrupt.
+    """``with users_code():`` lets Stop end the block with KeyboardInterrupt.
 
-    On an engine that serves, Stop does nothing outside of it: there it could only lose messages.
+    On a serving engine Stop does nothing outside such a block, where it could only lose messages.
     """
 
     depth = 0
@@ -53,14 +53,14 @@ class users_code:
 
 
 def serve(sfm: Endpoint) -> None:
-    """Answer owners; returns when all that have attached have released this process, or have died.
+    """Serve owners; returns when all owners that have attached have released this process or died.
 
-    Blocks: until at least one has attached, and all are gone; Ctrl-C and Stop end it.
-    Raises: what a service raises.
+    Blocks: until at least one owner has attached and none is left. Ctrl-C and Stop end it.
+    Raises: the errors that a service raises.
     """
     server = _Server(sfm)
     context = server.context
-    context.private, context.doing, context.tick = True, server.title, server.look
+    context.private, context.doing, context.tick = True, server.title, server.check_owners
     try:
         while server.services or not server.served:
             with contextlib.suppress(_Changed):
@@ -72,10 +72,11 @@ def serve(sfm: Endpoint) -> None:
 
 
 def between_cells(sfm: Endpoint, busy: Callable[[], object], idle: Callable[[], object]) -> None:
-    """Serve from now on in slices on the running event loop, as long as there is an owner.
+    """Begin to serve in slices on the running event loop, as long as there is an owner.
 
     Args:
-        busy, idle: called when this process has begun to work, and when it has nothing more to do.
+        busy: called when this process begins to work.
+        idle: called when it has no more work.
     """
     global _slices
     if _slices is None or _slices.over:
@@ -84,7 +85,7 @@ def between_cells(sfm: Endpoint, busy: Callable[[], object], idle: Callable[[], 
 
 
 class _Changed(Exception):
-    """An owner has died: whether to wait on is to be asked again."""
+    """Ends a wait: an owner has died, and there may be none left."""
 
 
 class _Served(NamedTuple):
@@ -94,10 +95,10 @@ class _Served(NamedTuple):
 
 
 class _Server:
-    """What one endpoint serves.
+    """The services of one endpoint.
 
     Args:
-        lenient: an error of a service ends that service only.
+        lenient: whether an error of a service ends that service only.
         busy: called before a message is taken.
     """
 
@@ -108,53 +109,54 @@ class _Server:
         self.services: dict[str, _Served] = {}
         self.served = False
         self._sfm, self._lenient, self._busy = sfm, lenient, busy
-        self._looked = 0.0
+        self._checked = 0.0
 
     def title(self) -> str:
-        """What it serves, for observers; "" if nothing."""
-        told = dict.fromkeys(
+        """The services in words, for observers; "" if there is none."""
+        titles = dict.fromkeys(
             f"{one.title} of {one.service.owner}" for one in self.services.values() if one.title
         )
-        return f"serves {', '.join(told)}" if told else ""
+        return f"serves {', '.join(titles)}" if titles else ""
 
     def step(self) -> bool:
-        """Take what has come, and let services work; whether there was anything to do."""
+        """Take the messages that have arrived, and let the services work; returns whether there was
+        anything to do."""
         busy = False
         for _ in range(_MESSAGES):
-            if (found := self.context._any([{}], True)) is None:
+            if (matched := self.context._any([{}], True)) is None:
                 break
-            self.take(found[1])
+            self.take(matched[1])
             busy = True
         for key, one in list(self.services.items()):
             with self._guarded(key):
                 busy = one.service.work() or busy
-        self.look()
+        self.check_owners()
         return busy
 
     def take(self, message: Message) -> None:
-        """Give a message to the service that it is for; it may have ended."""
+        """Give a message to its service, which may have ended."""
         key = message.key
         self._busy()
         with self._guarded(key):
             if "attach" in message:
-                known = (one for one in self._sfm.members() if one.name == message.src)
+                owners = (one for one in self._sfm.members() if one.name == message.src)
                 service = cloudpickle.loads(message.attach)(self._sfm, message.src, key)
-                self.services[key] = _Served(service, next(known, None), message.title)
+                self.services[key] = _Served(service, next(owners, None), message.title)
                 self.served = True
-                self._tell()
+                self._publish()
             elif "release" in message:
                 self._drop(key)
             elif key in self.services:
                 self.services[key].service.take(message)
 
-    def look(self) -> None:
+    def check_owners(self) -> None:
         """Drop the services of owners that have died; raises _Changed if there were any."""
         now = time.monotonic()
-        if now < self._looked + LOOK_EVERY:
+        if now < self._checked + CHECK_INTERVAL:
             return
-        self._looked = now
+        self._checked = now
         alive = self._sfm.alive
-        dead = [key for key, (_, who, _) in self.services.items() if not (who and alive(who))]
+        dead = [key for key, (_, owner, _) in self.services.items() if not (owner and alive(owner))]
         for key in dead:
             self._drop(key)
         if dead and not self._lenient:
@@ -168,9 +170,9 @@ class _Server:
     def _drop(self, key: str) -> None:
         if (one := self.services.pop(key, None)) is not None:
             one.service.close()
-            self._tell()
+            self._publish()
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         if not self._sfm.closed:
             self._sfm.describe(serving=self.title() or None)
 
@@ -186,13 +188,13 @@ class _Server:
 
 
 class _Slices:
-    """An engine's serving between cells: in pieces of ``SLICE`` seconds, as long as messages come.
+    """Serving between the cells of an engine: in slices of ``SLICE`` seconds while messages arrive.
 
-    While none does, a thread waits for one, and the event loop for cells.
+    At other times a thread waits for a message, and the event loop is free for cells.
 
     Attributes:
-        over: there is no owner, and no more slice.
-        until: when it ends unless an owner has attached (``time.monotonic``).
+        over: there is no owner, and no further slice.
+        until: the time at which it ends unless an owner has attached (``time.monotonic``).
     """
 
     def __init__(
@@ -202,36 +204,36 @@ class _Slices:
         self._busy, self._idle, self._working = busy, idle, False
         self._loop = asyncio.get_running_loop()
         self.over, self.until = False, 0.0
-        self._rests = threading.Event()
+        self._resting = threading.Event()
         threading.Thread(target=self._await, name="sfm-serving", daemon=True).start()
         self._loop.call_soon(self._slice)
 
     def _slice(self) -> None:
-        before, rests = signal.signal(signal.SIGINT, _interrupt), True
+        before, resting = signal.signal(signal.SIGINT, _interrupt), True
         try:
-            rests = self._serve(time.monotonic() + SLICE)
+            resting = self._serve(time.monotonic() + SLICE)
             self.over = not (self._server.services or time.monotonic() < self.until)
-        except SFMError:  # the endpoint has gone
+        except SFMError:  # the endpoint was closed
             self.over = True
         finally:
             signal.signal(signal.SIGINT, before)
-        if rests or self.over:
-            self._rests.set()
+        if resting or self.over:
+            self._resting.set()
         else:
             self._loop.call_later(GAP, self._slice)
 
     def _serve(self, end: float) -> bool:
-        """Whether there is nothing more to do."""
+        """Serve until a time; whether there is nothing more to do."""
         server = self._server
         if self._working:  # a cell may have run since
             self._busy()
         while time.monotonic() < end:
-            if server.step() or server.context.wait(_BRIEFLY):
+            if server.step() or server.context.wait(_BUSY_WAIT):
                 continue
             if self._working:
                 self._working = False
                 self._idle()
-            if not server.context.wait(_LINGER):
+            if not server.context.wait(_IDLE_WAIT):
                 return True
         return False
 
@@ -241,21 +243,21 @@ class _Slices:
             self._busy()
 
     def _await(self) -> None:
-        """What the thread does: while the event loop has nothing to serve, wait for a message."""
+        """Run the thread: wait for a message while the event loop has nothing to serve."""
         while True:
-            self._rests.wait()
-            self._rests.clear()
-            with contextlib.suppress(SFMError):  # closed, which the slice finds out
+            self._resting.wait()
+            self._resting.clear()
+            with contextlib.suppress(SFMError):  # the endpoint was closed: the next slice finds out
                 if not self.over:
-                    self._server.context.wait(LOOK_EVERY)
+                    self._server.context.wait(CHECK_INTERVAL)
             if self.over or self._loop.is_closed():
                 return
-            with contextlib.suppress(RuntimeError):  # closed just now
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
                 self._loop.call_soon_threadsafe(self._slice)
 
 
 _slices: _Slices | None = None
-"""Those of this engine."""
+"""This engine's serving; None before it was first asked to serve."""
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""What others refer to in this process: the objects, for whom, and what they do with them."""
+"""Objects of this process to which other processes have references, and the operations on them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class Reference:
-    """The base of what refers to objects of other processes; it travels as such."""
+    """Base of references to objects of other processes; they are sent as references."""
 
     __slots__ = ()
 
 
-class _Here(threading.local):
-    packs_for: Any = None  # who asks for what is being packed
-    objects: Objects | None = None  # who answers what is being unpacked
+class _Local(threading.local):
+    packs_for: Any = None  # the asker whose question is temporarily packed
+    objects: Objects | None = None  # the answerer that is unpacking a question
     sfm: Any = None  # the endpoint in either case
 
 
-here = _Here()
-"""What this thread is in."""
+current = _Local()
+"""The packing or unpacking that this thread is doing."""
 
 _all: dict[str, Objects] = {}
 _lent: dict[int, tuple[Any, Objects | None]] = {}
@@ -43,60 +43,60 @@ _numbers = itertools.count(1)
 
 
 @contextmanager
-def being(**what: Any) -> Iterator[None]:
-    """``here`` has these attributes meanwhile."""
-    before = {name: getattr(here, name) for name in what}
-    vars(here).update(what)
+def temporarily(**values: Any) -> Iterator[None]:
+    """Set attributes of ``current`` within the block."""
+    before = {name: getattr(current, name) for name in values}
+    vars(current).update(values)
     try:
         yield
     finally:
-        vars(here).update(before)
+        vars(current).update(before)
 
 
 class Wrapped:
-    """Around a result that is to be referred to, although it could be sent."""
+    """Wraps a result of which a reference is sent, although a copy could be."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def lend(value: Any, lender: Objects | None) -> int:
-    """The number under which another process claims it."""
+    """Keep a value for another process, which claims it by the number that is returned."""
     number = next(_numbers)
     _lent[number] = value, lender
     return number
 
 
 def claimed(number: int) -> Any:
-    """What was lent under this number."""
+    """The value that was lent under this number; it is no longer kept."""
     return _lent.pop(number)[0]
 
 
-def is_referred_to(value: object) -> bool:
-    """Whether others have references to it."""
+def is_referenced(value: object) -> bool:
+    """Whether other processes have references to the value."""
     return any(id(value) in owner.numbers for owner in _all.values())
 
 
-def own(number: int) -> Any:
-    """What an argument that refers to this process's own object becomes here."""
-    assert here.objects is not None
-    return here.objects.table[number]
+def own_object(number: int) -> Any:
+    """Unpickle an argument that by_reference to an object of this process."""
+    assert current.objects is not None
+    return current.objects.table[number]
 
 
 class Objects(Answerer):
-    """What one owner refers to in this process."""
+    """The objects of this process to which one owner has references."""
 
     def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
         super().__init__(sfm, owner, key)
         self.table: dict[int, Any] = {0: Offers(sfm.name)}
-        self.numbers = {id(self.table[0]): 0}  # of the same objects, by their identity
+        self.numbers = {id(self.table[0]): 0}  # the number of each object in the table, by its id
         self._counts = Counter([0])
 
     def do(self, message: Message) -> dict[str, Any]:
-        """Do ``what`` with the target: the result, or a reference to it."""
+        """Apply the operation ``what`` to the target; the answer has the result or a reference."""
         what, _, method = message.what.partition(" ")
         target = self.table[message.target]
-        with being(objects=self, sfm=self.sfm):
+        with temporarily(objects=self, sfm=self.sfm):
             args, kwargs = unpack(message)
         if what == "lend":
             return pack(lend(target, self))
@@ -106,33 +106,34 @@ class Objects(Answerer):
         else:
             function = _DO.get(what) or getattr(operator, what, None) or getattr(builtins, what)
             result = function(target, *args, **kwargs)
-        refers = what in ("claim", "get", "iter", "new") or isinstance(function, type)
+        by_reference = what in ("claim", "get", "iter", "new") or isinstance(function, type)
         if isinstance(result, Wrapped):
-            result, refers = result.value, True
+            result, by_reference = result.value, True
         if what == "value":
             return pack(result)
         if isinstance(result, (Reference, *_PLAIN)):
-            refers = False
+            by_reference = False
         elif id(result) in self.numbers:
-            refers = True
-        with suppress(Exception), being(sfm=self.sfm):
-            if not refers:
+            by_reference = True
+        with suppress(Exception), temporarily(sfm=self.sfm):
+            if not by_reference:
                 return pack(result)
         number = self.numbers.setdefault(id(result), next(_numbers))
         self.table[number] = result
         self._counts[number] += 1
-        methods = [one for one in public(type(result)) if callable(getattr(type(result), one))]
+        kind = type(result)
+        methods = [name for name in public(kind) if callable(getattr(kind, name))]
         return {"reference": number, "methods": methods}
 
-    def hear(self, message: Message) -> None:
-        """References have ended."""
+    def notice(self, message: Message) -> None:
+        """The owner has dropped references."""
         self._counts.subtract(message.dropped)
         for number in set(message.dropped):
             if self._counts[number] == 0:
                 del self.numbers[id(self.table.pop(number))], self._counts[number]
 
     def close(self) -> None:
-        """The owner has left, or has died."""
+        """The owner has released this process, or has died: forget its references."""
         _all.pop(self.key, None)
         for number in [number for number, (_, lender) in _lent.items() if lender is self]:
             del _lent[number]
@@ -140,7 +141,7 @@ class Objects(Answerer):
 
 
 def objects(sfm: Endpoint, owner: Name, key: str) -> Objects:
-    """What this owner refers to here, over the attachment with this key."""
+    """The objects to which this owner has references, over the attachment with this key."""
     return _all.get(key) or _all.setdefault(key, Objects(sfm, owner, key))
 
 
@@ -153,4 +154,4 @@ _DO: dict[str, Callable[..., Any]] = {
     "signature": lambda target, name: inspect.signature(getattr(target, name)),
     "value": lambda target: target,
 }
-"""What is done with a target; the rest is what ``operator`` and ``builtins`` have."""
+"""Operations on a target by name; all others are functions of ``operator`` and ``builtins``."""

@@ -1,4 +1,4 @@
-"""Values and errors on their way: whatever cloudpickle takes, arrays as their memory."""
+"""How values and errors are sent: pickled by cloudpickle, with the memory of arrays as buffers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from sfm_kernel.endpoint import Endpoint, seen
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import only_endpoint
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_own(file: str) -> bool:
-    """Whether code of this file is this package's; what notebooks run of its lessons is not."""
-    return file.startswith(_OWN) and not file.startswith(_OWN + "lessons")
+    """Whether a file belongs to this package. The lessons, which notebooks run, do not count."""
+    return file.startswith(_PACKAGE) and not file.startswith(_PACKAGE + "lessons")
 
 
 def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
-    """Pickle as cloudpickle does, but for two things.
+    """Pickle as cloudpickle does, with two differences.
 
-    Code keeps the name of its file, and what cell that is: observers and tracebacks tell of a task
-    on an engine by its line in the notebook. And an endpoint becomes that of whoever unpickles it.
+    Code keeps the name of its file and its notebook cell: observers and tracebacks show a task on
+    an engine by its line in the notebook. A pickled endpoint becomes the endpoint of the process
+    that unpickles it.
     """
     file = io.BytesIO()
     _Pickler(file, protocol=5, buffer_callback=None if buffers is None else buffers.append).dump(
@@ -38,13 +39,13 @@ def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
 
 
 def _reduced(code: CodeType) -> tuple[Any, ...]:
-    function, given = cloudpickle.Pickler.dispatch_table[CodeType](code)
-    named = tuple(code.co_filename if one == "<dynamic-code>" else one for one in given)
+    function, args = cloudpickle.Pickler.dispatch_table[CodeType](code)
+    named = tuple(code.co_filename if arg == "<dynamic-code>" else arg for arg in args)
     return _rebuilt, (function, named, code.co_filename, seen.cell_of(code.co_filename))
 
 
 reducers: list[Callable[[Any], Any]] = []
-"""Of layers: what ``__reduce__`` is to give for an object, or None."""
+"""Functions of upper layers: each returns the value of ``__reduce__`` for an object, or None."""
 
 
 class _Pickler(cloudpickle.Pickler):
@@ -59,20 +60,20 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
-def _rebuilt(function: Any, given: Any, file: str, cell: seen.Cell | None) -> Any:
+def _rebuilt(function: Any, args: Any, file: str, cell: seen.Cell | None) -> Any:
     if cell is not None:
         seen.elsewhere[file] = cell
-    return function(*given)
+    return function(*args)
 
 
 def pack(value: Any) -> dict[str, Any]:
-    """Attributes of a message that hold any value, also of classes that a notebook has defined."""
+    """The attributes of a message for any value, even of a class that a notebook has defined."""
     buffers: list[Any] = []
     return {"data": dumps(value, buffers), "buffers": buffers}
 
 
 def unpack(message: Message) -> Any:
-    """What ``pack`` has packed."""
+    """The value that ``pack`` has packed."""
     return cloudpickle.loads(message.data, buffers=message.buffers)
 
 
@@ -80,25 +81,25 @@ def pack_results(
     parts: Sequence[tuple[int, Sequence[int]]],
     results: Sequence[tuple[list[Any], dict[int, Failure]]],
 ) -> dict[str, Any]:
-    """Attributes that hold the results, and failures, of these parts.
+    """The attributes of a message for the results and failures of calls.
 
-    A value that cannot be sent becomes a failure that says so.
+    A value that cannot be sent becomes a failure with the reason.
     """
     try:
         return pack(results)
-    except Exception:  # noqa: BLE001 - whatever a user's object raises
-        for (_, ats), (values, failures) in zip(parts, results, strict=True):
-            for place, value in enumerate(values):
+    except Exception:  # noqa: BLE001 - a user's object can raise anything
+        for (_, indices), (values, failures) in zip(parts, results, strict=True):
+            for i, value in enumerate(values):
                 if why := unsendable(value):
                     text = f"the result, a {type(value).__name__}, cannot be sent: {why}. Return "
                     text += "data instead: numbers, texts, lists, arrays"
-                    values[place], failures[ats[place]] = None, Failure(TypeError(text))
+                    values[i], failures[indices[i]] = None, Failure(TypeError(text))
         return pack(results)
 
 
 def bad_argument(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Which argument cannot be sent, why, and what to do; "" if all can."""
-    named = [(f"argument {number}", one) for number, one in enumerate(args, 1)]
+    """The text of an error for the first argument that cannot be sent; "" if all can."""
+    named = [(f"argument {number}", value) for number, value in enumerate(args, 1)]
     for name, value in [*named, *kwargs.items()]:
         if why := unsendable(value):
             kind = type(value).__name__
@@ -107,42 +108,45 @@ def bad_argument(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 
 def unsendable(value: Any) -> str:
-    """Why a value cannot be sent; "" if it can."""
+    """The reason why a value cannot be sent; "" if it can."""
     try:
         pack(value)
-    except Exception as error:  # noqa: BLE001 - whatever a user's object raises
+    except Exception as error:  # noqa: BLE001 - a user's object can raise anything
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 class Failure:
-    """What was raised in another process: an error that travels, however it was made.
+    """An error that was raised in another process. It can be sent even if the error itself cannot.
 
     Attributes:
-        text: its name and message.
+        text: the error's name and message.
     """
 
     def __init__(self, error: BaseException) -> None:
         frames = traceback.extract_tb(error.__traceback__)
-        own = [one for one in frames if not is_own(one.filename)]
-        # Lines of cells are known to the notebook alone, which looks them up.
-        self._where = [(one.filename, one.lineno or 0, one.name, one.line or None) for one in own]
+        # Only the notebook knows the lines of its cells: without a line, it adds them.
+        self._frames = [
+            (frame.filename, frame.lineno or 0, frame.name, frame.line or None)
+            for frame in frames
+            if not is_own(frame.filename)
+        ]
         self.text = "".join(traceback.format_exception_only(error)).strip()
         try:
             self._error = dumps(error)
-        except Exception:  # noqa: BLE001 - whatever its values raise
+        except Exception:  # noqa: BLE001 - the error's values can raise anything
             self._error = b""
 
     @property
     def error(self) -> BaseException | None:
-        """The error; None if it could not be pickled there, or cannot be unpickled here."""
+        """The error; None if it could not be pickled or cannot be unpickled."""
         try:
-            found = cloudpickle.loads(self._error)
-        except Exception:  # noqa: BLE001 - whatever its class does
+            error = cloudpickle.loads(self._error)
+        except Exception:  # noqa: BLE001 - the error's class can raise anything
             return None
-        return found if isinstance(found, BaseException) else None
+        return error if isinstance(error, BaseException) else None
 
     def traceback(self, process: object) -> str:
-        """Where it came up, as Python shows it; ``process``: the name of that."""
-        lines: Iterable[str] = traceback.StackSummary.from_list(self._where).format()
-        return f"Traceback (on {process}, the latest call last):\n{''.join(lines)}{self.text}"
+        """The traceback, formatted as Python does; ``process`` is the name of its process."""
+        lines: Iterable[str] = traceback.StackSummary.from_list(self._frames).format()
+        return f"Traceback (on {process}, most recent call last):\n{''.join(lines)}{self.text}"

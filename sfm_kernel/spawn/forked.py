@@ -1,4 +1,4 @@
-"""Processes that are forks of their owner, which has imported what they need."""
+"""Processes that are forks of their owner, which has imported the modules that they need."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
-"""Those that an owner may have handlers for. A fork does not get them until ``take_signals``."""
+"""Signals for which an owner may have handlers. A fork gets none before ``take_signals``."""
 
 
 @contextmanager
 def signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> Iterator[None]:
-    """Have the selector's loop call ``taken(number)`` for each signal that this process gets."""
+    """Within the block, the selector's loop calls ``taken(number)`` for each signal."""
 
     def take() -> None:
         with contextlib.suppress(BlockingIOError):
@@ -41,27 +41,29 @@ def signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> I
 
 
 def fork() -> int:
-    """A new process, in a session of its own when this returns; 0 in that, with signals blocked."""
+    """Fork a process into a new session; returns its id. In the new process it returns 0, with
+    signals blocked."""
     began, begins = os.pipe()
     former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     pid = -1
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of NumPy's BLAS,
-            pid = os.fork()  # which are prepared for that
+            # The warning is about the threads of NumPy's BLAS, which handles forks itself.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
         if not pid:
             os.setsid()  # Ctrl-C is for the owner
     finally:
         os.close(begins)
         if pid:
-            os.read(began, 1)  # its end: the fork has a group that signals can be sent to
+            os.read(began, 1)  # end of file: the fork has its group, which signals can reach
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         os.close(began)
     return pid
 
 
 def take_signals(ignored: Collection[int] = ()) -> None:
-    """In a new fork: have signals do what they do in a fresh process, from now on."""
+    """In a new fork: give signals the effect that they have in a fresh process."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
@@ -69,15 +71,15 @@ def take_signals(ignored: Collection[int] = ()) -> None:
 
 
 def detach() -> None:
-    """Go on in a process that is nobody's child; the former one ends."""
+    """Continue in a process that is not a child of the caller's parent; this process ends."""
     if os.fork():
         os._exit(0)
 
 
 class Fork:
-    """A fork that runs ``body``, and then ends; it stays in its owner's group.
+    """A fork that runs ``body`` and then ends; it stays in its owner's process group.
 
-    What ``body`` raises ends it with exit status 1, and is not shown.
+    If ``body`` raises, the fork ends with exit status 1; the error is not shown.
     """
 
     def __init__(self, body: Callable[[], object]) -> None:
@@ -92,7 +94,7 @@ class Fork:
                 os._exit(status)
 
     def poll(self) -> int | None:
-        """The return code, as ``subprocess`` has it; None while it lives."""
+        """The return code as in ``subprocess``; None while the process lives."""
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -100,6 +102,6 @@ class Fork:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+        """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)

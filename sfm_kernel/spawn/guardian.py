@@ -1,10 +1,11 @@
-"""Kills a job's processes, and what they started, if their owner was killed; removes their world.
+"""If the owner of a job was killed, the guardian kills the job's processes and their children, and
+removes their world.
 
-The owner forks the guardian before anything else, and writes lines into a pipe: "+PID" for each
-process that it has started, "-PID" for one that has ended with all that it had started, the path of
-a folder that is there for this job only, and "done". If the pipe ends before "done", the owner has
-died. The guardian then imports what it needs of the package in a new Python: it uses nothing of the
-owner's that a kill may have left half done.
+The owner forks the guardian first, and then writes lines into a pipe: "+PID" for each process that
+it has started, "-PID" for a process that has ended with all its children, the path of each
+temporary folder of the job, and "done". If the pipe ends before "done", the owner has died. The
+guardian then imports the package in a new Python: the kill may have left the owner's state, which
+the fork shares, half changed.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ for folder in sys.argv[2:]:
 
 @contextmanager
 def guardian(world: str) -> Iterator[Callable[[str], None]]:
-    """A guardian for the processes of a world; yields the function that writes it a line.
+    """Start a guardian for the processes of a world; yields the function that writes it a line.
 
-    It is a fork: a Python of its own would take as long to start as all ranks together.
+    The guardian is a fork: a fresh Python would take as long to start as all ranks together.
     """
     noted, notes = os.pipe()
     try:
@@ -56,20 +57,20 @@ def guardian(world: str) -> Iterator[Callable[[str], None]]:
         yield note
     finally:
         os.close(notes)
-        if os.getpid() == owner:  # else this is a fork of the owner
+        if os.getpid() == owner:  # otherwise this is a fork of the owner
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 
 
 def _main(world: str, noted: int) -> NoReturn:
-    """Be the guardian, which keeps nothing of the owner's but the pipe."""
+    """Run the guardian. It closes all of the owner's descriptors except the pipe."""
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for number in range(3):
             os.dup2(null, number)
         for fd in map(int, os.listdir("/proc/self/fd")):
             if fd > 2 and fd != noted:
-                with contextlib.suppress(OSError):  # the one that has read this list
+                with contextlib.suppress(OSError):  # listdir has closed its own descriptor
                     os.close(fd)
         take_signals()
         _guard(world, noted)
@@ -78,7 +79,7 @@ def _main(world: str, noted: int) -> NoReturn:
 
 
 def _guard(world: str, noted: int) -> None:
-    """End when the owner has ended well, or after cleaning up after it."""
+    """Wait for the owner's end, and clean up if it was killed."""
     living: set[int] = set()
     folders = []
     with open(noted) as lines:

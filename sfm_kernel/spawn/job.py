@@ -1,4 +1,4 @@
-"""Running a function in several processes of a fresh world, without Jupyter."""
+"""Runs a function in several processes of a new world, without Jupyter."""
 
 from __future__ import annotations
 
@@ -40,26 +40,27 @@ def run(
     record: str | os.PathLike[str] | None = None,
     **kwargs: Any,
 ) -> list[Any]:
-    """Call ``function(sfm, *args, **kwargs)`` in ``n`` processes; their results, by rank.
+    """Call ``function(sfm, *args, **kwargs)`` in ``n`` processes; returns a list of their results.
 
-    Each process has its own endpoint ``sfm`` with its rank, and ``sfm.size == n``. The function
-    may come from a notebook or a script: it is sent by value.
+    Each process has its own endpoint ``sfm`` with its rank, and ``sfm.size == n``. The function may
+    be defined in a notebook or a script: it is sent by value.
 
-    Blocks: until all have returned, or one has failed. Stop (KeyboardInterrupt) stops them all.
-    When they wait for each other for ever, stderr says why, once, after some seconds.
+    Blocks: until all processes have returned, or one has failed. Stop (KeyboardInterrupt) stops
+        them all. If they wait for each other for ever, stderr explains why after some seconds.
     Args:
-        n: processes, at least 1. Each is a fresh Python on this machine.
+        function: the function to call. Its results must be picklable.
+        n: number of processes, at least 1. Each is a fresh Python on this machine.
+        args, kwargs: further arguments of the function.
         names: names of the ranks; without them a process's name is its rank.
-        timeout: seconds after which all are stopped.
-        detect: calls that wait for each other for ever end with DeadlockDetected.
-        record: an HTML file to write: the timeline, what was said of a deadlock, and the code, also
-            when something has failed. See ``sfm_kernel.observe.record``.
+        timeout: seconds after which all processes are stopped.
+        detect: end calls that wait for each other for ever, with DeadlockDetected.
+        record: path of an HTML file to write, also after a failure: the timeline, the explanation
+            of a deadlock, and the code. See ``sfm_kernel.observe.record``.
     Raises:
         ProcessFailed: a process raised (its traceback is in the message) or died.
-        RecvTimeout: not all had returned within ``timeout`` seconds.
-        CollectiveMismatch: all have returned, and have made calls of a group that do not fit
-            together.
-        No process is left in any case.
+        RecvTimeout: not all processes have returned within ``timeout`` seconds.
+        CollectiveMismatch: all have returned, but members of a group have made different calls.
+        In every case no process remains.
     Example:
         >>> sfm_kernel.run(lambda sfm: sfm.rank * 10, n=2)
         [0, 10]
@@ -82,7 +83,7 @@ def run(
         return results
 
 
-_HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
+_HINT = "The processes still wait. Stop ends them; run(..., detect=True) ends such calls by itself."
 
 
 def _say(text: str) -> None:
@@ -90,20 +91,20 @@ def _say(text: str) -> None:
 
 
 def fresh(orders: int, report: int) -> Process:
-    """Start a worker as a fresh Python: one pipe brings its orders, another takes its report."""
+    """Start a worker as a fresh Python that reads orders from one pipe and reports to another."""
     words = process.python("sfm_kernel.spawn.worker", str(report))
     return process.start(words, stdin=orders, pass_fds=(report,))
 
 
 class Job:
-    """The processes of one run, in a world of their own, and the pipes that lead to them.
+    """The processes of one run, in a new world, and the pipes to them.
 
-    A context manager: they are there in the block, and none is afterwards.
+    It is a context manager: the processes live within the block, and none remains afterwards.
 
     Args:
         kind: the first word of the world's name.
-        size: how many processes. Each calls ``function(sfm, *args, **kwargs)``.
-        names: of the ranks; None: their numbers.
+        size: number of processes. Each calls ``function(sfm, *args, **kwargs)``.
+        names: names of the ranks; None: their numbers.
     """
 
     def __init__(
@@ -133,8 +134,8 @@ class Job:
         return self
 
     def _start(self, orders: int, report: int) -> Process:
-        """Start the next worker. A fork has to close ``_orders``, or others would not see it end
-        with this process."""
+        """Start the next worker. A fork must close ``_orders``: otherwise the pipes would stay open
+        when this process ends, and the other workers would not notice."""
         return fresh(orders, report)
 
     def _begin(self, rank: int) -> None:
@@ -154,14 +155,17 @@ class Job:
             self._orders[rank].flush()
 
     def pids(self) -> list[int]:
-        """The processes that were started, by rank."""
-        return [one.pid for one in self._processes]
+        """The ids of the started processes, by rank."""
+        return [process.pid for process in self._processes]
 
     def gather(self, guest: Endpoint, timeout: float = 120.0) -> None:
-        """Have the processes begin; returns when all of them are in the world, where ``guest`` is.
+        """Let the processes begin; returns when all of them are in the world of ``guest``.
 
+        Args:
+            timeout: seconds.
         Raises:
-            ProcessFailed: one has ended instead. RecvTimeout: not all are there in time.
+            ProcessFailed: a process has ended instead.
+            RecvTimeout: not all have joined in time.
         """
         self.order(GO)
         deadline = time.monotonic() + timeout
@@ -175,7 +179,7 @@ class Job:
                     raise
 
     def results(self, timeout: float | None, watching: Watching | None = None) -> list[Any]:
-        """What the function returned in each process, by rank; raises as ``run`` does."""
+        """The function's results, by rank. Raises as ``run`` does."""
         deadline = None if timeout is None else time.monotonic() + timeout
         results: dict[int, Any] = {}
         reports = [bytearray() for _ in range(self._size)]
@@ -204,17 +208,14 @@ class Job:
         return [results[rank] for rank in range(self._size)]
 
     def end(self) -> None:
-        """All have returned: let them leave the world.
-
-        Raises CollectiveMismatch.
-        """
+        """Let the processes leave the world, after all have returned. Raises CollectiveMismatch."""
         self.order(END)
         process.wait(self._processes, GRACE)
         if mismatch := disagreement(self._accounts):
             raise mismatch
 
     def order(self, word: bytes) -> None:
-        """Give all of them an order: ``GO`` or ``END``."""
+        """Send all processes an order: ``GO`` or ``END``."""
         for orders in self._orders:
             with contextlib.suppress(BrokenPipeError):
                 orders.write(word)
@@ -235,7 +236,7 @@ class Job:
         return pickle.loads(result.value)
 
     def __exit__(self, *_: object) -> None:
-        """End what still runs, within about ``GRACE`` seconds, and remove the world."""
+        """End the processes that still run, within about ``GRACE`` seconds; remove the world."""
         process.end(self._processes, GRACE)
         while self._orders:
             with contextlib.suppress(BrokenPipeError):

@@ -1,8 +1,8 @@
-"""How a process learns that its owner has ended, however that happened.
+"""Tells a process that its owner has ended, for whatever reason.
 
-Only the owner holds the other end of a pipe or a socket, which the kernel closes with it; this also
-carries its orders (``follow``). Or the kernel sends a signal, which reaches a process that holds
-the GIL, too; only a parent can be such an owner (``die_with``).
+``follow``: only the owner holds the other end of a pipe or a socket, which the kernel closes when
+the owner ends; the pipe also carries the owner's orders. ``die_with``: the kernel sends a signal,
+which ends even a process that holds the GIL; the owner must be the parent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-_libc = ctypes.CDLL(None)  # here, once: not in each fork
+_libc = ctypes.CDLL(None)  # loaded once, and not in each fork
 _PR_SET_PDEATHSIG = 1
 
 Word = TypeVar("Word")
@@ -24,30 +24,30 @@ def die_with(parent: int, number: int = signal.SIGKILL) -> None:
     """Have the kernel send this process a signal when its parent dies.
 
     Args:
-        parent: the parent's process id, noted before this process began. If it has died meanwhile,
-            this process ends at once.
+        parent: the parent's process id, taken before this process began. If the parent has died
+            since then, this process ends at once.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:  # it died before the call
+    if os.getppid() != parent:  # the parent died before the call
         os._exit(1)
 
 
 def follow(
-    read: Callable[[], Word], heard: Callable[[Word], object], ended: Callable[[], object]
+    read: Callable[[], Word], received: Callable[[Word], object], ended: Callable[[], object]
 ) -> threading.Thread:
-    """Pass each order of the owner to ``heard``; call ``ended`` when the owner has gone.
+    """Call ``received`` with each order of the owner, and ``ended`` when the owner has ended.
 
     Both are called in the thread that is returned.
 
     Args:
-        read: blocks for the next order; gives nothing (``b""``), or raises EOFError or OSError,
-            once the owner has closed its end.
+        read: waits for the next order; returns an empty one (``b""``), or raises EOFError or
+            OSError, when the owner's end is closed.
     """
 
     def listen() -> None:
         try:
             while word := read():
-                heard(word)
+                received(word)
         except (EOFError, OSError):
             pass
         finally:

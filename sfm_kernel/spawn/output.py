@@ -1,7 +1,7 @@
-"""The output of many processes, forwarded into their owner's; the owner's terminal, read for one.
+"""Forwards the output of many processes into their owner's, and the owner's terminal to one.
 
-Nothing here blocks: the owner must notice signals and deaths while nobody reads its output. Each
-descriptor is registered with the selector together with the function to call when it is ready.
+Nothing in this module blocks: the owner must notice signals and deaths while its output is not
+read. Each descriptor is registered in the selector with the function to call when it is ready.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ import selectors
 import time
 
 _MOST = 1 << 16
-"""Bytes that wait to be written before reading from the processes pauses."""
+"""Bytes waiting to be written above which the processes' output is not read."""
 
 _ATOM = 4096
-"""Bytes that can be written without blocking to what is ready for writing: PIPE_BUF."""
+"""Bytes that can be written without blocking to a pipe that is ready for writing: PIPE_BUF."""
 
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-"""Seconds after which the start of a line is shown although its end has not come: it may be a
-question. The first counts while all processes are silent, the second while only the writer is."""
+"""Seconds after which the start of a line is shown without its end: it may be a question. The first
+applies while all processes are silent, the second while only the writer is."""
 
 _TRACEBACK = re.compile(rb"^Traceback \(most recent call last\):$", re.MULTILINE)
 _TOGETHER = 1.0
-"""Seconds in which processes that fail for the same reason write the same traceback."""
+"""Seconds within which equal tracebacks of several processes are shown only once."""
 
 
 class OutputMux:
     """The owner's stdout or stderr, into which the output of all processes is forwarded.
 
     Attributes:
-        broken: its reader has gone; further output is dropped.
-        since: when something was added last, in ``time.monotonic()``.
+        broken: whether its reader has ended; further output is dropped.
+        since: the time of the last added output, in ``time.monotonic()``.
     """
 
     def __init__(self, fd: int, selector: selectors.BaseSelector) -> None:
         self._fd, self._selector = fd, selector
         self._pending = bytearray()
-        self._begun_by: object = None  # the source that has written the start of a line
-        self._tracebacks: dict[bytes, float] = {}  # those that were shown last, and when
+        self._begun_by: object = None  # the source of an unfinished line
+        self._tracebacks: dict[bytes, float] = {}  # the last shown tracebacks, and their times
         self.broken = False
         self.since = 0.0
 
     @property
     def full(self) -> bool:
-        """Whether the processes have to wait."""
+        """Whether the processes' output must not be read now."""
         return len(self._pending) >= _MOST
 
     def put(self, data: bytes, source: object, prefix: bytes = b"") -> None:
-        """Add the output of one source; every line gets the prefix."""
+        """Add the output of one source, with a prefix at each line."""
         if not data or self.broken:
             return
         if self._begun_by is not source and prefix:
@@ -63,19 +63,22 @@ class OutputMux:
         self._watch(True)
 
     def is_repeated(self, traceback: bytes) -> bool:
-        """Whether the same traceback was shown a moment ago; it is noted as shown now."""
+        """Whether the same traceback was shown within ``_TOGETHER`` seconds. It counts as shown
+        from now on."""
         now = time.monotonic()
-        recent = {one: at for one, at in self._tracebacks.items() if now - at < _TOGETHER}
+        recent = {
+            text: shown for text, shown in self._tracebacks.items() if now - shown < _TOGETHER
+        }
         self._tracebacks = {traceback: now} | recent
         return traceback in recent
 
     def say(self, text: str, prefix: bytes = b"") -> None:
-        """Add whole lines of the owner's."""
+        """Add complete lines of the owner itself."""
         self._end_line()
         self.put(text.encode(errors="backslashreplace"), self, prefix)
 
     def flush(self) -> bool:
-        """Write what can be written now; whether that was all."""
+        """Write as much as possible without blocking; returns whether nothing remains."""
         if not self._pending:
             return True
         try:
@@ -104,7 +107,7 @@ class OutputMux:
 
 
 def standard_outputs(selector: selectors.BaseSelector) -> tuple[OutputMux, OutputMux]:
-    """Those of this process's stdout and stderr: one for both, if they are the same file."""
+    """This process's stdout and stderr; one object for both if they are the same file."""
     out = OutputMux(1, selector)
     with contextlib.suppress(OSError):
         if os.path.samestat(os.fstat(1), os.fstat(2)):
@@ -113,11 +116,11 @@ def standard_outputs(selector: selectors.BaseSelector) -> tuple[OutputMux, Outpu
 
 
 class Stream:
-    """The stdout or stderr of one process: a pipe, which is read as long as ``output`` has room.
+    """The stdout or stderr of one process: a pipe that is read while ``output`` is not full.
 
     Args:
-        gathers: whether the process writes the traceback of its end itself, in pieces. Such a
-            traceback is shown as a whole, and only once where several processes write it together.
+        gathers: whether the process writes the traceback of its end itself, in several writes.
+            Such a traceback is shown in one piece, and once if several processes write it.
     """
 
     def __init__(
@@ -137,17 +140,17 @@ class Stream:
         self.watch()
 
     def watch(self) -> None:
-        """Wait for data if there is room for it."""
+        """Have the selector wait for data, unless the output is full."""
         wanted = self._fd >= 0 and not self._output.full
         if wanted and not self._watched:
             self._selector.register(self._fd, selectors.EVENT_READ, self.read)
-            self._since = time.monotonic()  # the rest of a line may have waited
+            self._since = time.monotonic()  # the rest of a line may be in the pipe
         elif self._watched and not wanted:
             self._selector.unregister(self._fd)
         self._watched = wanted
 
     def read(self) -> bool:
-        """Take what is there, up to 64 kB, and pass whole lines on; whether there was anything."""
+        """Read up to 64 kB and forward complete lines; returns whether there was any data."""
         try:
             data = os.read(self._fd, 1 << 16) if self._fd >= 0 else b""
         except BlockingIOError:
@@ -158,7 +161,7 @@ class Stream:
         self._begun += data
         end = self._begun.rfind(b"\n") + 1
         if self._gathers and (found := _TRACEBACK.search(self._begun, 0, end)):
-            end = found.start()  # its end is not known: what comes soon belongs to it
+            end = found.start()  # later output may still belong to the traceback
         self._output.put(self._begun[:end], self, self._prefix)
         self._begun = self._begun[end:]
         self._since = time.monotonic()
@@ -167,21 +170,21 @@ class Stream:
         return True
 
     def due(self) -> float | None:
-        """When to show the start of a line, in ``time.monotonic()``."""
+        """The time at which to show an unfinished line, in ``time.monotonic()``."""
         if not self._begun or not self._watched:
             return None
         silent = max(self._since, self._output.since)
         return min(silent + _PAUSE, self._since + _LONGEST_PAUSE)
 
     def show(self) -> None:
-        """Show the start of a line, or a traceback."""
+        """Show an unfinished line, or a traceback."""
         begun, self._begun = self._begun, b""
         if not (self._gathers and _TRACEBACK.match(begun) and self._output.is_repeated(begun)):
             self._output.put(begun, self, self._prefix)
 
     def drain(self) -> None:
-        """Pass on all that the process has written."""
-        for _ in range(64):  # 4 MB, more than a pipe holds: a child of it may go on writing
+        """Forward everything that the process has written."""
+        for _ in range(64):  # 4 MB, more than a pipe holds: a child may still be writing
             if not self.read():
                 self.show()
                 break
@@ -197,7 +200,7 @@ class Stream:
 
 
 class Input:
-    """The owner's terminal, read for one process, which has a pipe: it is in another session."""
+    """Forwards the owner's terminal to a pipe of one process, which is in another session."""
 
     def __init__(self, terminal: int, pipe: int, selector: selectors.BaseSelector) -> None:
         os.set_blocking(pipe, False)
@@ -206,7 +209,7 @@ class Input:
         selector.register(terminal, selectors.EVENT_READ, self._read)
 
     def close(self) -> None:
-        """The process reads the end of its input. Harmless when repeated."""
+        """End the process's input. Harmless when repeated."""
         if self._pipe >= 0:
             for fd in (self._terminal, self._pipe):
                 with contextlib.suppress(KeyError):
@@ -217,7 +220,7 @@ class Input:
     def _read(self) -> None:
         try:
             self._pending = os.read(self._terminal, _ATOM)
-        except OSError:  # this process is in the background, or the terminal has gone
+        except OSError:  # this process is in the background, or the terminal is closed
             self._pending = b""
         if not self._pending:
             self.close()

@@ -1,4 +1,4 @@
-"""Processes as their owner sees them: started, waited for, asked to end, killed."""
+"""Operations of an owner on its processes: start, wait, ask to end, kill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Process(Protocol):
-    """A child: ``subprocess.Popen`` is one, ``forked.Fork`` another."""
+    """A child process, as ``subprocess.Popen`` or ``forked.Fork``."""
 
     @property
     def pid(self) -> int: ...
@@ -27,25 +27,25 @@ class Process(Protocol):
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """The words that run one of our modules in a fresh Python.
+    """The command that runs one of this package's modules in a fresh Python.
 
-    -P keeps the current folder out of ``sys.path``: a file there could take the place of one of
-    Python's own modules.
+    -P keeps the current folder out of ``sys.path``: a file in it could hide a module of Python.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def start(words: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-    """Start a process in a session of its own: Ctrl-C is for its owner, which ends it.
+    """Start a process in a new session: Ctrl-C reaches only its owner, which ends it.
 
     Args:
-        options: of ``subprocess.Popen``.
+        words: the command.
+        options: options of ``subprocess.Popen``.
     """
     return subprocess.Popen(words, **{"start_new_session": True, **options})
 
 
 def wait(processes: Sequence[Process], seconds: float | None = None) -> bool:
-    """Whether all have ended within so many seconds; None: wait until they have."""
+    """Wait until all have ended, at most for ``seconds``; returns whether all have ended."""
     deadline = None if seconds is None else time.monotonic() + seconds
     while any(one.poll() is None for one in processes):
         if deadline is not None and time.monotonic() >= deadline:
@@ -55,12 +55,12 @@ def wait(processes: Sequence[Process], seconds: float | None = None) -> bool:
 
 
 def end(processes: Sequence[Process], grace: float) -> None:
-    """End processes, and what they have started in their groups: ask, then kill.
+    """End processes and the children in their groups: ask first, then kill.
 
     Returns when all have ended and their pipes are closed. Harmless when repeated.
 
     Args:
-        grace: seconds between SIGTERM and SIGKILL; 0: they are killed at once.
+        grace: seconds between SIGTERM and SIGKILL; 0: SIGKILL at once.
     """
     if grace:
         send(processes, signal.SIGTERM)
@@ -77,8 +77,8 @@ def end(processes: Sequence[Process], grace: float) -> None:
 def send(processes: Sequence[Process], number: int) -> None:
     """Send a signal to processes that have not been reaped, and to the groups that they lead."""
     for one in processes:
-        if one.returncode is None:  # else its number may be somebody else's by now
+        if one.returncode is None:  # a reaped process's id may belong to another process
             try:
                 os.killpg(one.pid, number)
-            except (ProcessLookupError, PermissionError):  # it leads no group
+            except (ProcessLookupError, PermissionError):  # the process leads no group
                 one.send_signal(number)

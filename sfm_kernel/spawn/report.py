@@ -1,4 +1,4 @@
-"""What a process reports to its owner."""
+"""Reports of a process to its owner."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint.seen import Account
 
 JOINED, GO, END = b"J", b"G", b"E"
-"""A worker's first word when it has joined the world; its owner's when all have, and when all have
-returned: nobody leaves while another may still send to it."""
+"""A worker reports ``JOINED`` when it has joined the world. Its owner orders ``GO`` when all have
+joined, and ``END`` when all have returned: no worker leaves while another may still send to it."""
 
 
 class Result(NamedTuple):
-    """What became of a worker's function.
+    """The result of a worker's function.
 
     Attributes:
-        good: whether it has returned.
-        value: what it returned, pickled; or what it raised, in words.
-        trace: the traceback of what it raised.
-        account: which calls of groups it made, if it has returned.
+        good: whether the function has returned.
+        value: its pickled return value, or its error in words.
+        trace: the traceback of its error.
+        account: the calls of groups that it has made, if it has returned.
     """
 
     good: bool
@@ -31,13 +31,13 @@ class Result(NamedTuple):
     account: Account | None = None
 
     def send(self, fd: int) -> None:
-        """Write it to a pipe, and close that: its end ends the report."""
+        """Write the result to a pipe, and close the pipe, which ends the report."""
         with open(fd, "wb") as pipe:
             pipe.write(pickle.dumps(tuple(self)))
 
 
 def died(code: int) -> str:
-    """How a process ended, in words, by a code as ``subprocess`` has it."""
+    """The end of a process in words, from a return code as in ``subprocess``."""
     if code >= 0:
         return f"ended with exit status {code}"
     try:
@@ -47,10 +47,8 @@ def died(code: int) -> str:
 
 
 def answers() -> TextIO:
-    """This process's stdout, for answers to its owner; what else is printed goes to stderr.
-
-    So does what is printed by a process that inherits the descriptor.
-    """
+    """This process's stdout, for answers to its owner. All other output of this process, and of
+    processes that inherit the descriptor, goes to stderr."""
     pipe = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return pipe

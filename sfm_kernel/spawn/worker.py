@@ -1,7 +1,7 @@
 """A process of ``sfm_kernel.run``: joins, calls the function, reports. Run as a module.
 
-On stdin, its lifeline, come the work, then ``GO`` when all processes have joined, then ``END`` when
-all have returned. Down the report pipe go ``JOINED`` and the ``Result``.
+It reads from stdin, its lifeline, the work, then ``GO`` when all processes have joined, and ``END``
+when all have returned. It writes ``JOINED`` and the ``Result`` to the report pipe.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from sfm_kernel.world import join
 
 
 def main(report: int) -> None:
-    """Take the work from stdin, and write what becomes of it to the pipe ``report``."""
+    """Read the work from stdin, do it, and write the result to the pipe ``report``."""
     os.set_inheritable(report, False)
-    with open(0, "rb", buffering=0, closefd=False) as stdin:  # nothing beyond the work is read
+    with open(0, "rb", buffering=0, closefd=False) as stdin:  # unbuffered: reads only the work
         world, rank, n, name, path, work = pickle.load(stdin)
     sys.path[:] = path
     orders = {GO: threading.Event(), END: threading.Event()}

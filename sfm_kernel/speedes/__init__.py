@@ -1,4 +1,4 @@
-"""SpeedesComm: calls for parallel programs, after the library of the SPEEDES simulator.
+"""SpeedesComm: the communication library of the SPEEDES simulator, for Python.
 
     >>> import sfm_kernel
     >>> from sfm_kernel.speedes import start_up
@@ -10,11 +10,11 @@
     >>> sfm_kernel.run(work, n=2)
     [1, 1]
 
-A call of a ``SpeedesComm`` bears the name of the original, in Python's way of writing. What differs
-by argument types in C++ is one method here (sums of an int and of a float), or several that are
-named by what they do (send, multicast, broadcast). The paper counts 25 calls: 1 to start, 2 for the
-state, 11 for synchronisation, 11 for messages. It lists 24, only 10 of them for messages; which is
-the other, it does not say. These are the 24:
+A method of ``SpeedesComm`` has the name of the original call, in Python's spelling. Calls that C++
+distinguishes by argument types are one method (sums of an int and of a float), or several methods
+with names of their own (send, multicast, broadcast). The paper counts 25 calls: 1 to start, 2 for
+the state, 11 for synchronisation, 11 for messages. It lists 24, only 10 of them for messages, and
+does not name the missing one. These are the 24:
 
 start_up              void SpComm_StartUp(int localNodes, int totalNodes, int groupID, char *infile)
 get_num_nodes         int SpComm_GetNumNodes()
@@ -41,24 +41,24 @@ coordinated_multicast void SpComm_CoordinatedSend(SpDestination *dest, int nbyte
 coordinated_broadcast void SpComm_CoordinatedSend(int nbytes, void *buff)
 coordinated_receive   void *SpComm_CoordinatedReceive(int &nbytes)
 
-One more is this library's own: ``global_sum`` of SimTimes, which the paper's nodes have only inside
-the library, between machines (``SpComm_Net_Sum``, section 3.4).
+This library adds ``global_sum`` of SimTimes. In the paper it exists only within the library,
+between machines (``SpComm_Net_Sum``, section 3.4).
 
-Its classes: ``SpDestination`` is ``Destination``, ``SpSimTime`` is ``SimTime``, ``NET_INT`` and
-``NET_DOUBLE`` are NumPy dtypes.
+The paper's classes: ``SpDestination`` is ``Destination``, ``SpSimTime`` is ``SimTime``, ``NET_INT``
+and ``NET_DOUBLE`` are NumPy dtypes.
 
 startup       start_up, the input file
 comm          SpeedesComm
 reductions    minima, maxima and sums
 fuzzy         the fuzzy barrier
-coordinated   coordinated messages: cycles, and how their end is found
-waves         sums over all nodes that no call waits for
-post          how messages are sent and taken in
-whole         what may only happen as a whole
-members       sending to members, and to nobody who has taken a dead one's name
-blocks        memory that is written once and read by many
-contents      what a message carries
-machines      which nodes share a machine; the tree
+coordinated   coordinated messages: cycles, and the detection of their end
+waves         sums over all nodes for which no call waits
+post          sends messages, and takes in those that arrive
+atomic        steps that must not be left incomplete
+members       sends to members only, never to a process that has taken a dead member's name
+blocks        shared memory that is written once and read by many
+contents      the data of a message
+machines      the nodes of each machine, and the tree
 simtime, destination, nettypes   values
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the

@@ -1,13 +1,13 @@
-"""Blocks of shared memory that are written once and read by many: how a large multicast travels.
+"""Blocks of shared memory for large multicasts: written once, read by many.
 
-A sender has one file. A message to several nodes of this machine is written into a block of it
-behind as many headers as there are receivers (Figure 3 of the paper), and each receiver is sent
-the place of its own header. It copies the message out and marks its header as read; a block whose
-headers are all read is free. Only the sender changes anything else.
+A sender has one file. It writes a message to several nodes of its machine into a block of the file,
+behind one header for each receiver (Figure 3 of the paper), and sends each receiver the location of
+its header. The receiver copies the message and marks its header as read; a block is free when all
+its headers are read. Only the sender changes anything else.
 
-The file has a name of its own for each receiver, by a hard link, which the receiver removes when it
-opens the file. So what a sender wrote is still received after it has left or died, and
-``sfm_kernel.directory.clean`` finds by its name whose a file is, as it does for rings.
+The file has a separate name for each receiver: a hard link, which the receiver removes when it
+opens the file. So messages are still received after their sender has left or died, and
+``sfm_kernel.directory.clean`` knows a file's owner by its name, as for rings.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 3.2 and Figure 3.
@@ -35,45 +35,47 @@ from sfm_kernel.transport.shm import arena_bytes
 Bytes = npt.NDArray[np.uint8]
 
 HEADER = struct.Struct("<BxxxxxxxQQQ")
-"""Read (0 or 1), the message's number, its bytes, and how far from the header they begin. (The
-paper's header has the type as well, which here travels with the header's place.)"""
+"""Whether it is read (0 or 1), the message's number, its bytes, and their offset from the header.
+(The paper's header also has the type, which this library sends with the header's location.)"""
 
 PAGE = 4096
 ALIGNED = 64
 WARM = 2.0
 """Seconds for which memory is kept for the next multicast: fresh pages cost more than copies."""
 
-_files = itertools.count()  # of this process; one for every `Blocks`
+_files = itertools.count()  # the numbers of this process's files, one for each `Blocks`
 
 
-class Place(NamedTuple):
-    """Where a receiver finds its header: the file's name for it, and the bytes before it.
+class HeaderRef(NamedTuple):
+    """The location of a receiver's header.
 
-    ``number`` is the header's as well: a place is used again and again.
+    Attributes:
+        file: the file's name for this receiver.
+        offset: bytes in the file before the header.
+        number: the number in the header, since a location is used again and again.
     """
 
     file: str
-    at: int
+    offset: int
     number: int
 
 
 class _Block(NamedTuple):
     start: int
     end: int
-    headers: dict[int, Member]  # the header's place -> who reads it
+    headers: dict[int, Member]  # the header's offset -> its receiver
 
 
 def _kind(group: int) -> str:
-    """How the kinds of a group's files begin: after it comes which of them."""
+    """The start of the kind of a group's files; the number of the file follows."""
     return f"multicast{group}_"
 
 
 class Blocks:
-    """The sender's side. Takes memory as it is used and gives it back ``WARM`` seconds later.
+    """The sender's side. It reserves memory when needed, and frees it after ``WARM`` seconds.
 
-    Never more than leaves half of the file system free (``SFM_ARENA_BYTES`` is the limit of one
-    sender, 0 for none of this): the pages are reserved before they are written, so that a full
-    ``/dev/shm`` is noticed here.
+    Half of the file system always stays free; ``SFM_ARENA_BYTES`` is the limit of one sender (0: no
+    blocks). Pages are reserved before they are written, so that a full ``/dev/shm`` is noticed.
     """
 
     def __init__(
@@ -92,14 +94,14 @@ class Blocks:
 
     @property
     def path(self) -> str:
-        """The sender's own name of the file."""
+        """The path of the file under the sender's name for it."""
         return os.path.join(self._folder, f"{self._own.uid}.{self._kind}")
 
-    def put(self, data: Bytes, receivers: Sequence[Member]) -> list[Place] | None:
-        """Write the data once, behind a header for each receiver; where their headers are.
+    def put(self, data: Bytes, receivers: Sequence[Member]) -> list[HeaderRef] | None:
+        """Write the data once, behind a header for each receiver; returns the headers' locations.
 
-        None, and nothing is changed, where there is no room or no such file can be made: send
-        separately then. Cost: one copy.
+        Returns None, and changes nothing, if there is no room or no such file can be made: the
+        message must then be sent to each receiver. Cost: one copy.
         """
         heads = len(receivers) * HEADER.size
         body = -(-heads // ALIGNED) * ALIGNED
@@ -114,26 +116,26 @@ class Blocks:
             return None
         assert self._map is not None
         number = next(self._numbers)
-        headers = {start + nth * HEADER.size: one for nth, one in enumerate(receivers)}
-        for at in headers:
-            HEADER.pack_into(self._map, at, 0, number, data.nbytes, start + body - at)
+        headers = {start + i * HEADER.size: receiver for i, receiver in enumerate(receivers)}
+        for offset in headers:
+            HEADER.pack_into(self._map, offset, 0, number, data.nbytes, start + body - offset)
         with memoryview(self._map) as view:
             view[start + body : start + body + data.nbytes] = data.data
         self._lent.append(_Block(start, end, headers))
         self._used = time.monotonic()
-        return [Place(file, at, number) for file, at in zip(files, headers, strict=True)]
+        return [HeaderRef(file, start, number) for file, start in zip(files, headers, strict=True)]
 
-    def forgo(self, place: Place) -> None:
-        """The receiver was not told of its header, and will not read it."""
+    def withdraw(self, header: HeaderRef) -> None:
+        """Mark a header as read: its receiver does not know of it."""
         if self._map is not None:
-            self._map[place.at] = 1
+            self._map[header.offset] = 1
 
-    def tend(self) -> None:
-        """Take back what was read; give memory back that was not used for a while."""
+    def free_unused(self) -> None:
+        """Free memory that was not used for ``WARM`` seconds."""
         if not self._reserved or time.monotonic() < self._used + WARM:
             return
         self._reclaim(self._is_over)
-        self._used = time.monotonic()  # if not now: some receiver has not looked for seconds
+        self._used = time.monotonic()  # if blocks remain, a receiver has not received for seconds
         if not self._lent:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, 0)
@@ -141,15 +143,15 @@ class Blocks:
                 os.ftruncate(self._fd, self._context_id)
 
     def close(self) -> None:
-        """Remove the file's own name. Who has yet to open it still has its own."""
+        """Remove the sender's name of the file. Receivers that have not opened it use theirs."""
         if self._fd >= 0:
-            with contextlib.suppress(OSError):  # the world is gone
+            with contextlib.suppress(OSError):  # the world was removed
                 os.unlink(self.path)
             os.close(self._fd)
             self._fd, self._map, self._lent = -1, None, []
 
     def _find(self, length: int) -> int | None:
-        """The lowest gap that is long enough."""
+        """The start of the lowest gap of this length; None if there is none."""
         for done in (self._is_read, self._is_over):
             self._reclaim(done)
             start = 0
@@ -166,13 +168,13 @@ class Blocks:
 
     def _unread(self, block: _Block) -> list[Member]:
         assert self._map is not None
-        return [one for at, one in block.headers.items() if not self._map[at]]
+        return [receiver for offset, receiver in block.headers.items() if not self._map[offset]]
 
     def _is_read(self, block: _Block) -> bool:
         return not self._unread(block)
 
     def _is_over(self, block: _Block) -> bool:
-        """Whether nobody will read it any more. Asking whether somebody lives takes some µs."""
+        """Whether no living process has yet to read the block. This takes some µs for each."""
         return not any(map(self._alive, self._unread(block)))
 
     def _link(self, receiver: Member) -> str:
@@ -196,7 +198,7 @@ class Blocks:
         self._fd = fd
 
     def _reserve(self, end: int) -> None:
-        """Make sure that there are pages up to ``end``. Raises OSError; none was taken then."""
+        """Reserve pages up to ``end``. Raises OSError, and then reserves none."""
         if self._fd < 0:
             self._create()
         missing = end - self._reserved
@@ -204,42 +206,43 @@ class Blocks:
             return
         room = os.statvfs(self._folder)
         if (room.f_bavail * room.f_frsize - missing) * 2 < room.f_blocks * room.f_frsize:
-            raise OSError("half of the file system stays free")
+            raise OSError("half of the file system must stay free")
         os.posix_fallocate(self._fd, self._reserved, missing)
         self._reserved = end
 
 
 class Reader:
-    """The receiver's side: the files of those who have sent a block, each mapped once."""
+    """The receiver's side: the files of all senders of blocks, each mapped once."""
 
     def __init__(self, folder: str, own: Member, group: int) -> None:
         self._folder, self._own = folder, own
-        self._mine = f"-{own.uid}.{_kind(group)}"
+        self._marker = f"-{own.uid}.{_kind(group)}"
         self._maps: dict[str, mmap.mmap] = {}
         self._lock = threading.Lock()
 
-    def take(self, place: Place, make: Callable[[memoryview], Any]) -> Any:
-        """What ``make`` makes of the message's bytes, which it copies; then marks it as read."""
-        shared = self._maps.get(place.file) or self._open(place.file)
-        is_read, number, nbytes, offset = HEADER.unpack_from(shared, place.at)
-        if is_read or number != place.number:
+    def take(self, header: HeaderRef, make: Callable[[memoryview], Any]) -> Any:
+        """Call ``make`` with the message's bytes, which it must copy; then mark them as read.
+        Returns the result of ``make``."""
+        shared = self._maps.get(header.file) or self._open(header.file)
+        is_read, number, nbytes, offset = HEADER.unpack_from(shared, header.offset)
+        if is_read or number != header.number:
             raise SFMError(
                 f"a multicast to {self._own.name!r} is lost: its sender took this process for dead "
                 f"and has used the memory again. Start the processes anew"
             )
-        start = place.at + offset
+        start = header.offset + offset
         with memoryview(shared) as view, view[start : start + nbytes] as data:
             made = make(data)
         self._fence()
-        shared[place.at] = 1
+        shared[header.offset] = 1
         return made
 
     def close(self) -> None:
-        """Let go of the files; remove what was never opened."""
+        """Release the files; remove those that were never opened."""
         self._maps.clear()
-        with contextlib.suppress(OSError):  # the world is gone
+        with contextlib.suppress(OSError):  # the world was removed
             for file in os.listdir(self._folder):
-                if self._mine in file:
+                if self._marker in file:
                     os.unlink(os.path.join(self._folder, file))
 
     def _open(self, file: str) -> mmap.mmap:
@@ -248,7 +251,7 @@ class Reader:
             fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             raise SFMError(
-                f"a multicast to {self._own.name!r} is lost: somebody has removed {path}"
+                f"a multicast to {self._own.name!r} is lost: another process has removed {path}"
             ) from None
         try:
             self._maps[file] = mmap.mmap(fd, 0)
@@ -258,8 +261,8 @@ class Reader:
         return self._maps[file]
 
     def _fence(self) -> None:
-        """What was copied out was read before the mark is seen, also on processors that let a
-        store overtake a load: a release, and an acquire of the same lock after it."""
+        """Order the copy before the mark, even on processors on which a store can overtake a load:
+        a release, and then an acquire of the same lock."""
         with self._lock:
             pass
         with self._lock:

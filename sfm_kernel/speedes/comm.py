@@ -34,19 +34,22 @@ TYPES = 256
 
 
 class SpeedesComm:
-    """One node of a group of nodes. Made by ``start_up``; for one thread; a context manager.
+    """One node of a group of nodes. ``start_up`` makes it. It is for one thread, and a context
+    manager.
 
-    Sends never wait. What arrives is taken in by the node's own calls: by every receive, by
-    ``exit_fuzzy_barrier`` and ``coordinated_receive``, and every 100 ms by a synchronisation call
-    that waits. So is what it has to pass on to others of its machine; a node that computes passes
-    nothing on.
+    Sends never wait. A node takes in messages in its own calls: in every receive, in
+    ``exit_fuzzy_barrier`` and ``coordinated_receive``, and every 100 ms while it waits in a
+    synchronisation call. In these calls it also passes messages on to other nodes of its machine; a
+    node that computes passes nothing on.
 
-    A call that is ended in the middle of its work on messages (by Stop, or for want of memory) may
-    have lost some. Every later call of that node, but for the two of its state, is an SFMError
-    then, and the others get PeerLost where they would wait for it: start the group again on all.
+    A call that ends in the middle of its work on messages (by Stop, or for lack of memory) may have
+    lost some. Every later call of that node except ``get_num_nodes`` and ``get_node_id`` then
+    raises SFMError, and calls of other nodes that wait for it raise PeerLost: start the group again
+    on all nodes.
 
     Attributes:
-        group_id: which group. machines: the nodes of each machine, the lowest first.
+        group_id: the id of the group.
+        machines: the nodes of each machine, the lowest first.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class SpeedesComm:
         self.group_id, self._sfm, self._group = group_id, sfm, group
         self._post = Post(sfm, group_id, session, members, firsts)
         self._pending: dict[int, deque[Received]] = {}
-        # Not a method: the post must not keep this object alive, whose end is its own.
+        # Not a method: the post must not keep this object alive, whose end closes the post.
         self._post.deliveries["message"] = partial(_queue, self._pending)
         self._fuzzy = FuzzyBarrier(self._post)
         self._coordinated = Coordinated(self._post)
@@ -71,20 +74,20 @@ class SpeedesComm:
 
     @property
     def machines(self) -> list[list[int]]:
-        """The nodes of each machine, the lowest first. (The paper's Table 1.)"""
+        """The nodes of each machine, the lowest first (Table 1 of the paper)."""
         return self._post.machines
 
     # ---- state ----
 
     def get_num_nodes(self) -> int:
-        """How many nodes the group has, on all machines.
+        """The number of nodes of the group, on all machines.
 
         Source: ``int SpComm_GetNumNodes()``, section 2.1.
         """
         return self._post.size
 
     def get_node_id(self) -> int:
-        """Which node this is: 0 to ``get_num_nodes() - 1``.
+        """The number of this node: 0 to ``get_num_nodes() - 1``.
 
         Source: ``int SpComm_GetNodeId()``, section 2.1.
         """
@@ -93,33 +96,37 @@ class SpeedesComm:
     # ---- synchronisation ----
 
     def barrier_sync(self) -> None:
-        """Return when every node has called it.
+        """Wait until every node has called it.
 
-        Blocks until then, and takes in meanwhile; Stop (KeyboardInterrupt) ends it.
-        Raises: PeerLost if a node died, or left before it made this call; CollectiveError if
-            another could not go on; SFMError in the middle of a coordinated cycle, and nothing is
-            changed.
+        Blocks: until then; meanwhile the node takes in messages. Stop (KeyboardInterrupt) ends it.
+        Raises:
+            PeerLost: a node has died, or has left before this call.
+            CollectiveError: another node could not go on.
+            SFMError: in the middle of a coordinated cycle; nothing is changed.
         Source: ``void SpComm_BarrierSync()``, section 2.2.
         """
         self._synchronises("barrier_sync")
         self._group.barrier()
 
     def global_min(self, value: Value) -> Value:
-        """The least of the values that the nodes give; the same at every node.
+        """The least of the values of all nodes; every node returns it.
 
-        Blocks until every node has called it. Of an int and a float, the result is a float; of
-        either and a SimTime, it is a SimTime.
+        The result is a float if some nodes give ints and some floats, and a SimTime if some give
+        SimTimes.
+
+        Blocks: until every node has called it.
         Args:
             value: an int, a float that is not NaN, or a SimTime.
-        Raises: TypeError, ValueError for another value, and nobody else hears of it; otherwise as
-            ``barrier_sync``.
+        Raises:
+            TypeError, ValueError: another value; only this node raises it.
+            Other errors as ``barrier_sync``.
         Source: ``int SpComm_GlobalMin(int)``, ``double SpComm_GlobalMin(double)``, ``SpSimTime
             SpComm_GlobalMin(SpSimTime)``, section 2.2.
         """
         return cast(Value, self._reduce(MIN, value))
 
     def global_max(self, value: Value) -> Value:
-        """The greatest of the values that the nodes give; otherwise as ``global_min``.
+        """The greatest of the values of all nodes; otherwise as ``global_min``.
 
         Source: ``int SpComm_GlobalMax(int)``, ``double SpComm_GlobalMax(double)``, ``SpSimTime
             SpComm_GlobalMax(SpSimTime)``, section 2.2.
@@ -127,37 +134,41 @@ class SpeedesComm:
         return cast(Value, self._reduce(MAX, value))
 
     def global_sum(self, value: Value) -> Value:
-        """The sum of the values that the nodes give; otherwise as ``global_min``.
+        """The sum of the values of all nodes; otherwise as ``global_min``.
 
-        Of SimTimes, the times and each of the priorities are added. A float may be NaN here, and so
-        is the sum then; but no SimTime is NaN.
-        Raises: ValueError at every node, when some gave SimTimes and the sum would be NaN: one gave
-            NaN, or one infinity and one its negative. The group goes on.
+        For SimTimes, the times and each of the priorities are added. A float may be NaN, and the
+        sum is then NaN; a SimTime cannot be NaN.
+        Raises:
+            ValueError: at every node, if some nodes gave SimTimes and the sum would be NaN: a node
+                gave NaN, or one gave infinity and another its negative. The group goes on.
         Source: ``int SpComm_GlobalSum(int)``, ``double SpComm_GlobalSum(double)``, section 2.2; of
             SimTimes, ``SpComm_Net_Sum``, section 3.4.
         """
         return cast(Value, self._reduce(SUM, value))
 
     def enter_fuzzy_barrier(self) -> None:
-        """Say that this node has come to the fuzzy barrier, and go on.
+        """Enter the fuzzy barrier, without waiting.
 
-        Never waits. Then call ``exit_fuzzy_barrier`` now and then, with other work in between.
-        Raises: SFMError if it is in the barrier already, or in the middle of a coordinated cycle;
-            PeerLost.
+        Call ``exit_fuzzy_barrier`` repeatedly afterwards, with other work in between.
+        Raises:
+            SFMError: the node is in the barrier already, or in the middle of a coordinated cycle.
+            PeerLost: a node has died.
         Source: ``void SpComm_EnterFuzzyBarrier()``, section 2.2.
         """
         self._synchronises("enter_fuzzy_barrier")
         self._fuzzy.enter()
 
     def exit_fuzzy_barrier(self) -> bool:
-        """Whether all nodes have entered the fuzzy barrier. Once it is true, the barrier is over.
+        """Whether all nodes have entered the fuzzy barrier. When it returns True, the barrier is
+        over for this node.
 
-        Never waits. Takes in what has arrived.
-        Raises: SFMError if this node has not entered, or in the middle of a coordinated cycle;
-            PeerLost if a node died or left that had not entered.
-        Order, Cost: with up to 16 nodes, who enters tells each of the others, so that the answer
-            depends on nothing but that. With more, news goes along a tree of messages, and waits
-            where a node calls nothing.
+        It never waits, and takes in the messages that have arrived.
+        Raises:
+            SFMError: this node has not entered, or is in the middle of a coordinated cycle.
+            PeerLost: a node has died or left before it entered.
+        Order, Cost: with up to 16 nodes, a node that enters sends a message to every other node, so
+            that the result depends only on who has entered. With more nodes the messages travel
+            along a tree, and wait at a node that makes no call.
         Source: ``int SpComm_ExitFuzzyBarrier()``, sections 2.2 and 3.1.
         """
         self._synchronises("exit_fuzzy_barrier")
@@ -168,34 +179,37 @@ class SpeedesComm:
     def send(self, dest: int, type: int, data: Any) -> None:
         """Send data to one node, which may be this one.
 
-        Never waits for the receiver. The data may be changed at once.
+        It never waits for the receiver. The data may be changed afterwards.
         Args:
-            dest: 0 to ``get_num_nodes() - 1``.
-            type: 0 to 255.
-            data: bytes of any kind, received as a ``bytearray``; or a NumPy array, received as an
-                array of the same dtype, byte order and shape.
-        Raises: UnknownName, TypeError, ValueError, and nothing was sent; PeerLost.
-        Order: two messages from one node to another are taken in as they were sent, but for a
-            multicast that another node passes on.
+            dest: the receiver, 0 to ``get_num_nodes() - 1``.
+            type: the message's type, 0 to 255.
+            data: bytes, received as a ``bytearray``; or a NumPy array, received as an array of the
+                same dtype, byte order and shape.
+        Raises:
+            UnknownName, TypeError, ValueError: an argument is wrong; nothing was sent.
+            PeerLost: the receiver has died or left.
+        Order: messages from one node to another are taken in in the order in which they were sent,
+            except multicasts that another node passes on.
         Source: ``void SpComm_Send(int dest, int type, int nbytes, void *buff)``, section 2.3.
         """
         self._send([self._known(dest)], type, data)
 
     def multicast(self, dests: Iterable[int], type: int, data: Any) -> None:
-        """Send data to each node of a set: a ``Destination``, or anything else with nodes in it.
+        """Send data to each node of a set: a ``Destination`` or another iterable of nodes.
 
-        On this machine 128 KiB and more are written once for all receivers. To each other machine
-        the data go once: the lowest receiver there passes them on with its next call that takes in.
-        If it dies before that, those after it on its machine do not get the message, and nobody is
-        told so. (A coordinated one is missed: all get PeerLost, since its cycle cannot end.)
-        Raises: as ``send``; PeerLost after all others were sent the message.
+        On this machine, data of 128 KiB or more are written once for all receivers. To each other
+        machine the data are sent once: the lowest receiver on it passes them on in its next call
+        that takes in messages. If it dies before that, the other receivers on its machine do not
+        get the message, without an error. (If the message is coordinated, all nodes raise PeerLost,
+        since the cycle cannot end.)
+        Raises: as ``send``; PeerLost after the message was sent to all other receivers.
         Source: ``void SpComm_Send(SpDestination *dest, int type, int nbytes, void *buff)``,
             sections 2.3 and 3.2.
         """
         self._send(self._all_known(dests), type, data)
 
     def broadcast(self, type: int, data: Any) -> None:
-        """Send data to all nodes, this one among them; otherwise as ``multicast``.
+        """Send data to all nodes including this one; otherwise as ``multicast``.
 
         Source: ``void SpComm_Send(int type, int nbytes, void *buff)``, section 2.3.
         """
@@ -206,15 +220,15 @@ class SpeedesComm:
     @overload
     def receive(self, type: int) -> Received | None: ...
     def receive(self, type: int | None = None) -> Received | None:
-        """Take in what has arrived; with a type, return the first message of that type.
+        """Take in the messages that have arrived; with a type, return the first of that type.
 
-        Never waits. Without a type, messages go to the queues that ``get_pending_message`` looks
-        at. With one, the queue of that type is looked at first, and only if it is empty what has
-        arrived is taken in; None where there is none of that type.
+        It never waits. Without a type, messages are put into the queues of
+        ``get_pending_message``. With a type, the queue of that type is read first; only if it is
+        empty, messages that have arrived are taken in.
         Returns:
-            ``Received``, with ``data``, ``type``, ``src`` and ``nbytes``. The data are this
-            process's own, and writable.
-        Cost: takes in 10 000 messages at most, so that it ends while others go on sending.
+            ``Received``, with ``data``, ``type``, ``src`` and ``nbytes``; None if there is no
+            message of that type. The data belong to this process, and are writable.
+        Cost: it takes in at most 10 000 messages, so that it ends while others still send.
         Source: ``void SpComm_Receive(void)`` and ``void *SpComm_Receive(int type, int &nbytes)``,
             section 2.3.
         """
@@ -227,28 +241,27 @@ class SpeedesComm:
     def get_pending_message(self, type: int) -> Received | None:
         """The first message of a type among those that were taken in; None if there is none.
 
-        Never looks at what has arrived since; otherwise as ``receive(type)``.
+        It does not take in messages; otherwise as ``receive(type)``.
         Source: ``void *SpComm_GetPendingMessage(int type, int &nbytes)``, section 2.3.
         """
-        self._post.whole.check()
+        self._post.atomic.check()
         queue = self._pending.get(_type(type))
         return queue.popleft() if queue else None
 
     # ---- coordinated messages ----
 
     def coordinated_send(self, dest: int, data: Any) -> None:
-        """Send data to one node, in a cycle that ends when nothing more is in transit.
+        """Send data to one node, in a cycle that ends when no message is in transit.
 
-        The first coordinated call after the end of a cycle begins the next one. Until this node has
-        been told of its end, a synchronisation call is an error. All nodes have to call
-        ``coordinated_receive`` until it returns None, also those that have nothing to send.
-        Otherwise as ``send``.
+        The first coordinated call after the end of a cycle begins the next cycle. Within a cycle a
+        synchronisation call is an error. All nodes must call ``coordinated_receive`` until it
+        returns None, even nodes that have nothing to send. Otherwise as ``send``.
         Source: ``void SpComm_CoordinatedSend(int dest, int nbytes, void *buff)``, section 2.3.
         """
         self._coordinated_send([self._known(dest)], data)
 
     def coordinated_multicast(self, dests: Iterable[int], data: Any) -> None:
-        """Send data to each node of a set; as ``coordinated_send`` and ``multicast``.
+        """Send data to each node of a set, as ``coordinated_send`` and ``multicast``.
 
         Source: ``void SpComm_CoordinatedSend(SpDestination *dest, int nbytes, void *buff)``,
             section 2.3.
@@ -256,20 +269,22 @@ class SpeedesComm:
         self._coordinated_send(self._all_known(dests), data)
 
     def coordinated_broadcast(self, data: Any) -> None:
-        """Send data to all nodes, this one among them; as ``coordinated_send``.
+        """Send data to all nodes including this one, as ``coordinated_send``.
 
         Source: ``void SpComm_CoordinatedSend(int nbytes, void *buff)``, section 2.3.
         """
         self._coordinated_send(range(self._post.size), data)
 
     def coordinated_receive(self) -> Received | None:
-        """The next coordinated message of this cycle; None once nothing more is in transit.
+        """The next coordinated message of this cycle; None when no message is in transit.
 
-        Blocks while that is unknown: until a message comes, or until every node waits here and all
-        that was sent was received. In answer to a message a node may send coordinated messages
-        again, in the same cycle. After None the cycle is over; Stop ends a wait, and the next call
-        goes on with it.
-        Raises: PeerLost if a node died or left: the cycle cannot end then.
+        After a message, a node may send further coordinated messages in the same cycle. After None
+        the cycle is over.
+
+        Blocks: until a message arrives, or until every node waits in this call and all messages
+            were received. Stop ends the wait, and the next call continues it.
+        Raises:
+            PeerLost: a node has died or left, so that the cycle cannot end.
         Cost: at the end two sums over all nodes, about 4 · log2(nodes) messages one after another.
         Source: ``void *SpComm_CoordinatedReceive(int &nbytes)``, section 2.3.
         """
@@ -279,11 +294,11 @@ class SpeedesComm:
     # ---- end ----
 
     def close(self) -> None:
-        """Leave the group: what was sent is still received, what was not received is gone.
+        """Leave the group. Messages from this node are still received; messages to it are dropped.
 
-        The others are told, and treat this node as they would if it had died: what they send to it
-        from then on, and what they wait for from it, is a PeerLost.
-        Happens by itself when the object goes, the process ends, or the group is started anew.
+        The other nodes then treat this node as if it had died: a send to it, and a wait for it,
+        raises PeerLost. It is called automatically when the object is collected, the process ends,
+        or the group is started anew.
         """
         self._end()
 
@@ -303,7 +318,7 @@ class SpeedesComm:
         state = "" if self._end.alive else ", closed"
         return f"<SpeedesComm node {node} of {size}, group {self.group_id}{state}>"
 
-    # ---- what they share ----
+    # ---- checks, and calls that several methods share ----
 
     def _open(self) -> None:
         if not self._end.alive:
@@ -311,7 +326,7 @@ class SpeedesComm:
                 f"node {self._post.node} has left group {self.group_id}, or it was started anew: "
                 f"use what the last start_up has returned"
             )
-        self._post.whole.check()
+        self._post.atomic.check()
 
     def _synchronises(self, call: str) -> None:
         self._open()
@@ -324,9 +339,9 @@ class SpeedesComm:
 
     def _reduce(self, reduction: Reduction, value: Any) -> Any:
         self._synchronises(reduction.call)
-        # Checked before and promoted afterwards: nothing can go wrong at one node alone.
-        own = reduction.given(value)
-        return reduction.result(self._group.allreduce(own, reduction))
+        # Checked before and converted afterwards: the reduction cannot fail on one node alone.
+        ranked = reduction.ranked(value)
+        return reduction.result(self._group.allreduce(ranked, reduction))
 
     def _send(self, dests: Sequence[int], type: int, data: Any) -> None:
         self._open()

@@ -1,4 +1,4 @@
-"""What a message carries: bytes, or an array.
+"""The data of a message: bytes, or an array.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 2.3 (``int nbytes, void *buff``).
@@ -15,7 +15,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 LARGE = 8 << 10
-"""Bytes from which an array is cheaper to send than ``bytes``: it goes through shared memory."""
+"""Bytes from which an array is cheaper to send than ``bytes``, since it uses shared memory."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -23,9 +23,10 @@ class Received:
     """A message that a receive call has returned.
 
     Attributes:
-        data: the receiver's own, writable: a ``bytearray``, or an array where one was sent.
-        type: 0 to 255; None for a coordinated message.
-        src: the node that sent it.
+        data: a ``bytearray``, or an array if one was sent. It belongs to the receiver.
+        type: the message's type, 0 to 255; None for a coordinated message.
+        src: the node that sent the message.
+        nbytes: the length of the data in bytes.
     """
 
     data: bytearray | Array
@@ -43,13 +44,13 @@ class Received:
 
 
 class Contents:
-    """Data that a user gave: how they are sent, and what a receiver gets.
+    """A user's data, in the form in which they are sent.
 
     Args:
-        data: anything with bytes (``bytes``, ``bytearray``, ``memoryview``, ``array.array``, …),
-            or a NumPy array of anything but Python objects.
+        data: an object with the buffer protocol (``bytes``, ``bytearray``, ``memoryview``,
+            ``array.array``, …), or a NumPy array of other items than Python objects.
     Raises:
-        TypeError: it is neither.
+        TypeError: the data are neither.
     """
 
     __slots__ = ("is_array", "payload")
@@ -82,7 +83,7 @@ class Contents:
 
     @classmethod
     def received(cls, payload: bytes | Array, is_array: bool) -> Contents:
-        """What came with these attributes, to be passed on."""
+        """The contents of a message that was received with these attributes."""
         contents = cls.__new__(cls)
         contents.payload, contents.is_array = payload, is_array
         return contents
@@ -94,7 +95,7 @@ class Contents:
 
     @property
     def bytes(self) -> npt.NDArray[np.uint8]:
-        """All bytes in order; a copy only where they do not lie so in memory."""
+        """All bytes in order; a copy only if they are not contiguous in memory."""
         if not isinstance(self.payload, np.ndarray):
             return np.frombuffer(self.payload, np.uint8)
         return np.ascontiguousarray(self.payload).reshape(-1).view(np.uint8)
@@ -107,13 +108,13 @@ class Contents:
         return None
 
     def delivered(self) -> bytearray | Array:
-        """What a receiver gets of a payload that is its own."""
+        """The data for a receiver that owns the payload."""
         if self.is_array and isinstance(self.payload, np.ndarray):
             return self.payload
         return bytearray(self.payload)
 
     def copied(self) -> bytearray | Array:
-        """What a receiver gets of a payload that remains its sender's."""
+        """The data for a receiver, copied from a payload that the sender keeps."""
         if self.is_array and isinstance(self.payload, np.ndarray):
             return np.array(self.payload, order="C")
         return bytearray(self.payload)

@@ -1,11 +1,11 @@
-"""Coordinated messages: a receiver knows when nothing more is in transit to it.
+"""Coordinated messages: a receiver knows when no message is in transit to it.
 
-A cycle ends when every node waits in ``receive`` and all that was sent has been received. Nodes may
-send also between two receives, in answer to what came. That the end has come is found by counting:
-whenever a node has nothing to return, it takes part in a sum over all nodes of what each has sent
-and received in this cycle. Messages may overtake the sum, so one sum says little. But if what was
-received by the first of two sums is what was sent by the second, which began after the first had
-ended, then nothing was in transit in between, and nobody was left to send anything.
+A cycle ends when every node waits in ``receive`` and all messages have been received. Nodes may
+also send between two receives, after a message. The end is detected by counting: when a node has no
+message to return, it takes part in a sum over all nodes of the messages that each has sent and
+received in this cycle. Messages may overtake the sum, so one sum is not enough. But if the number
+received in the first of two sums equals the number sent in the second, which began after the first
+had ended, then no message was in transit in between, and no node could send another.
 
 Sources: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 2.3. Mattern, "Algorithms for Distributed Termination
@@ -27,7 +27,7 @@ class Coordinated:
     """The coordinated messages of one node, cycle by cycle.
 
     Attributes:
-        is_open: this node has sent or received in a cycle that has not ended for it.
+        is_open: whether this node has sent or received in a cycle that has not ended for it.
     """
 
     def __init__(self, post: Post) -> None:
@@ -38,29 +38,29 @@ class Coordinated:
         self._cycle = 1
         self._sent = self._received = 0
         self._received_before: int | None = None
-        """By all nodes, as of the last sum of this cycle."""
-        self._arrived: dict[int, deque[Received]] = {}  # cycle -> those not yet returned
+        """Messages received by all nodes, according to the last sum of this cycle."""
+        self._arrived: dict[int, deque[Received]] = {}  # cycle -> messages not yet returned
         self.is_open = False
         post.deliveries["coordinated"] = self._deliver
 
     def send(self, dests: Sequence[int], contents: Contents) -> None:
-        """Send to these nodes in the current cycle, which begins with this if it has not."""
-        # Counted first: what is sent and not counted could end a cycle too early, what could not
-        # be sent (its receiver died) can only keep one from ending.
-        with self._post.whole:
+        """Send to these nodes in the current cycle; begin the cycle if it has not begun."""
+        # Counted first: a message that is sent and not counted could end the cycle too early; one
+        # that is counted and not sent (its receiver died) can only keep it from ending.
+        with self._post.atomic:
             self.is_open = True
             self._sent += len(dests)
             self._post.send(dests, "coordinated", self._cycle, contents)
 
     def receive(self) -> Received | None:
-        """The next message of this cycle; None, and the cycle is over, when none is left.
+        """The next message of this cycle; None when there is none, and the cycle is over.
 
-        Blocks until there is one, or all nodes are here and nothing is in transit.
+        Blocks: until there is a message, or all nodes wait here and no message is in transit.
         """
         self.is_open = True
         while True:
             self._post.take_in()
-            with self._post.whole:
+            with self._post.atomic:
                 if arrived := self._arrived.get(self._cycle):
                     self._received += 1
                     return arrived.popleft()
@@ -70,7 +70,7 @@ class Coordinated:
                 self._post.wait("coordinated_receive()")
 
     def _is_over(self) -> bool:
-        """Take part in a sum, or see what has come of it; whether it has ended the cycle."""
+        """Enter a sum, or check its result; returns whether it has ended the cycle."""
         if not self._in_wave:
             self._in_wave = True
             self._waves += 1
@@ -87,7 +87,7 @@ class Coordinated:
         return False
 
     def _end(self) -> None:
-        """All nodes come here after the same sum: the next cycle begins with none in transit."""
+        """End the cycle. All nodes do so after the same sum: no message is then in transit."""
         self._arrived.pop(self._cycle, None)
         self._cycle += 1
         self._sent = self._received = 0
@@ -95,5 +95,5 @@ class Coordinated:
         self.is_open = False
 
     def _deliver(self, cycle: int, received: Received) -> None:
-        # A node that knows of a cycle's end may send in the next one before we know of it.
+        # A node that knows the end of a cycle may send in the next one before this node knows it.
         self._arrived.setdefault(cycle, deque()).append(received)

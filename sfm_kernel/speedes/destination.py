@@ -1,4 +1,4 @@
-"""Sets of nodes that a message goes to.
+"""Sets of receivers of a message.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 2.3 (SpDestination).
@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 
 
 class Destination:
-    """The nodes that a multicast goes to: a set, with the four methods of the paper.
+    """The receivers of a multicast: a set of nodes, with the four methods of the paper.
 
-    It is iterable (from the lowest node up), has a length, and knows ``in``; ``Destination(range(
-    1, 4))`` makes one at once. Each node gets a message once, however often it was set.
+    Iteration yields the nodes in ascending order; ``len`` and ``in`` work as for a set.
+    ``Destination(range(1, 4))`` has nodes 1 to 3. Each node gets a message once, however often it
+    was set.
 
     Source: section 2.3.
     Example:
@@ -32,22 +33,21 @@ class Destination:
             self.set(node)
 
     def set(self, node: int) -> None:
-        """Put a node in (Set). Raises TypeError or ValueError for what is no node id."""
+        """Add a node (Set). Raises TypeError or ValueError if it is not a node's number."""
         self._nodes.add(_node_id(node))
 
     def reset(self, node: int) -> None:
-        """Take a node out (Reset); harmless where it is not in."""
+        """Remove a node (Reset); harmless if it is not in the set."""
         self._nodes.discard(_node_id(node))
 
     def get_first_node(self) -> int | None:
-        """The lowest node (GetFirstNode); None of an empty set."""
+        """The lowest node (GetFirstNode); None if the set is empty."""
         self._last = -1
         return self.get_next_node()
 
     def get_next_node(self) -> int | None:
-        """The next higher node than what this or get_first_node gave last (GetNextNode), or None.
-
-        Nodes may be set and reset in between.
+        """The lowest node above the last result of this method or of ``get_first_node``
+        (GetNextNode); None if there is none. Nodes may be set and reset in between.
         """
         following = min((node for node in self._nodes if node > self._last), default=None)
         if following is not None:

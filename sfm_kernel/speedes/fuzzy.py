@@ -1,4 +1,4 @@
-"""The fuzzy barrier: one call says that a node is there, another asks whether all are.
+"""The fuzzy barrier: one call enters it, another asks whether all nodes have entered.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", sections 2.2 and 3.1.
@@ -11,10 +11,10 @@ from sfm_kernel.message import Message
 from sfm_kernel.speedes.post import Post
 from sfm_kernel.speedes.waves import Wave
 
-EACH_TELLS_ALL = 16
-"""Up to so many nodes, who enters tells every other one: n² messages in all, and nobody's answer
-depends on what others do afterwards. With more nodes it is the paper's tree, 2n messages, in which
-the news passes a node only when that node takes messages in."""
+DIRECT_NODES = 16
+"""Number of nodes up to which a node that enters sends to all others: n² messages, whose results do
+not depend on later calls of other nodes. With more nodes the paper's tree is used: 2n messages,
+which pass a node only when it takes in messages."""
 
 
 class FuzzyBarrier:
@@ -24,42 +24,43 @@ class FuzzyBarrier:
         self._post = post
         self._number = 0
         self.entered = False
-        self._there: dict[int, set[int]] = {}  # barrier -> who else has entered
-        self._wave = Wave(post, "fuzzy barrier") if post.size > EACH_TELLS_ALL else None
-        post.handlers["entered"] = self._hear
+        self._entered: dict[int, set[int]] = {}  # barrier -> the other nodes that have entered
+        self._wave = Wave(post, "fuzzy barrier") if post.size > DIRECT_NODES else None
+        post.handlers["entered"] = self._take
 
     def enter(self) -> None:
-        """Say that this node has come to the next barrier."""
+        """Enter the next barrier."""
         if self.entered:
             raise SFMError(
                 "this node is in the fuzzy barrier already: call exit_fuzzy_barrier() until it "
                 "returns True, then enter the next one"
             )
-        with self._post.whole:
+        with self._post.atomic:
             self._number += 1
             self.entered = True
             if self._wave is not None:
                 self._wave.enter(self._number, ())
             else:
                 for node in self._post.others:
-                    self._post.tell(node, "entered", number=self._number)
+                    self._post.notify(node, "entered", number=self._number)
 
     def exit(self) -> bool:
-        """Whether all have come. Once it is, the barrier is over for this node."""
+        """Whether all nodes have entered. When it returns True, the barrier is over for this
+        node."""
         if not self.entered:
             raise SFMError("this node is in no fuzzy barrier: call enter_fuzzy_barrier() first")
         self._post.take_in()
         missing: set[int] = set()
         if self._wave is None:
-            missing = {*self._post.others} - self._there.get(self._number, set())
+            missing = {*self._post.others} - self._entered.get(self._number, set())
         elif self._wave.result(self._number) is None:
             missing = {*self._post.neighbours}
         if missing:
-            self._post.look_after(missing, "exit_fuzzy_barrier()")
+            self._post.check_alive(missing, "exit_fuzzy_barrier()")
             return False
-        self.entered = False  # first: without the rest of this nobody waits
-        self._there.pop(self._number, None)
+        self.entered = False  # first: no node waits for the rest of this method
+        self._entered.pop(self._number, None)
         return True
 
-    def _hear(self, message: Message) -> None:
-        self._there.setdefault(message.number, set()).add(message.node)
+    def _take(self, message: Message) -> None:
+        self._entered.setdefault(message.number, set()).add(message.node)

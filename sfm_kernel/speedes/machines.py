@@ -1,6 +1,6 @@
-"""Which nodes share a machine, and the tree along which sums and barriers go.
+"""The nodes of each machine, and the tree of sums and barriers.
 
-A machine is where processes share memory. (With SFM_TRANSPORT=tcp none do: each is a machine then.)
+Processes on one machine share memory. (With SFM_TRANSPORT=tcp none do: each counts as a machine.)
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", sections 3.1 (the tree) and 3.3 (Table 1: nodes and boxes; sums go
@@ -14,27 +14,27 @@ from typing import NamedTuple
 
 
 def by_machine(firsts: Sequence[int]) -> list[list[int]]:
-    """The nodes of each machine, the lowest first; ``firsts[node]`` is the lowest on its machine.
-
-    The first of each list is what the paper calls local node 0.
+    """The nodes of each machine, the lowest first. ``firsts[node]`` is the lowest node on the
+    machine of ``node``: the paper's local node 0.
     """
-    return [
-        [node for node, first in enumerate(firsts) if first == one] for one in sorted(set(firsts))
-    ]
+    machines: dict[int, list[int]] = {first: [] for first in sorted(set(firsts))}
+    for node, first in enumerate(firsts):
+        machines[first].append(node)
+    return list(machines.values())
 
 
 class Tree(NamedTuple):
-    """A node's place: whom it reports to, and who reports to it."""
+    """A node's position in the tree: its parent (None: it is the root) and its children."""
 
     parent: int | None
     children: tuple[int, ...]
 
 
 def tree(machines: Sequence[Sequence[int]], node: int) -> Tree:
-    """The place of a node: binomial trees within the machines, and one of their local nodes 0.
+    """The position of a node in binomial trees within the machines and one of their local nodes 0.
 
-    Its depth is about log2 of the nodes, and one message in each direction goes between two
-    machines.
+    The depth is about log2 of the number of nodes. One message in each direction crosses between
+    two machines.
     """
     (own,) = [machine for machine in machines if node in machine]
     parent, children = _binomial(own, node)
@@ -45,9 +45,9 @@ def tree(machines: Sequence[Sequence[int]], node: int) -> Tree:
 
 
 def _binomial(nodes: Sequence[int], node: int) -> tuple[int | None, tuple[int, ...]]:
-    """Place k of the tree has the parent k without its lowest bit."""
-    place = nodes.index(node)
-    lowest = place & -place or 1 << len(nodes).bit_length()
+    """Parent and children. The parent of position k is k without its lowest bit."""
+    position = nodes.index(node)
+    lowest = position & -position or 1 << len(nodes).bit_length()
     steps = [1 << bit for bit in range(lowest.bit_length() - 1)]
-    children = tuple(nodes[place + step] for step in steps if place + step < len(nodes))
-    return (nodes[place - lowest] if place else None), children
+    children = tuple(nodes[position + step] for step in steps if position + step < len(nodes))
+    return (nodes[position - lowest] if position else None), children

@@ -1,4 +1,4 @@
-"""Sending to the members of a group, and never to who has taken a dead one's name."""
+"""Sends to the members of a group only, never to a process that has taken a dead member's name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class MembersOnly(Context):
-    """A context that sends to these members alone; see ``Context``.
+    """A context that sends only to these members; see ``Context``.
 
-    A successor has the name and is no node of the group: what is sent to it would be lost. That is
-    looked at with the first message to somebody, and after a loss.
+    A successor has a dead member's name but is not a node of the group: messages to it would be
+    lost. This is checked with the first message to a member, and after a loss.
     """
 
     def __init__(self, sfm: Endpoint, name: str, members: Sequence[Member]) -> None:
@@ -27,7 +27,7 @@ class MembersOnly(Context):
 
     def _channel(self, dest: Any) -> Channel:
         if self._peers.route(dest).peer.uid != self._uids[dest]:
-            raise PeerLost(dest, "and who has its name now is no member of the group")
+            raise PeerLost(dest, "and the process that has its name now is no member of the group")
         return super()._channel(dest)
 
     def _successor(self, dest: Name, lost: PeerLost, failed: Channel) -> Channel:

@@ -1,13 +1,13 @@
-"""Integers and doubles that keep their byte order, and structures of them.
+"""Integers and doubles with a fixed byte order, and structures of them.
 
-The paper's NET_INT and NET_DOUBLE remember on which kind of machine they were last used, and turn
-themselves round when used on another. NumPy's dtypes have a byte order of their own: what is
-``"<i4"`` here is ``"<i4"`` everywhere, and arithmetic converts on access where the machine differs.
-So a structure is sent as its bytes and read at the other end, and only what is used is converted.
+The paper's NET_INT and NET_DOUBLE remember the kind of machine on which they were last used, and
+convert themselves on another kind. A NumPy dtype includes the byte order: ``"<i4"`` means the same
+on every machine, and arithmetic converts on access if the machine differs. So a structure is sent
+as its bytes, and the receiver converts only the fields that it uses.
 
-Between machines of one kind, native dtypes (``np.intc``, ``np.double``) do the same job, as the
-paper's HETEROGENEOUS_DATA_TYPE 0 says. An array that is sent as an array takes its dtype along,
-byte order and all, and needs none of this.
+Between machines of one kind, native dtypes (``np.intc``, ``np.double``) suffice, as with the
+paper's HETEROGENEOUS_DATA_TYPE 0. An array that is sent as an array keeps its dtype with its byte
+order, and needs none of these types.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 4.
@@ -28,10 +28,10 @@ NET_DOUBLE = np.dtype("<f8")
 
 
 def net_struct(**fields: npt.DTypeLike | tuple[npt.DTypeLike, int | tuple[int, ...]]) -> Any:
-    """The dtype of a structure that is the same bytes on every machine.
+    """The dtype of a structure that has the same bytes on every machine.
 
     Args:
-        fields: in their order, each a dtype, or a dtype and a shape: ``NET_INT``,
+        fields: the fields in their order, each a dtype, or a dtype and a shape: ``NET_INT``,
             ``(NET_DOUBLE, 3)``. A native byte order becomes lowest byte first.
     Returns:
         A structured dtype without gaps.
@@ -42,25 +42,25 @@ def net_struct(**fields: npt.DTypeLike | tuple[npt.DTypeLike, int | tuple[int, .
         >>> missile.itemsize
         28
     """
-    parts = []
+    fixed = []
     for name, field in fields.items():
         kind = np.dtype(field)
         if kind.hasobject:
             raise TypeError(f"field {name!r} holds Python objects, which have no bytes to send")
-        parts.append((name, _fixed(kind)))
-    return np.dtype(parts)
+        fixed.append((name, _fixed(kind)))
+    return np.dtype(fixed)
 
 
 def net_array(values: npt.ArrayLike | bytes | bytearray, dtype: npt.DTypeLike = NET_DOUBLE) -> Any:
-    """Values in the form that is the same on every machine; or received bytes as such values.
+    """An array of values that has the same bytes on every machine; or received bytes as an array.
 
     Args:
-        values: numbers (tuples of them for a structure), which are copied; or bytes that were
-            received, which are not: the array is a view of them, writable where they are.
-        dtype: ``NET_INT``, ``NET_DOUBLE`` or a structure of ``net_struct``. A native byte order
-            becomes lowest byte first.
+        values: numbers (tuples of them for a structure), which are copied; or received bytes, of
+            which the array is a view, writable if they are.
+        dtype: ``NET_INT``, ``NET_DOUBLE`` or a dtype of ``net_struct``. A native byte order becomes
+            lowest byte first.
     Raises:
-        ValueError: the bytes are no whole number of values.
+        ValueError: the length of the bytes is not a multiple of the dtype's size.
     Example:
         >>> received = bytearray(net_array([1, 2], NET_INT))
         >>> received.hex(), int(net_array(received, NET_INT).sum())
@@ -79,10 +79,10 @@ def net_array(values: npt.ArrayLike | bytes | bytearray, dtype: npt.DTypeLike = 
 
 
 def _fixed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype with "lowest byte first" where it had the machine's own order."""
+    """The dtype with the byte order "lowest byte first" instead of the machine's native one."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return np.dtype((_fixed(base), shape))
     if dtype.names is not None:
-        return dtype  # its fields were told their order when it was made
+        return dtype  # net_struct has fixed the order of its fields
     return dtype.newbyteorder("<") if dtype.isnative else dtype

@@ -1,7 +1,7 @@
-"""Minima, maxima and sums of ints, floats and SimTimes, also of several of these at once.
+"""Minima, maxima and sums of ints, floats and SimTimes, and of mixtures of them.
 
-What a node gives is checked before it enters the reduction. What fails only when values meet is a
-value itself, which every node gets and raises: nobody is left waiting.
+A node's value is checked before it enters the reduction. A failure that shows only when values are
+combined is a value itself: every node gets and raises it, and no node is left waiting.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 2.2.
@@ -18,17 +18,17 @@ from typing import Any
 from sfm_kernel.speedes.simtime import SimTime
 
 KINDS: tuple[type, ...] = (int, float, SimTime)
-"""What can be reduced: each can be made of those before it."""
+"""The types that can be reduced: a value of each can be converted to the later ones."""
 
 SIMTIME, NO_SUM = 2, 3
-"""Places in ``KINDS``, and one after them: SimTimes that have no sum."""
+"""The index of SimTime in ``KINDS``, and one after it: SimTimes that have no sum."""
 
 Ranked = tuple[int, Any]
-"""Which of ``KINDS`` a value is, and the value."""
+"""The index of a value's type in ``KINDS``, and the value."""
 
 
 class Reduction:
-    """An operation on such pairs, under its own name: nodes that call different ones are told.
+    """An operation on such pairs. Its name differs from others', so that mismatches are noticed.
 
     Attributes:
         call: the name of the SpeedesComm call.
@@ -46,8 +46,8 @@ class Reduction:
             return NO_SUM, None
         return rank, self._op(*values)
 
-    def given(self, value: Any) -> Ranked:
-        """What a node gives to the reduction. Raises TypeError, ValueError."""
+    def ranked(self, value: Any) -> Ranked:
+        """A node's value as the reduction takes it. Raises TypeError, ValueError."""
         if isinstance(value, SimTime):
             return SIMTIME, value
         if isinstance(value, Integral):
@@ -60,7 +60,7 @@ class Reduction:
         return 1, number
 
     def result(self, ranked: Ranked) -> Any:
-        """What the reduction's end means. Raises ValueError where there is no sum."""
+        """The value of the reduction's result. Raises ValueError if there is no sum."""
         rank, value = ranked
         if rank == NO_SUM:
             raise ValueError(
@@ -76,7 +76,7 @@ SUM = Reduction("global_sum", operator.add)
 
 
 def _float(number: Any) -> float:
-    """The float nearest to a number; infinite beyond all floats."""
+    """The float nearest to a number; infinity if the number is too large."""
     try:
         return float(number)
     except OverflowError:

@@ -17,19 +17,19 @@ from typing import Any
 @total_ordering
 @dataclass(frozen=True, eq=False, slots=True)
 class SimTime:
-    """When something happens in a simulation: ordered by time, then by each priority in turn.
+    """The time of an event in a simulation. SimTimes are ordered by time, then by each priority.
 
-    Events at the same time get different priorities, so that every run takes them in the same
-    order. ``SimTime(2.5)`` has priorities 0, ``float(simtime)`` is the time alone, and a number
-    compares as the SimTime that is made of it. ``+`` adds the times and each of the priorities.
+    Events at the same time get different priorities, so that every run processes them in the same
+    order. ``SimTime(2.5)`` has priorities 0; ``float(simtime)`` is the time alone; a number
+    compares like the SimTime made of it. ``+`` adds the times and each of the priorities.
 
     Args:
-        time: any number that a float can hold but NaN, which has no place in an order; in the
-            simulation's unit.
+        time: a number that a float can hold, except NaN, which cannot be ordered; in the unit of
+            the simulation.
         priority1, priority2, priority3, priority4: integers.
     Raises:
-        ValueError: the time is NaN, or so large that no float can hold it; so of a sum. TypeError:
-            it is no number, or a priority is no integer.
+        ValueError: the time, or the time of a sum, is NaN or too large for a float.
+        TypeError: the time is not a number, or a priority is not an integer.
     Source: section 2.2.
     Example:
         >>> min(SimTime(2.0, 1), SimTime(2.0, 0, 7), SimTime(3.0))
@@ -65,7 +65,7 @@ class SimTime:
 
     @property
     def priorities(self) -> tuple[int, int, int, int]:
-        """The four that break ties, the first the strongest."""
+        """The four priorities, which break ties; the first is compared first."""
         return self.priority1, self.priority2, self.priority3, self.priority4
 
     def __float__(self) -> float:
@@ -87,7 +87,7 @@ class SimTime:
         return NotImplemented if than is None else astuple(self) < than
 
     def __hash__(self) -> int:
-        # What equals a number has that number's hash.
+        # A SimTime that equals a number has the number's hash.
         return hash(astuple(self) if any(self.priorities) else self.time)
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class SimTime:
 
 
 def _as_tuple(value: object) -> tuple[Any, ...] | None:
-    """What it is compared by; None for what is neither a SimTime nor a number, or is NaN."""
+    """The tuple by which a value is compared; None for NaN and for other types."""
     if isinstance(value, SimTime):
         return astuple(value)
     if isinstance(value, Real) and value == value:

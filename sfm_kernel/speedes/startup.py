@@ -1,4 +1,4 @@
-"""Starting a group of nodes.
+"""Starts a group of nodes.
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", section 2.1.
@@ -24,7 +24,7 @@ START_SECONDS = 60.0
 
 _started: weakref.WeakKeyDictionary[Endpoint, dict[int, _Start]]
 _started = weakref.WeakKeyDictionary()
-"""Endpoint -> group id -> the last start there."""
+"""Endpoint -> group id -> the last start of the group."""
 
 
 class _Start(NamedTuple):
@@ -43,33 +43,36 @@ def start_up(
     nodes: Sequence[Name] | None = None,
     timeout: float = START_SECONDS,
 ) -> SpeedesComm:
-    """Become a node of a group; every node of it calls this, with the same values.
+    """Make this process a node of a group. Every node of the group calls it, with the same values.
 
-    A value that is 0 is read from the input file, if there is one. What is 0 there too, or is not
-    there, is taken from the world: all its ranked processes, those of them on this machine, group
-    0. The file is TOML:
+    A value that is 0 is read from the input file, if there is one. If the file does not have it
+    either, the default applies: all processes of the world that have a rank, those of them on this
+    machine, and group 0. The file is TOML:
 
         local_nodes = 4     # nodes on this machine
-        total_nodes = 8     # nodes in all
+        total_nodes = 8     # nodes on all machines
         group_id = 7
 
-    Groups with different ids do not hear each other. Starting a group again begins afresh: what
-    was left over from before is thrown away. (Processes are not made here, as in the paper by
-    forking: they are those of the world, each with its endpoint.)
+    Groups with different ids are independent. Starting a group again drops the messages of the
+    earlier start. (The paper's call forks the processes of the nodes; this one uses processes of
+    the world, each with its endpoint.)
 
     Blocks: until all nodes have called it.
     Args:
-        local_nodes: how many nodes are on this machine, to be checked; those who reach each
-            other's shared memory are.
-        total_nodes: how many there are in all.
-        group_id: 0 or more.
+        sfm: this process's endpoint.
+        local_nodes: number of nodes on this machine, which is checked. Nodes that share memory are
+            on one machine.
+        total_nodes: number of nodes on all machines.
+        group_id: the id of the group, 0 or more.
         infile: path of the input file.
-        nodes: names or ranks of the processes, by node id. By default all ranked ones, by rank.
+        nodes: names or ranks of the processes, by node. None: all that have a rank, by rank.
         timeout: seconds to wait for processes to join.
     Raises:
-        ValueError, TypeError: a value cannot be, contradicts another one or the world, or the
-            input file is no such file. FileNotFoundError: it is not there.
-        RecvTimeout: processes were missing after ``timeout`` seconds. PeerLost: one died.
+        ValueError, TypeError: a value is wrong, or contradicts another value or the world; or the
+            input file is not valid.
+        FileNotFoundError: there is no such input file.
+        RecvTimeout: processes have not joined within ``timeout`` seconds.
+        PeerLost: a process has died.
     Source: ``void SpComm_StartUp(int localNodes, int totalNodes, int groupID, char *infile)``,
         section 2.1.
     Example:
@@ -98,7 +101,7 @@ def start_up(
         if (earlier := started[group_id].comm()) is not None:
             earlier.close()
     group = Group(sfm, [one.name for one in members], name=f"speedes {group_id}")
-    # Somebody may have started it more often: by himself, or interrupted.
+    # A node may have started it more often, after an interrupt or alone.
     agreed = group.allgather((session + 1, local[0]))
     session = max(number for number, _ in agreed)
     comm = SpeedesComm(sfm, group, group_id, session, members, [first for _, first in agreed])
@@ -109,17 +112,17 @@ def start_up(
 def _members(
     sfm: Endpoint, total: int, nodes: Sequence[Name] | None, timeout: float
 ) -> list[Member]:
-    """The processes of the nodes, when they have joined."""
+    """Wait until the processes of the nodes have joined, and return them."""
     names = range(total or sfm.size) if nodes is None else list(nodes)
     if total and nodes is not None and len(names) != total:
         raise ValueError(f"total_nodes is {total}, and there are {len(names)} names in {nodes!r}")
     if not names:
-        raise ValueError("a group has one node at least")
+        raise ValueError("a group has at least one node")
     sfm.wait_for(*names, timeout=timeout)
-    there = sfm.members()
-    known: dict[Name, Member] = {one.rank: one for one in there if one.rank is not None}
-    known |= {one.name: one for one in there}
-    ranked = [one for one in there if one.rank is not None and sfm.alive(one)]
+    present = sfm.members()
+    known: dict[Name, Member] = {one.rank: one for one in present if one.rank is not None}
+    known |= {one.name: one for one in present}
+    ranked = [one for one in present if one.rank is not None and sfm.alive(one)]
     if nodes is None and len(ranked) > len(names):
         raise ValueError(
             f"the world has {len(ranked)} ranked processes, and the group is to have {total} "
@@ -131,12 +134,12 @@ def _members(
     return members
 
 
-def _check_local(told: int, local: int, total: int) -> None:
-    if told > total:
-        raise ValueError(f"local_nodes is {told}, more than the {total} nodes in all")
-    if told and told != local:
+def _check_local(given: int, local: int, total: int) -> None:
+    if given > total:
+        raise ValueError(f"local_nodes is {given}, more than the {total} nodes in all")
+    if given and given != local:
         raise ValueError(
-            f"local_nodes is {told}, and {local} of the {total} nodes are on this machine: give "
+            f"local_nodes is {given}, and {local} of the {total} nodes are on this machine: give "
             f"that number, or 0"
         )
 
@@ -152,7 +155,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _read(infile: str | os.PathLike[str]) -> dict[str, int]:
-    """The values of an input file; 0 for those that are not there."""
+    """The values of an input file; 0 for those that it does not have."""
     path = os.fspath(infile)
     try:
         with open(path, "rb") as file:

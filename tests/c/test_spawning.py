@@ -92,7 +92,7 @@ def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:
         ("missing", "there is no program {folder}/./none"),
         ("no MPI", "rank 0 of spawned world 1 ended with exit status 0 before MPI_Init"),
         ("away", "host mars is another machine"),
-        ("many", "there is room for 511 processes more, and 600 are asked for"),
+        ("many", "there is room for 511 more processes, and 600 are asked for"),
     ],
 )
 def test_what_cannot_be_started_is_said(programs: Path, case: str, why: str) -> None:

@@ -236,20 +236,20 @@ def test_two_threads_of_a_member(crowd: Crowd) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda group: group.bcast(1, root=3), ValueError, "root is a place in the group, 0 to 2"),
+        (lambda group: group.bcast(1, root=3), ValueError, "root is a rank in the group, 0 to 2"),
         (lambda group: group.bcast(1, root=-1), ValueError, "not -1"),
         (lambda group: group.gather(1, root="A"), ValueError, "not 'A'"),
-        (lambda group: group.reduce(1, root=1.5), ValueError, "root is a place"),
+        (lambda group: group.reduce(1, root=1.5), ValueError, "root is a rank"),
         (lambda group: group.allreduce(1, "add"), TypeError, "op is a function of two values"),
-        (lambda group: group.barrier(algorithm="tree"), ValueError, "there are flags, linear"),
+        (lambda group: group.barrier(algorithm="tree"), ValueError, "it has flags, linear"),
         (lambda group: group.allreduce(1, algorithm="ring"), ValueError, "numpy.add"),
         (
             lambda group: group.allreduce(np.ones(2), lambda a, b: a, algorithm="rabenseifner"),
             ValueError,
             "a ufunc",
         ),
-        (lambda group: group.allreduce(np.ones(2), out=np.ones(3)), ValueError, "out is"),
-        (lambda group: group.allreduce(1.0, out=np.ones(1)), ValueError, "out is"),
+        (lambda group: group.allreduce(np.ones(2), out=np.ones(3)), ValueError, "out must be"),
+        (lambda group: group.allreduce(1.0, out=np.ones(1)), ValueError, "out must be"),
     ],
 )
 def test_bad_input_is_refused_before_anything_happens(

@@ -121,7 +121,7 @@ def test_injected_names_are_found(workers: farm.Farm) -> None:
     assert list(workers.map("twice", range(3))) == [0, 20, 40]
     assert workers.everywhere(lambda: twice(1) + scale) == [30] * 3  # type: ignore[name-defined] # noqa: F821
     assert workers.join(workers.fork(1, lambda: (square(3), only))) == (9, "here")  # type: ignore[name-defined] # noqa: F821
-    with pytest.raises(TaskFailed, match="nothing was injected here as 'square'"):
+    with pytest.raises(TaskFailed, match="no name 'square' was injected here"):
         workers.join(workers.fork(0, "square", 2))
 
 

@@ -59,7 +59,7 @@ def test_an_argument_that_cannot_be_sent(workers: farm.Farm) -> None:
 
 def test_a_function_that_cannot_be_sent(workers: farm.Farm) -> None:
     lock = threading.Lock()
-    with pytest.raises(EncodeError, match="it uses what cannot be pickled"):
+    with pytest.raises(EncodeError, match="it uses a value that cannot be pickled"):
         workers.map(lambda _: lock, [1])
     assert list(workers.map(square, [2])) == [4]
 
@@ -159,7 +159,7 @@ def test_a_thief_that_dies(mortals: farm.Farm) -> None:
 @pytest.mark.fault
 def test_a_fork_dies_with_its_worker(mortals: farm.Farm) -> None:
     forked = mortals.fork(1, os._exit, 0)
-    with pytest.raises(TaskFailed, match="it died, and the call was for nobody else"):
+    with pytest.raises(TaskFailed, match="it died, and the call was for this worker only"):
         mortals.join(forked)
     assert mortals.workers == [0, 2]
     with pytest.raises(TaskPoisoned):

@@ -191,7 +191,7 @@ def test_errors() -> None:
             account.deposit.future(-1).result()
         assert isinstance(account.deposit.future(-1).exception(), ValueError)
         with pytest.raises(
-            AttributeError, match=r"'A' has no 'acount'. There: account, .*mean 'acc"
+            AttributeError, match=r"'A' has no 'acount'. Known names: account, .*mean 'acc"
         ):
             a.acount  # noqa: B018
         with pytest.raises(AttributeError, match=r"the Account has no 'deposti'.*mean 'deposit'"):

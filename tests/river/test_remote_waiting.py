@@ -57,7 +57,7 @@ def test_time_is_over() -> None:
             call.result(0.05)
         assert call.result() == 0.5
         with remote.connect(sfm, "B", timeout=0.05) as hasty:
-            with pytest.raises(TimeoutError, match="It goes on there"):
+            with pytest.raises(TimeoutError, match="It still runs there"):
                 hasty.account.nap(0.5)
         assert b.account.deposit(1) == 11
 

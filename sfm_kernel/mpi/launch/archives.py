@@ -1,7 +1,7 @@
-"""Unpacks an archive into a folder of its own: a program with what it reads.
+"""Unpacks an archive, with a program and its files, into a new folder.
 
-An archive may come from anybody. Nothing of it is put outside the folder: links, devices and names
-that lead elsewhere are refused, and so is what would fill the disk.
+An archive may come from an untrusted source. No file is written outside the folder: links, devices
+and names that lead out of it are refused, and so are archives that would fill the disk.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import zipfile
 
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-"""How the names of archives end."""
+"""Suffixes of archives."""
 
 MOST_BYTES = 2 << 30
 MOST_FILES = 20_000
 
 
 class BadArchive(SFMError):
-    """An archive was not unpacked: it is damaged, or what it holds is not for a folder."""
+    """An archive was not unpacked: it is damaged, or has files that must not be unpacked."""
 
 
 class _Member(NamedTuple):
-    """What an archive says of one file: ``problem`` if it is none, ``run`` if it can be started."""
+    """One file of an archive: ``problem`` if it is not a file, ``run`` if it can be started."""
 
     name: str
     size: int
@@ -55,10 +55,10 @@ def holds(path: str, name: str) -> bool:
 
 
 def unpack(path: str, folder: str) -> None:
-    """Put all that is in an archive into an empty folder.
+    """Unpack an archive into an empty folder.
 
     Raises:
-        BadArchive: it is refused; what was unpacked by then is in the folder.
+        BadArchive: the archive is refused; the folder may have some of its files.
     """
     import lzma
     import tarfile
@@ -74,7 +74,7 @@ def unpack(path: str, folder: str) -> None:
                 _take(path, _of_tar(tape), folder)
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError) as problem:
         raise BadArchive(f"{path} is damaged, or no archive: {problem}") from None
-    except RuntimeError as problem:  # how zipfile asks for a password
+    except RuntimeError as problem:  # zipfile needs a password
         raise BadArchive(f"{path} cannot be unpacked: {problem}") from None
     except NotImplementedError as problem:
         raise BadArchive(f"{path} is packed in a way that Python lacks: {problem}") from None
@@ -100,12 +100,12 @@ def _of_tar(archive: tarfile.TarFile) -> Iterator[tuple[_Member, IO[bytes] | Non
 def _take(path: str, members: Iterator[tuple[_Member, IO[bytes] | None]], folder: str) -> None:
     import shutil
 
-    left = MOST_BYTES
+    remaining = MOST_BYTES
     for count, (member, data) in enumerate(members):
         if problem := member.problem or _leads_elsewhere(member.name):
             raise BadArchive(f"{path}: {member.name!r} {problem}; nothing of it was run")
-        left -= member.size
-        if left < 0 or count >= MOST_FILES:
+        remaining -= member.size
+        if remaining < 0 or count >= MOST_FILES:
             raise BadArchive(
                 f"{path} holds more than {MOST_FILES} files or {MOST_BYTES >> 30} GB: unpack it "
                 f"yourself, and name the folder"

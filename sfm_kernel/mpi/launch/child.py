@@ -1,8 +1,7 @@
-"""A rank as the launcher sees it: its process, its pipes, what it reported.
+"""A rank as the launcher sees it: its process, its pipes, its reports.
 
-Ranks are forks of the launcher, which imports once what all of them need. It has one thread, and
-runs nothing of a program. A new rank leaves everything that the launcher was doing by raising
-``Forked``.
+Ranks are forks of the launcher, which imports their common modules once. The launcher has one
+thread, and runs no code of a program. A new rank leaves the launcher's loop by raising ``Forked``.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ if TYPE_CHECKING:
 
 
 class Forked(BaseException):
-    """This process is a new rank: raised up to the launcher's first line, which calls ``rank.main``
-    with the arguments of this exception."""
+    """This process is a new rank. The exception unwinds the launcher's stack to its first function,
+    which calls ``rank.main`` with the exception's arguments."""
 
 
 class Child:
     """One rank. It is started at once, in a session of its own.
 
     Args:
-        world: that of which it is the next rank.
-        program: its words, as ``program.run`` takes them; or a program of its own.
-        environment: all of it.
-        outputs: where its stdout and stderr go.
-        label: whether each of its lines says which rank it is from.
-        heard: called with this and each report.
+        world: the world whose next rank it becomes.
+        program: the command of a Python program, for ``program.run``; or a compiled program.
+        environment: the complete environment.
+        outputs: the destinations of its stdout and stderr.
+        label: whether each line of its output begins with its rank.
+        received: called with this object and each report.
     Attributes:
-        rank: which rank of which world it is.
-        program: if it is one of its own.
-        ready: it can be interrupted.
-        joined: it has come to MPI_Init.
-        finished: its program has ended, and it waits for the others.
-        report: how it failed, if it did and could tell.
-        status: its exit status as a shell has it, once it has been reaped.
-        code: the same as ``subprocess`` has it: -n if signal n has killed it.
+        rank: its rank and world.
+        program: the compiled program, if it is one.
+        ready: whether it can be interrupted.
+        joined: whether it has reached MPI_Init.
+        finished: whether its program has ended and it waits for the others.
+        report: the report of its failure, if it has sent one.
+        status: its exit status as in a shell, after it was reaped.
+        code: the same as in ``subprocess``: -n if signal n has killed it.
     Raises:
-        OSError: it could not be started.
+        OSError: the process could not be started.
         Forked: in the new rank.
     """
 
@@ -72,16 +71,16 @@ class Child:
         outputs: tuple[OutputMux, OutputMux],
         label: bool,
         selector: selectors.BaseSelector,
-        heard: Callable[[Child, Report], None],
+        received: Callable[[Child, Report], None],
     ) -> None:
         self.socket, theirs = reports.pair()
-        self._attend(world, selector, heard)
+        self._attend(world, selector, received)
         self.prefix = self.rank.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
         self.ready = self.program is not None
         out, err = os.pipe(), os.pipe()
-        keyboard = self.rank.nth == 0 and _is_terminal(0)
-        stdin, typed = os.pipe() if keyboard else (_stdin(self.rank.nth), -1)
+        keyboard = self.rank.number == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(self.rank.number), -1)
         launcher = os.getpid()
         try:
             self.pid = fork()
@@ -98,7 +97,7 @@ class Child:
             theirs.close()
             _close(out[1], err[1], stdin)
         pairs = zip((out[0], err[0]), outputs, strict=True)
-        about = self.prefix, selector, self.rank.world > 0  # no spawned program is run by `rank`
+        about = self.prefix, selector, self.rank.world > 0  # `rank` runs no spawned program
         self.streams = [Stream(fd, output, *about) for fd, output in pairs]
         self._input = Input(0, typed, selector) if keyboard else None
 
@@ -106,65 +105,65 @@ class Child:
         self,
         world: World,
         selector: selectors.BaseSelector,
-        heard: Callable[[Child, Report], None],
+        received: Callable[[Child, Report], None],
     ) -> None:
-        """Be the world's next rank, whose reports come from ``socket``."""
+        """Become the world's next rank, and watch ``socket`` for its reports."""
         self.world, self.rank = world, world.next_rank()
-        self._selector, self._heard = selector, heard
+        self._selector, self._received = selector, received
         self.socket.setblocking(False)
-        selector.register(self.socket, selectors.EVENT_READ, self._hear)
+        selector.register(self.socket, selectors.EVENT_READ, self._receive)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and to what it has started."""
+        """Send a signal to the process and its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
     def release(self) -> None:
-        """Let it leave the world and end."""
+        """Let the rank leave the world and end."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(1)
 
     def answer(self, words: Mapping[str, Any]) -> None:
-        """Answer its request for processes."""
+        """Answer the rank's request for processes."""
         with contextlib.suppress(OSError):
             self.socket.send(json.dumps(words).encode())
 
     def reap(self) -> bool:
-        """Whether it has ended since the last call; all its output has been passed on then."""
+        """Whether the process has ended since the last call. All its output is then forwarded."""
         if self.status is not None:
             return False
         if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        self.signal(signal.SIGTERM)  # what it started; its number is its own until it is reaped
+        self.signal(signal.SIGTERM)  # for its children; its id stays valid until it is reaped
         self.code = code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.drain()
-        while self._hear():
+        while self._receive():
             pass
         self.status = code if code >= 0 else 128 - code
         return True
 
     def has_left_processes(self) -> bool:
-        """Whether something that it has started lives on."""
+        """Whether a child of the process still lives."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, 0)
             return True
         return False
 
     def drain(self) -> None:
-        """Pass on what it has written."""
+        """Forward the output that it has written."""
         for stream in self.streams:
             stream.drain()
 
     def close(self) -> None:
-        """Close all pipes; it has ended."""
+        """Close all pipes, after its end."""
         for stream in self.streams:
             stream.close()
         if self._input is not None:
             self._input.close()
         self._close_socket()
 
-    def _hear(self) -> bool:
-        """Take a report; whether there was one."""
+    def _receive(self) -> bool:
+        """Receive a report, if there is one; returns whether there was."""
         try:
             report = reports.receive(self.socket) if self.socket.fileno() >= 0 else None
         except BlockingIOError:
@@ -172,8 +171,8 @@ class Child:
         if report is None:
             self._close_socket()
             return False
-        self.drain()  # what it wrote before
-        self._heard(self, report)
+        self.drain()  # the output that precedes the report
+        self._received(self, report)
         return True
 
     def _close_socket(self) -> None:
@@ -189,14 +188,15 @@ def _is_terminal(fd: int) -> bool:
         return False
 
 
-def _stdin(nth: int) -> int:
-    """The launcher's stdin (-1) for the first rank, if that is no terminal; an empty one else."""
-    return os.open(os.devnull, os.O_RDWR) if nth or os.isatty(0) else -1
+def _stdin(index: int) -> int:
+    """-1 (the launcher's stdin) for the first rank, unless it is a terminal; otherwise an empty
+    file."""
+    return os.open(os.devnull, os.O_RDWR) if index or os.isatty(0) else -1
 
 
-def _take_streams(*given: int) -> None:
+def _take_streams(*fds: int) -> None:
     """Make these descriptors stdin, stdout and stderr; -1 leaves one as it is."""
-    for number, fd in enumerate(given):
+    for number, fd in enumerate(fds):
         if fd >= 0:
             os.dup2(fd, number)
 

@@ -1,7 +1,7 @@
-"""What a compiled program says of itself: for which machine it is, which libraries it needs.
+"""Reads the file of a compiled program: its machine, and the libraries that it needs.
 
-Read from the file, by the words of the ELF specification; nothing is run. The file may hold
-anything: what is no ELF file, or is damaged, raises ValueError.
+The file is read as the ELF specification describes; no code is run. The file may have any contents:
+a damaged file, or one that is not an ELF file, raises ValueError.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PROGRAM, _SHARED = 2, 3
 _LOADED, _DYNAMIC, _INTERPRETED = 1, 2, 3
 _NEEDED, _STRINGS, _SIZE_OF_STRINGS, _NAMED, _OLD_PATH, _PATH = 1, 5, 10, 14, 15, 29
 _MOST = 1 << 24
-"""Bytes of a table that is read; a damaged file may claim any size."""
+"""Largest size in bytes of a table; a damaged file may claim any size."""
 
 _MACHINES = {3: "i386", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "arm", 62: "x86_64",
              183: "aarch64", 243: "riscv64", 258: "loongarch64"}  # fmt: skip
@@ -25,12 +25,12 @@ class Binary(NamedTuple):
     """A program or a library.
 
     Attributes:
-        machine: as ``os.uname().machine`` calls it, or a number.
+        machine: the machine's name as in ``os.uname().machine``, or a number.
         bits: 32 or 64.
         program: whether it can be started.
-        needed: the libraries that it names.
-        old_path: it says itself where they are, before LD_LIBRARY_PATH is looked at.
-        name: what a library calls itself.
+        needed: the names of the libraries that it needs.
+        old_path: whether it has a search path that precedes LD_LIBRARY_PATH.
+        name: the name that a library gives itself.
     """
 
     machine: str
@@ -42,7 +42,7 @@ class Binary(NamedTuple):
 
 
 def is_elf(path: str) -> bool:
-    """Whether a file begins as a compiled one does."""
+    """Whether a file begins like an ELF file."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"
@@ -51,17 +51,17 @@ def is_elf(path: str) -> bool:
 
 
 def read(path: str) -> Binary:
-    """What a file says of itself.
+    """Read a program or library.
 
     Raises:
-        ValueError: it is damaged, or no compiled program or library.
-        OSError: it cannot be read.
+        ValueError: the file is damaged, or not a compiled program or library.
+        OSError: the file cannot be read.
     """
     with open(path, "rb") as file:
         try:
             return _Reader(file).binary()
         except (struct.error, IndexError, OverflowError):
-            raise ValueError("it is damaged: a part of it is missing") from None
+            raise ValueError("it is damaged: a segment of it is missing") from None
 
 
 class _Reader:
@@ -78,22 +78,22 @@ class _Reader:
         kind, machine = self._words("HH", 16)
         if kind not in (_PROGRAM, _SHARED):
             raise ValueError("it is an object file, which has to be linked first")
-        parts = self._parts()
-        dynamic = self._dynamic(parts)
-        interpreted = any(part[0] == _INTERPRETED for part in parts)
+        segments = self._segments()
+        dynamic = self._dynamic(segments)
+        interpreted = any(segment[0] == _INTERPRETED for segment in segments)
         name = _MACHINES.get(machine, str(machine))
         about = Binary(name, 64 if self._wide else 32, interpreted or kind == _PROGRAM)
         if not dynamic:
             return about
-        strings = self._strings(parts, dynamic)
+        strings = self._strings(segments, dynamic)
         needed = tuple(_text(strings, value) for tag, value in dynamic if tag == _NEEDED)
         tags = dict(dynamic)
         own = _text(strings, tags[_NAMED]) if _NAMED in tags else ""
         old = _OLD_PATH in tags and _PATH not in tags
         return about._replace(needed=needed, old_path=old, name=own)
 
-    def _parts(self) -> list[tuple[int, int, int, int]]:
-        """Kind, offset in the file, address and size of each part that is loaded or told of."""
+    def _segments(self) -> list[tuple[int, int, int, int]]:
+        """Kind, offset in the file, address and size of each segment."""
         if self._wide:
             (at,) = self._words("Q", 32)
             size, count = self._words("HH", 54)
@@ -104,8 +104,8 @@ class _Reader:
         rows = [self._words("IIIII", at + number * size) for number in range(count)]
         return [(kind, offset, address, length) for kind, offset, address, _, length in rows]
 
-    def _dynamic(self, parts: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
-        found = [part for part in parts if part[0] == _DYNAMIC]
+    def _dynamic(self, segments: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
+        found = [segment for segment in segments if segment[0] == _DYNAMIC]
         if not found:
             return []
         _, offset, _, length = found[0]
@@ -118,11 +118,11 @@ class _Reader:
         return pairs[:end]
 
     def _strings(
-        self, parts: list[tuple[int, int, int, int]], dynamic: list[tuple[int, int]]
+        self, segments: list[tuple[int, int, int, int]], dynamic: list[tuple[int, int]]
     ) -> bytes:
         tags = dict(dynamic)
         address, size = tags.get(_STRINGS, 0), tags.get(_SIZE_OF_STRINGS, 0)
-        for kind, offset, begins, length in parts:
+        for kind, offset, begins, length in segments:
             if kind == _LOADED and begins <= address < begins + length:
                 return self._at(offset + address - begins, size)
         raise ValueError("it is damaged: its names are missing")

@@ -1,11 +1,11 @@
-"""The ranks of one launch: started, watched, ended; and the exit status they make.
+"""Starts, watches and ends the ranks of one launch, and determines the exit status.
 
-One thread and one loop. A rank ends in one of these ways:
-- it finishes, and waits until all have: no rank leaves while another may still send to it;
-- it raises, exits with a status, or aborts: it reports that, and the others are ended;
-- it dies: the others are ended;
-- it raises because it has lost another rank: the launcher waits a moment for that rank's failure.
-The first failure is shown, and gives the exit status.
+It has one thread and one loop. A rank can end as follows:
+- It finishes, and waits until all have finished: no rank leaves while another may still send to it.
+- It raises, exits with a status, or aborts: it reports this, and the others are ended.
+- It dies: the others are ended.
+- It raises because it has lost another rank: the launcher waits briefly for that rank's failure.
+The first failure is shown, and determines the exit status.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
 
 MOST_RANKS = 512
-"""The folder of a world holds no more living processes."""
+"""Largest number of living processes in a world."""
 
 _DOUBT = 1.0
-"""Seconds in which a rank that others have lost may report why it has failed."""
+"""Seconds in which a rank that others have lost may still report its failure."""
 
-_HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --detect by itself."
+_HINT = "The ranks still wait. Ctrl-C (Stop) ends them; the option --detect ends such calls."
 
 _STATUS_OF_TIMEOUT = 124
 _LOSSES = (reports.LOST, reports.CUT_OFF)
@@ -53,16 +53,16 @@ class Job:
     """The ranks of one program, or of several.
 
     Args:
-        programs: for each, how many ranks, and its words, as ``program.run`` takes them, or what
-            the system is to run.
-        label: whether each line of output says which rank it is from.
-        timeout: seconds after which all are ended.
-        lifeline: a descriptor whose end of file ends all.
-        universe: how many processes there is room for, as MPI_UNIVERSE_SIZE tells programs.
-        serve: instead of programs: the descriptor of a socket to a process that asks for some, and
+        programs: for each program the number of ranks, and its command (for ``program.run``) or
+            the compiled program.
+        label: whether each line of output begins with its rank.
+        timeout: seconds after which all ranks are ended.
+        lifeline: a descriptor whose end of file ends all ranks.
+        universe: the value of MPI_UNIVERSE_SIZE.
+        serve: instead of programs: the descriptor of a socket to a process that asks for ranks, and
             its world.
-        detect: whether calls that wait for each other for ever end with DeadlockDetected; if not,
-            stderr says once why they wait.
+        detect: whether calls that wait for each other for ever end with DeadlockDetected;
+            otherwise stderr explains them once.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Job:
         self._programs, self._label = programs, label
         self._timeout, self._lifeline, self._universe = timeout, lifeline, universe
         self._serve, self._environment = serve, dict[str, str]()
-        self._claim = None  # that of the process, if there is one
+        self._claim = None  # with ``serve``, the process has the claim
         if serve is None:
             self._claim, self._launch = claim()
             self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
@@ -92,22 +92,22 @@ class Job:
         self._out, self._err = standard_outputs(self._selector)
         self._children: list[Child] = []
         self._timers: dict[Callable[[], None], float] = {}
-        self._failure: tuple[Child, Report] | None = None  # what failed first
-        self._returned = 0  # what the first one that is not 0 has returned after MPI_Finalize
-        self._stopped: int | None = None  # the status, once all are ended from outside
+        self._failure: tuple[Child, Report] | None = None  # the first failure
+        self._returned = 0  # the first exit status that is not 0 after MPI_Finalize
+        self._stopped: int | None = None  # the exit status after a signal, timeout or lifeline
         self._accounts: dict[int, Account] = {}
-        self._unfinished: list[tuple[Child, str]] = []  # what ranks have begun and not ended
-        self._mismatched = False  # calls that do not fit together have all returned
+        self._unfinished: list[tuple[Child, str]] = []  # operations that ranks have not ended
+        self._mismatched = False  # collective calls have differed, and all have returned
         self._ending = False
         self._note: Callable[[str], None]
         pids = lambda: [one.pid for one in self._running()]  # noqa: E731
         self._watching = Watching(self._world, pids, self._say, end=detect, hint=_HINT)
 
     def run(self) -> int:
-        """Run the program to its end; the exit status. No process and no file is left.
+        """Run the program to its end; returns the exit status. No process and no file remains.
 
         Raises:
-            OSError: a process could not be started; none is left.
+            OSError: a process could not be started; none remains.
             Forked: in each rank.
         """
         with signals(self._selector, self._on_signal), guardian(self._world) as self._note:
@@ -115,18 +115,18 @@ class Job:
                 self._start()
                 while self._running():
                     self._step()
-                self._end_others()  # there are none: it shows what failed
+                self._end_others()  # no rank runs: it only shows the failure
                 if self._stopped is None and self._failure is None:
                     self._say("\n".join(wording.unfinished(self._children, self._unfinished)))
                 self._write_all()
             finally:
                 if os.getpid() == self._pid:
-                    self._bury()
+                    self._end_all()
                     with contextlib.suppress(OSError):
                         remove_world(self._world)
                     self._note("done")
                 else:
-                    self._let_go()
+                    self._close_inherited()
                 if self._claim is not None:
                     self._claim.close()
         if self._stopped is not None:
@@ -150,7 +150,7 @@ class Job:
             rank.prepare()
         if self._serve is not None:
             fd, world = self._serve[0], self._worlds[0]
-            self._add(Singleton(world, fd, self._selector, self._heard, self._ended))
+            self._add(Singleton(world, fd, self._selector, self._received, self._ended))
         for number, (size, program) in enumerate(self._programs):
             own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
@@ -160,9 +160,9 @@ class Job:
 
     def _begin(self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]) -> None:
         """Start a world's next rank."""
-        whole = {**self._environment, **own, **world.environment()}
+        complete = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
-        child = Child(world, program, whole, outputs, self._label, selector, self._heard)
+        child = Child(world, program, complete, outputs, self._label, selector, self._received)
         self._add(child)
         self._note(f"+{child.pid}")
 
@@ -170,10 +170,10 @@ class Job:
         self._children.append(child)
         child.world.children.append(child)
 
-    def _spawn(self, asker: Child, asked: str) -> None:
-        """Start what a rank asks for."""
+    def _spawn(self, asker: Child, request: str) -> None:
+        """Start the programs that a rank asks for."""
         room = min(MOST_RANKS - len(self._running()), MOST - len(self._children))
-        spawning.spawn(asker, json.loads(asked), self._worlds, room, self._begin)
+        spawning.spawn(asker, json.loads(request), self._worlds, room, self._begin)
 
     def _running(self) -> list[Child]:
         return [child for child in self._children if child.status is None]
@@ -188,16 +188,16 @@ class Job:
             key.data()
         now = time.monotonic()
         for stream in streams:
-            if (at := stream.due()) and at <= now:
+            if (due_time := stream.due()) and due_time <= now:
                 stream.show()
-        for action in [action for action, at in self._timers.items() if at <= now]:
+        for action in [action for action, due_time in self._timers.items() if due_time <= now]:
             del self._timers[action]
             action()
         if (self._out.broken or self._err.broken) and self._stopped is None:
             self._stop(signal.SIGTERM, 128 + signal.SIGPIPE)  # as `yes | head` ends
 
     def _write_all(self) -> None:
-        """Write what is left; if all were ended from outside, only what is read soon."""
+        """Write the remaining output; after ``_stop`` for at most ``GRACE`` seconds."""
         until = time.monotonic() + GRACE
         while not all([self._out.flush(), self._err.flush()]):
             rest = until - time.monotonic() if self._stopped is not None else None
@@ -206,8 +206,8 @@ class Job:
             for key, _ in self._selector.select(rest):
                 key.data()
 
-    def _bury(self) -> None:
-        """End what is left of the ranks, and of what they had started."""
+    def _end_all(self) -> None:
+        """End the remaining ranks and their children."""
         for child in self._running():
             child.signal(signal.SIGKILL)
         deadline = time.monotonic() + GRACE
@@ -222,22 +222,22 @@ class Job:
         for child in self._children:
             child.close()
 
-    def _let_go(self) -> None:
-        """Close what the launcher holds, in a new rank."""
+    def _close_inherited(self) -> None:
+        """In a new rank: close the launcher's descriptors."""
         for child in self._children:
             child.close()
         if self._lifeline is not None:
             os.close(self._lifeline)
 
-    # ---- what happens
+    # ---- events
 
-    def _heard(self, child: Child, report: Report) -> None:
+    def _received(self, child: Child, report: Report) -> None:
         if report.kind == reports.READY:
             child.ready = True
         elif report.kind == reports.STARTED:
             child.joined = True
             child.world.joined()
-            self._end_vain_waits()
+            self._end_if_absent()
         elif report.kind == reports.LEFT:
             self._unfinished.append((child, report.text))
         elif report.kind == reports.SPAWN:
@@ -247,11 +247,11 @@ class Job:
         elif report.kind == reports.FINISHED:
             child.finished = True
             if report.text:
-                self._accounts[child.rank.nth] = json.loads(report.text)
-            self._end_vain_waits()
+                self._accounts[child.rank.number] = json.loads(report.text)
+            self._end_if_absent()
             self._release_if_done()
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
-            child.release()  # all are being ended anyway: it need not wait for that
+            child.release()  # all ranks are being ended: it need not wait
         elif self._stopped is not None:
             if report.kind == reports.INTERRUPTED:
                 self._err.say(f"sfm: {child.rank} was in {report.text}\n", child.prefix)
@@ -273,12 +273,13 @@ class Job:
             self._end_others()
 
     def _end_others(self) -> None:
-        """Show what failed, and end the other ranks; it ends by itself unless it aborted."""
+        """Show the failure, and end the other ranks. The failed rank ends by itself unless it has
+        aborted."""
         if self._ending or self._failure is None:
             return
         self._ending = True
         failed, report = self._failure
-        others = [one for one in self._running() if one is not failed]
+        others = [child for child in self._running() if child is not failed]
         text = "" if report.kind in wording.IN_WORDS else report.text
         if len(self._children) > 1:
             done = wording.deed(failed, report)
@@ -314,18 +315,18 @@ class Job:
                 self._failed(child, report)
         elif child.joined and not child.finished:
             self._failed(child, Report(wording.UNFINISHED, 1))
-        self._end_vain_waits()
+        self._end_if_absent()
         self._release_if_done()
 
     def _has_returned(self, child: Child, report: Report) -> None:
-        """A rank has ended with a status after MPI_Finalize: the others end by themselves, too."""
+        """A rank has ended with a status after MPI_Finalize: the others end by themselves."""
         if not self._returned and not self._ending:
             self._returned = report.status
             who = str(child.rank) if len(self._children) > 1 else "the program"
             self._err.say(f"sfm: {who} {wording.deed(child, report)}\n", child.prefix)
 
-    def _end_vain_waits(self) -> None:
-        """End all if a rank has ended without MPI_Init, in which others wait for it."""
+    def _end_if_absent(self) -> None:
+        """End all ranks if one has ended without MPI_Init, in which others wait for it."""
         for world in self._worlds:
             if absent := world.absent():
                 self._failed(absent, Report(wording.ABSENT, 1))
@@ -337,8 +338,8 @@ class Job:
             self._compare_accounts()
 
     def _compare_accounts(self) -> None:
-        """Say which collective calls did not fit together, if all have returned."""
-        # Programs in C, and those that have no groups, account for nothing.
+        """Report collective calls that have differed, if all have returned."""
+        # Programs in C, and programs without groups, send no accounts.
         if any(self._accounts.values()) and not self._failure and not self._mismatched:
             from sfm_kernel.endpoint.seen import disagreement
 
@@ -348,7 +349,7 @@ class Job:
                 self._err.say(f"sfm: {mismatch}\n")
 
     def _stop(self, number: int, status: int) -> None:
-        """End all with a signal, and kill what is left a moment later, or at the second call."""
+        """End all ranks with a signal; kill them after ``GRACE`` seconds or at the second call."""
         if self._stopped is not None:
             self._kill()
             return
@@ -381,7 +382,7 @@ class Job:
         self._stop(signal.SIGTERM, 128 + signal.SIGTERM)
 
     def _pause(self) -> None:
-        """Ctrl-Z: the ranks stop and go on with this process."""
+        """Ctrl-Z: stop the ranks together with this process, and continue them with it."""
         for child in self._running():
             child.signal(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)

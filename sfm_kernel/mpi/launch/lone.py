@@ -1,7 +1,7 @@
 """A process that no launcher has started (MPI: a singleton) and that calls MPI_Comm_spawn.
 
-It has started this launcher for that, and holds the other end of a pair of sockets. The library
-(native/mpi/src/starting.rs) looks for this module to find a Python that has the launcher.
+It has started this launcher for that purpose, and holds the other end of a pair of sockets. The
+library (native/mpi/src/starting.rs) searches for this module to find a Python with the launcher.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sfm_kernel.mpi.launch.worlds import World
 
 
 class Singleton(Child):
-    """That process as the launcher sees it: the only rank of the first world.
+    """The singleton as the launcher sees it: the only rank of the first world.
 
     Args:
-        world: its world.
+        world: the first world.
         reports: the descriptor of the socket.
-        heard: called with this and each report.
-        ended: called when it has ended.
+        received: called with this object and each report.
+        ended: called when the process has ended.
     """
 
     def __init__(
@@ -30,34 +30,34 @@ class Singleton(Child):
         world: World,
         reports: int,
         selector: selectors.BaseSelector,
-        heard: Callable[[Child, Report], None],
+        received: Callable[[Child, Report], None],
         ended: Callable[[Child], None],
     ) -> None:
         self.ready = self.joined = True
         self._ended = ended
         self.socket = socket.socket(fileno=reports)
         self.pid = _peer(self.socket)
-        self._attend(world, selector, heard)
+        self._attend(world, selector, received)
         self.answer({"ready": True})
 
     def signal(self, number: int) -> None:
-        """It is not the launcher's to end; if it waits for the launcher, it goes on."""
+        """Release it if it waits for the launcher, which must not end it."""
         self.release()
 
     def has_left_processes(self) -> bool:
-        """Nothing that it has started is the launcher's."""
+        """False: its children do not belong to the launcher."""
         return False
 
     def reap(self) -> bool:
-        """Only the socket shows its end."""
+        """False: only the socket shows its end."""
         return False
 
-    def _hear(self) -> bool:
-        heard = super()._hear()
+    def _receive(self) -> bool:
+        received = super()._receive()
         if self.status is None and self.socket.fileno() < 0:
             self.status = 0
             self._ended(self)
-        return heard
+        return received
 
     def close(self) -> None:
         """Close the socket; the process may live on."""

@@ -40,7 +40,7 @@ signal n killed it. A rank that fails ends the others. Ctrl-C ends all; twice, a
 
 
 class Command(NamedTuple):
-    """What a command line asks for."""
+    """A parsed command line."""
 
     programs: list[tuple[int, list[str]]]
     label: bool = False
@@ -54,15 +54,15 @@ class Command(NamedTuple):
 _NOT_PROGRAMS = (
     CompileError, archives.BadArchive, native.WrongProgram, sources.WrongSources,
 )  # fmt: skip
-"""What is named cannot be started; the text says why."""
+"""Errors of programs that cannot be started; the text says why."""
 
 
 class WrongUsage(SFMError):
-    """A command line that cannot be understood; the text says what to write."""
+    """A wrong command line; the text says what to write."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the launcher; its exit status. In the ranks, which are forks, it does not return."""
+    """Run the launcher; returns its exit status. In the ranks, its forks, it never returns."""
     _open_standard_streams()
     try:
         return _launch(sys.argv[1:] if arguments is None else arguments)
@@ -70,13 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = new.args
     from sfm_kernel.mpi.launch import rank
 
-    return rank.main(*given)  # here, where nothing of the launcher is left on the stack
+    return rank.main(*given)  # outside the handler: no frame of the launcher is on the stack
 
 
 def _launch(arguments: Sequence[str]) -> int:
     try:
         if arguments[:1] == ["--serve"]:
-            detach()  # the process waits for its own children, and not for this one
+            detach()  # the asking process waits for its children, and must not wait for this one
             return Job([], serve=(int(arguments[1]), arguments[2])).run()
         if arguments[:1] == ["--words"]:
             arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
@@ -95,10 +95,10 @@ def _launch(arguments: Sequence[str]) -> int:
 
 
 def _words_from(fd: int) -> list[str]:
-    """The rest of the command line, which a notebook writes into a pipe once it is known.
+    """The rest of the command line, which a notebook writes to a pipe when it knows it.
 
     Raises:
-        SystemExit: it ends without: there is nothing to run.
+        SystemExit: the pipe is empty: there is nothing to run.
     """
     with open(fd, encoding="utf-8") as pipe:
         text = pipe.read()
@@ -109,7 +109,7 @@ def _words_from(fd: int) -> list[str]:
 
 
 def _open_standard_streams() -> None:
-    """Give those that are closed to nobody, lest pipes get their numbers."""
+    """Open /dev/null for closed standard streams, so that no pipe gets their numbers."""
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -118,13 +118,13 @@ def _open_standard_streams() -> None:
 
 
 def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
-    """What the words of a command line mean; ``-h`` prints the help and raises SystemExit.
+    """Parse a command line; ``-h`` prints the help and raises SystemExit.
 
     Args:
-        arguments: what follows the command.
-        command: how the user calls the launcher, for the help.
+        arguments: the words after the command.
+        command: the command of the launcher, for the help.
     Raises:
-        WrongUsage: a word is no option, or is missing; there is no such program.
+        WrongUsage: an option is unknown or incomplete, or there is no such program.
     """
     options, parser = argparse.Namespace(), _parser(command)
     programs = []
@@ -143,7 +143,7 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
-    """The command line at its colons."""
+    """Split the command line at its colons."""
     parts: list[list[str]] = [[]]
     for word in arguments:
         if word == ":":
@@ -154,7 +154,7 @@ def _split(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def _program(words: list[str]) -> list[str]:
-    """The words of a program, without those that are there by habit."""
+    """The words of a program, without ``--`` and ``python``."""
     if words[:1] == ["--"]:
         words = words[1:]
     if words and _is_python(words[0]):  # mpiexec needs it
@@ -199,11 +199,11 @@ def _parser(command: str) -> argparse.ArgumentParser:
         "-n", "-np", "--np", dest="size", type=ranks, default=DEFAULT_SIZE, help=size
     )
     parser.add_argument("-l", "--label", action="store_true", help="begin each line with its rank")
-    limit = "end all after so many seconds, and tell where they were"
+    limit = "end all ranks after S seconds, and show their locations"
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=limit)
-    wait = "end calls that wait for each other for ever, which else is only told"
+    wait = "end calls that wait for each other for ever, instead of only explaining them"
     parser.add_argument("--detect", action="store_true", help=wait)
-    room = "what MPI_UNIVERSE_SIZE says: how many processes a program may come to by spawning"
+    room = "MPI_UNIVERSE_SIZE: the number of processes that a program may reach by spawning"
     parser.add_argument(
         "--usize", "-usize", dest="universe", type=_universe, metavar="N", help=room
     )
@@ -220,7 +220,7 @@ def ranks(text: str) -> int:
 
 
 def _universe(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) < 1 << 31:  # programs are told an int
+    if not text.isdigit() or not 1 <= int(text) < 1 << 31:  # the attribute is an int
         raise argparse.ArgumentTypeError(f"a number of processes, 1 or more, not {text!r}")
     return int(text)
 

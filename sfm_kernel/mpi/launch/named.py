@@ -1,4 +1,4 @@
-"""What a command line names: whether it can be a program, before anything is started."""
+"""Checks the program that a command line names, before anything is started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sfm_kernel.mpi.launch import sources
 
 
 def missing(words: Sequence[str]) -> str:
-    """What is wrong with these words; empty if they can be a program."""
+    """The error in the words of a program; "" if they are correct."""
     if not words:
         return "no program: give a script, -m MODULE or -c TEXT"
     if words[0] in ("-m", "-c") and len(words) < 2:
@@ -35,10 +35,10 @@ def missing(words: Sequence[str]) -> str:
 
 
 def found(words: Sequence[str]) -> list[str]:
-    """The same words, with the path of a program that is given by a bare name and is on PATH.
+    """The same words, with a program's bare name replaced by its path if it is on PATH.
 
-    So mpiexec finds a program. A name with a slash, or that ends in ".py", is a file's; another is
-    one, too, if there is no such program.
+    mpiexec finds programs in the same way. A name with a slash or a suffix such as ".py" names a
+    file; so does a bare name that is not on PATH.
     """
     name, *arguments = words or [""]
     if not name or name.startswith("-") or _is_path(name):
@@ -58,16 +58,16 @@ def _holds_program(words: Sequence[str]) -> bool:
 
 
 def _is_other(path: str) -> bool:
-    """Whether a file is for the system or another interpreter to run, not for Python."""
+    """Whether a file is a script for another interpreter than Python."""
     if os.path.isdir(path):
         return False
     try:
         with open(path, "rb") as file:
             start = file.read(512)
-    except OSError:  # who reads it will tell
+    except OSError:  # the error is reported when the file is read
         return False
     if not start.startswith(b"#!") or path.endswith(".py"):
         return False
     first, _, second = start.partition(b"\n")
-    # With a long path, pip lets the shell start Python.
+    # If Python's path is long, pip's scripts start it with the shell.
     return b"python" not in first and b"pypy" not in first and not second.startswith(b"'''exec'")

@@ -1,7 +1,7 @@
-"""A rank that is a program of its own: compiled from C, or whatever a rank has spawned.
+"""A rank that runs a compiled program, or a program that a rank has spawned.
 
-It joins the world through our libmpi.so.12 or libmpi_abi.so.1, by what stands in its environment
-(SFM_DIR, SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
+It joins the world through our libmpi.so.12 or libmpi_abi.so.1, which read its environment (SFM_DIR,
+SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
 SFM_MPI_REPORTS, as ``rank`` does for Python.
 """
 
@@ -21,7 +21,7 @@ from sfm_kernel.spawn.forked import take_signals
 from sfm_kernel.spawn.lifeline import die_with
 
 _NOT_STARTED = 127
-"""The exit status of a process that could not become its program, as shells have it."""
+"""The exit status, as in shells, of a process that could not become its program."""
 
 
 class WrongProgram(SFMError):
@@ -32,11 +32,11 @@ class Native(NamedTuple):
     """A program that the system runs.
 
     Attributes:
-        path: the file that is run.
-        words: its arguments, the first being what it is called.
-        folder: where it runs; empty: where the launcher does.
-        environment: what is set for it beside what all ranks have.
-        temporary: a folder that is there for this run only.
+        path: the program's file.
+        words: its arguments; the first is its name.
+        folder: its working folder; "": the launcher's.
+        environment: variables in addition to those of all ranks.
+        temporary: a temporary folder of this run.
     """
 
     path: str
@@ -50,7 +50,7 @@ def compiled(words: Sequence[str]) -> Native:
     """A compiled program with its arguments.
 
     Raises:
-        WrongProgram: it is for another machine, or was linked with another MPI.
+        WrongProgram: the program is for another machine, or was linked with another MPI.
     """
     path, *arguments = words
     problem = unfit(path)
@@ -63,8 +63,8 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
     """Become the program, in a new process.
 
     Args:
-        environment: all of it, but for the program's own.
-        launcher: the launcher's process, with which this one dies.
+        environment: the environment, without the program's own variables.
+        launcher: the launcher's process id; this process dies with it.
         fd: the descriptor of the socket for reports.
     """
     try:
@@ -76,7 +76,7 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
         if program.folder:
             os.chdir(program.folder)
         own = {**environment, **program.environment, "SFM_MPI_REPORTS": str(fd)}
-        own["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
+        own["SFM_MPI_PID"] = str(os.getpid())  # its children are not ranks
         os.execve(program.path, list(program.words), own)
     except BaseException as problem:  # noqa: BLE001 - this process is the launcher's copy
         text = f"{program.words[0]} cannot be started: {getattr(problem, 'strerror', problem)}\n"
@@ -86,7 +86,7 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
 
 
 def unfit(path: str) -> str:
-    """Why a compiled program cannot run here with our MPI; empty if it can."""
+    """The reason why a compiled program cannot run on this machine with our MPI; "" if it can."""
     try:
         about = elf.read(path)
     except (OSError, ValueError) as problem:
@@ -117,7 +117,7 @@ def unfit(path: str) -> str:
 
 _OURS = ("libmpi.so.12", "libmpi_abi.so.1")
 _KIN = ("libmpicxx.so.12", "libmpifort.so.12", "libmpichcxx", "libmpichfort")
-"""Layers over MPICH's library, for other languages."""
+"""Layers above MPICH's library, for other languages."""
 
 
 def _mpi(about: elf.Binary) -> list[str]:
@@ -139,17 +139,17 @@ def _maker(library: str) -> str:
 
 
 def _libraries(path: str) -> dict[str, str]:
-    """What makes the loader take our library for the one that a program names."""
+    """The variables that make the loader use our library for the one that a program names."""
     about = elf.read(path)
     if not _mpi(about):
         return {}
-    if about.old_path:  # it looks where it was linked before anything else
+    if about.old_path:  # the loader then searches the program's own path first
         return {"LD_PRELOAD": ":".join(filter(None, (_ours(about), os.environ.get("LD_PRELOAD"))))}
     return {"LD_LIBRARY_PATH": _with_ours()}
 
 
 def with_library() -> dict[str, str]:
-    """What makes the loader take our library in a process that may start Python, or anything."""
+    """The variables that make the loader use our library in a process and its children."""
     return {"LD_LIBRARY_PATH": _with_ours(), "MPI4PY_MPIABI": "mpich"}
 
 

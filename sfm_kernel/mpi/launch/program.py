@@ -19,16 +19,16 @@ _PACKAGE = __file__.removesuffix("/mpi/launch/program.py")
 
 
 _run_module = runpy._run_module_as_main  # type: ignore[attr-defined]
-"""What Python itself calls: the module's names are those of ``__main__``, and stay there."""
+"""Python's own function for -m: the module's names are those of ``__main__``, and remain there."""
 
 
 def run(words: Sequence[str]) -> None:
     """Run ``prog.py``, ``-m module``, ``-c text`` or ``-`` (from stdin), with its arguments.
 
-    ``sys.argv``, ``sys.path`` and ``__main__`` are then the program's, and stay so. ``sys.path[0]``
-    is replaced: it is this Python's own.
+    ``sys.argv``, ``sys.path`` and ``__main__`` become the program's, and remain so. ``sys.path[0]``
+    is replaced.
 
-    Raises: what the program raises; ``without_frames`` takes our frames out of its traceback.
+    Raises: the program's error; ``without_frames`` removes this module's frames from its traceback.
     """
     kind, *arguments = words
     main = _new_main()
@@ -78,7 +78,7 @@ def _new_main() -> ModuleType:
 
 
 def _run_text(text: str, name: str, main: ModuleType) -> None:
-    # What asks for its lines, as tracebacks do, has them; Python itself does this since 3.13.
+    # Tracebacks find the lines of the text here. Python itself does this since 3.13.
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     exec(compile(text, name, "exec", dont_inherit=True), main.__dict__)
 

@@ -1,7 +1,7 @@
-"""A process of an MPI program: a fork of the launcher.
+"""A process of an MPI program in Python: a fork of the launcher.
 
-SFM_MPI_WORLD, SFM_MPI_RANK and SFM_MPI_SIZE say which rank it is. It joins the world when the
-program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
+SFM_MPI_WORLD, SFM_MPI_RANK and SFM_MPI_SIZE identify the rank. It joins the world when the program
+imports ``mpi4py.MPI``, and leaves it when all ranks are done.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sfm_kernel.spawn.forked import take_signals
 from sfm_kernel.spawn.lifeline import die_with
 
 _SHARED = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
-"""What MPI imports, but for ``mpi4py.MPI``: that begins MPI."""
+"""The modules that MPI imports, without ``mpi4py.MPI``, which begins MPI."""
 
 _launcher: socket.socket | None = None
 
 
 def prepare() -> None:
-    """Import what every rank needs: once, in the launcher, which is then forked.
+    """Import the modules that every rank needs, once, in the launcher before it forks.
 
     Raises:
-        SFMError: no mpi4py is installed that takes our library.
+        SFMError: no mpi4py is installed that accepts our library.
     """
     library.load()
     for name in _SHARED:
@@ -52,25 +52,25 @@ def main(
     """Run the program in this new process; the exit status is the program's, or 1 if it raises.
 
     Args:
-        words: the program, as ``program.run`` takes it.
-        environment: all of it.
-        launcher: the launcher's process.
-        reports_fd: the descriptor of the socket to report on.
+        words: the program's command, for ``program.run``.
+        environment: the complete environment.
+        launcher: the launcher's process id.
+        reports_fd: the descriptor of the socket for reports.
     """
     global _launcher
     die_with(launcher)
     os.environ.clear()
     os.environ.update(environment)
-    os.environ["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
+    os.environ["SFM_MPI_PID"] = str(os.getpid())  # its children are not ranks
     _launcher = socket.socket(fileno=reports_fd)
     take_signals(ignored=[signal.SIGINT])  # until the program runs
     _set_up_streams()
-    if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
+    if "numpy.random" in sys.modules:  # otherwise all ranks would draw the same numbers
         sys.modules["numpy.random"].seed()
     os.register_at_fork(after_in_child=_forget)
     os.environ["SFM_MPI_REPORTS"] = str(reports_fd)
     os.environ["SFM_MPI_ARGV"] = " ".join(words if words[0] != "-c" else [words[0], *words[2:]])
-    os.environ.update(native.with_library())  # for what it starts
+    os.environ.update(native.with_library())  # for its children
     library.install()
     error = _ended_by(words)
     end = Report(reports.FINISHED) if error is None else report(error)
@@ -78,14 +78,14 @@ def main(
     if end.status:
         flush()
         _send(end)
-        if library.is_running():  # without MPI_Finalize, which would wait for all
+        if library.is_running():  # skip MPI_Finalize, which would wait for all ranks
             atexit._run_exitfuncs()
             os._exit(end.status)
     sys.exit(end.status)
 
 
 def _ended_by(words: Sequence[str]) -> BaseException | None:
-    """Run the program; the exception that has ended it, or None."""
+    """Run the program; returns the exception that has ended it, or None."""
     runs = True
 
     def interrupt(number: int, frame: object) -> None:
@@ -97,37 +97,37 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
         try:
             _send(Report(reports.READY))
             program.run(words)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
+        except BaseException as error:  # noqa: BLE001 - the launcher shows every error
             runs = False
             return error
         runs = False
-    except KeyboardInterrupt as late:  # of a call that has failed meanwhile: that is where it was
+    except KeyboardInterrupt as late:  # the handler ran after a call had failed: show that call
         runs = False
-        where = late.__context__.__traceback__ if late.__context__ is not None else None
-        return late.with_traceback(where or late.__traceback__)
+        trace = late.__context__.__traceback__ if late.__context__ is not None else None
+        return late.with_traceback(trace or late.__traceback__)
     return None
 
 
-@atexit.register  # early, so that it runs late: what else is registered may still use MPI
+@atexit.register  # registered early, it runs late: other exit functions may still use MPI
 def _leave() -> None:
     """Stay until all ranks are done, even if this one has not used MPI."""
     if _launcher is not None:
         flush()
         if library.is_running():
-            _launcher.detach()  # MPI_Finalize, which is yet to come, says that it has finished
+            _launcher.detach()  # MPI_Finalize, which follows, reports the end
         else:
             _finish()
 
 
 def _finish() -> None:
-    """Report that this rank needs no other any more; it stays for those that send to it.
+    """Report that this rank no longer needs any other, and stay for ranks that send to it.
 
-    Blocks: until all ranks have said so, or ended.
+    Blocks: until all ranks have reported this, or ended.
     """
     from sfm_kernel.endpoint.seen import account
 
     _send(Report(reports.FINISHED, 0, json.dumps(account())))
-    if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
+    if "sfm_kernel.endpoint.endpoint" in sys.modules:  # otherwise there is nothing to observe
         from sfm_kernel.endpoint.bystanders import rest
         from sfm_kernel.endpoint.endpoint import open_endpoints
 
@@ -136,16 +136,16 @@ def _finish() -> None:
 
 
 def exit_status(code: object) -> int:
-    """What Python's exit status is after ``sys.exit(code)``."""
+    """Python's exit status after ``sys.exit(code)``."""
     if isinstance(code, int):
         return code & 255
     return 0 if code is None else 1
 
 
 def _set_up_streams() -> None:
-    """Let what is printed come in whole lines, and soon: the launcher reads it, and people do."""
+    """Make the output line-buffered, so that the launcher shows each line at once."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # the launcher was started without
+        if getattr(sys, name) is None:  # the launcher was started without this stream
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -153,7 +153,7 @@ def _set_up_streams() -> None:
 
 
 def _forget() -> None:
-    """A process that the program forks is no rank."""
+    """In a process that the program forks: it is not a rank."""
     global _launcher
     if _launcher is not None:
         _launcher.close()
@@ -161,9 +161,9 @@ def _forget() -> None:
 
 
 def flush() -> None:
-    """What the program has printed is shown."""
+    """Flush the program's output."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the program may have closed it, or put anything there
+        with suppress(Exception):  # the program may have closed or replaced the stream
             stream.flush()
 
 
@@ -173,7 +173,8 @@ def _send(report: Report) -> None:
 
 
 def _has_ended(seconds: float | None) -> bool:
-    """Whether all ranks are done, or the launcher has died; None: it is, when this returns."""
+    """Wait until all ranks are done or the launcher has died, at most ``seconds``; returns whether
+    they are."""
     if _launcher is not None:
         with suppress(OSError):
             _launcher.settimeout(seconds)
@@ -185,7 +186,7 @@ def _has_ended(seconds: float | None) -> bool:
 
 
 def report(error: BaseException) -> Report:
-    """The report about the exception that has ended the program."""
+    """The report of the exception that has ended the program."""
     if isinstance(error, SystemExit):
         status = exit_status(error.code)
         text = "" if isinstance(error.code, int) else f"{error.code}\n"
@@ -201,7 +202,7 @@ def report(error: BaseException) -> Report:
 
 
 def _traceback(error: BaseException) -> str:
-    """What Python, or the program's own ``sys.excepthook``, prints for an error."""
+    """The text that Python, or the program's own ``sys.excepthook``, prints for an error."""
     trace = program.without_frames(error.__traceback__)
     with redirect_stderr(io.StringIO()) as text:
         try:

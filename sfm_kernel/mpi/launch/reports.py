@@ -1,8 +1,8 @@
-"""What a rank reports to the launcher, and what the launcher answers.
+"""Reports of a rank to the launcher, and the launcher's answers.
 
-They share a pair of sockets that keeps messages whole. The launcher answers a rank that asks for
-processes, and shuts down its side when all ranks are done: then they leave the world. A rank that
-sees this end while its program runs has lost its launcher, and is about to be killed.
+They share a pair of sockets that preserves message boundaries. The launcher answers a rank that
+asks for processes, and shuts down its side when all ranks are done: then they leave the world. A
+rank that sees this while its program runs has lost its launcher, and is about to be killed.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from typing import NamedTuple
 
 from sfm_kernel.errors import PeerLost
 
-READY = "ready"  # it can be interrupted
-STARTED = "started"  # it has come to MPI_Init
+READY = "ready"  # the rank can be interrupted
+STARTED = "started"  # it has reached MPI_Init
 FINISHED = "finished"  # it waits for the others
-EXITED = "exited"  # it called sys.exit, or did what comes to that
+EXITED = "exited"  # it called sys.exit, or could not become its program
 RAISED = "raised"
-FAILED = "failed"  # a call of a C program's has failed, and its error handler ends it
-LOST = "lost"  # it raised since another rank is gone, which may be the real failure
-CUT_OFF = "cut off"  # the same of a call of a C program's
+FAILED = "failed"  # a call of a C program has failed, and its error handler ends it
+LOST = "lost"  # it raised because another rank has died, which may be the real failure
+CUT_OFF = "cut off"  # the same for a call of a C program
 ABORTED = "aborted"
 CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program
 INTERRUPTED = "interrupted"
-LEFT = "left"  # it has begun something and not ended it
+LEFT = "left"  # it has begun an operation and not ended it
 SPAWN = "spawn"  # it asks for processes, and waits for the answer
 
 _LONGEST = 50_000
-"""Characters of a text; a message of the sockets must be whole."""
+"""Largest number of characters of a text; a report is one message of the socket."""
 
 
 class Report(NamedTuple):
-    """What happened to a rank.
+    """An event of a rank.
 
     Attributes:
         kind: one of the above.
-        status: its exit status.
-        text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
-            in which it was; for CHECKED, the line and what is wrong there; for CRASHED, what
-            ``watching.crash`` reads; of a C program's FAILED, CUT_OFF and ABORTED, what
-            ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for
-            LEFT, what ``wording.unfinished`` reads; for SPAWN, what ``spawning.read`` does as JSON.
+        status: the rank's exit status.
+        text: the text to show, such as the traceback; for INTERRUPTED, the rank's line of the
+            program; for CHECKED, the line and the error in it; for CRASHED, the input of
+            ``watching.crash``; for FAILED, CUT_OFF and ABORTED of a C program, the input of
+            ``watching.call``; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for LEFT,
+            the input of ``wording.unfinished``; for SPAWN, the input of ``spawning.read`` as JSON.
     """
 
     kind: str
@@ -51,12 +51,12 @@ class Report(NamedTuple):
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """The launcher's end and the rank's."""
+    """The launcher's end and the rank's end."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def send(end: socket.socket, report: Report) -> None:
-    """Report to the launcher; without effect if it has died."""
+    """Send a report to the launcher; without effect if the launcher has died."""
     if len(report.text) > _LONGEST and report.kind == FINISHED:
         report = report._replace(text="{}")
     if len(report.text) > _LONGEST:
@@ -79,7 +79,7 @@ def receive(end: socket.socket) -> Report | None:
 
 
 def is_lost(error: BaseException | None) -> bool:
-    """Whether an error was caused by another process's end."""
+    """Whether an error was caused by the end of another process."""
     while error is not None:
         if isinstance(error, PeerLost):
             return True

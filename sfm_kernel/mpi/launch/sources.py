@@ -1,7 +1,6 @@
-"""From what a command line names to what can be started: C sources, folders, archives, programs.
+"""Makes programs that can be started from C sources, folders, archives and compiled programs.
 
-Each is compiled, or looked at, before the first process is started. What is Python's stays as it
-is.
+Each is compiled or checked before the first process is started. Python programs stay as they are.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".H")
 _SKIPPED = ("__MACOSX", "__pycache__")
 
 Programs = list[tuple[int, "list[str] | Native"]]
-"""How many ranks, and what they run: words for ``program.run``, or a program of its own."""
+"""The number of ranks, and their program: words for ``program.run``, or a compiled program."""
 
 
 class WrongSources(SFMError):
-    """A folder or an archive holds no program, or several."""
+    """A folder or an archive has no program, or several."""
 
 
 def is_source(word: str) -> bool:
@@ -36,7 +35,7 @@ def is_source(word: str) -> bool:
 
 
 def is_native(words: Sequence[str]) -> bool:
-    """Whether this is for a compiler, or compiled: not for Python."""
+    """Whether the program is compiled, or has to be: it is not a Python program."""
     first = words[0]
     if is_source(first) or elf.is_elf(first):
         return True
@@ -47,14 +46,14 @@ def is_native(words: Sequence[str]) -> bool:
 
 @contextmanager
 def prepared(programs: Sequence[tuple[int, list[str]]], fast: bool) -> Iterator[Programs]:
-    """Programs that can be started, until the end of the block.
+    """Make programs that can be started, until the end of the block.
 
     Args:
-        programs: how many ranks, and the words of each.
+        programs: for each program the number of ranks and its words.
         fast: compile without checks.
     Raises:
         CompileError: a source does not compile.
-        WrongSources, BadArchive, WrongProgram: something else is wrong with what is named.
+        WrongSources, BadArchive, WrongProgram: a program cannot be started for another reason.
     """
     if not any(is_native(words) for _, words in programs):
         yield list(programs)
@@ -85,11 +84,11 @@ class _Folders:
 
     @property
     def newest(self) -> str:
-        """The one that was made last; empty if there is none."""
+        """The path of the last folder; "" if there is none."""
         return self._folders[-1][1] if self._folders else ""
 
     def unpacked(self, archive: str) -> str:
-        """A new folder with what is in an archive; the one in it, if that is all."""
+        """Unpack an archive into a new folder. Returns that folder, or the only folder in it."""
         import tempfile
 
         folder = tempfile.mkdtemp(prefix="sfm-program-")
@@ -101,7 +100,8 @@ class _Folders:
         return only if os.path.isdir(only) else folder
 
     def remove(self) -> None:
-        """Remove them; one in which the program has written stays, and it is said where."""
+        """Remove the folders. A folder in which the program has written stays, and stderr has its
+        path."""
         for archive, folder, before in self._folders:
             written = [name for name, about in _files(folder).items() if before.get(name) != about]
             if before and written:
@@ -150,7 +150,7 @@ def _built(words: list[str], fast: bool, folders: _Folders) -> Native:
 
 
 def _program_of(name: str, folder: str) -> tuple[list[str], list[str]]:
-    """The sources of the one program in a folder, and its headers; relative to it."""
+    """The sources of the only program in a folder, and its headers; relative to the folder."""
     found = _walk(folder)
     sources = [path for path in found if is_source(path)]
     mains = [path for path in sources if _has_main(os.path.join(folder, path))]
@@ -169,7 +169,7 @@ def _program_of(name: str, folder: str) -> tuple[list[str], list[str]]:
 
 
 def _walk(folder: str) -> list[str]:
-    """The sources and headers below a folder, relative to it."""
+    """The sources and headers below a folder, relative to the folder."""
     found = []
     for where, below, names in os.walk(folder):
         below[:] = sorted(name for name in below if name[0] != "." and name not in _SKIPPED)

@@ -1,4 +1,4 @@
-"""Programs that a rank asks for with MPI_Comm_spawn: what is to be run, and where."""
+"""Programs that a rank asks for with MPI_Comm_spawn."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from sfm_kernel.mpi.launch.worlds import Spawned, World
 
 
 class Refused(SFMError):
-    """What is asked for cannot be started; the text says why."""
+    """The requested programs cannot be started; the text says why."""
 
 
 def spawn(
     asker: Child,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     worlds: list[World],
     room: int,
     begin: Callable[[World, Native, Mapping[str, str]], None],
 ) -> None:
-    """Start a world; the asker is answered when all have come to MPI_Init, or cannot.
+    """Start a world. The asker is answered when all its ranks have reached MPI_Init, or cannot.
 
     Args:
-        asked: what ``read`` reads.
-        worlds: those that there are, which it joins.
-        room: for how many processes.
-        begin: starts the next rank of a world, with a part of its environment.
+        request: the request, as ``read`` takes it.
+        worlds: the worlds of the launch, to which the new one is added.
+        room: the number of processes that may be started.
+        begin: starts the next rank of a world, with some variables of its environment.
     """
     try:
-        programs = read(asked, room, asker.program)
+        programs = read(request, room, asker.program)
     except (Refused, OSError) as problem:
         asker.answer({"error": str(problem)})
         return
@@ -45,28 +45,28 @@ def spawn(
     for number, (size, program) in enumerate(programs):
         for _ in range(size):
             try:
-                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": asked["parent"]}
+                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": request["parent"]}
                 begin(world, program, own)
             except OSError as problem:
                 world.refuse(f"no process can be started: {problem}")
                 return
-    world.joined()  # should none be asked for
+    world.joined()  # a request may be for no process
 
 
-def read(asked: Mapping[str, Any], room: int, own: Native | None) -> list[tuple[int, Native]]:
-    """What is to be run, and in how many processes.
+def read(request: Mapping[str, Any], room: int, own: Native | None) -> list[tuple[int, Native]]:
+    """The requested programs, each with the number of its processes.
 
     Args:
-        asked: as the library has written it (native/mpi/src/spawning.rs): for each of ``programs``
-            its ``command``, ``argv``, ``maxprocs`` and ``info``; and ``parent``, by which the new
-            processes know the asker.
-        room: for how many processes.
-        own: the program that asks.
+        request: the library's request (native/mpi/src/spawning.rs): for each of ``programs`` its
+            ``command``, ``argv``, ``maxprocs`` and ``info``; and ``parent``, which identifies the
+            asker for the new processes.
+        room: the number of processes that may be started.
+        own: the asker's program.
     Raises:
-        Refused: a command is not there or cannot be run here, or there is no room.
+        Refused: a command does not exist or cannot run here, or there is no room.
     """
     programs = []
-    for one in asked["programs"]:
+    for one in request["programs"]:
         info = one["info"]
         _check_host(info.get("host", ""))
         program = _program(one["command"], one["argv"], info, own)
@@ -82,7 +82,7 @@ def _program(
     folder = os.path.abspath(info["wdir"]) if "wdir" in info else ""
     if folder and not os.path.isdir(folder):
         raise Refused(f"there is no folder {folder} (info key wdir)")
-    if own and command == own.words[0]:  # itself: its source was compiled to somewhere else
+    if own and command == own.words[0]:  # the asker itself, whose file may be a compiled source
         path = own.path
     else:
         path = _found(command, info.get("path", ""), folder)
@@ -99,7 +99,7 @@ def _program(
 
 
 def _found(command: str, path: str, folder: str) -> str:
-    """The file that a command names, as the system's own search would find it in the folder."""
+    """The file of a command, as the system would find it in the folder."""
     here = folder or os.getcwd()
     if os.sep in command:
         found = os.path.join(here, command)
@@ -122,18 +122,18 @@ def _check_host(host: str) -> None:
 
 
 def _size(most: int, soft: str, room: int) -> int:
-    """How many are started: as many as are asked for, or by ``soft`` the most that there is room
-    for."""
+    """The number of processes to start: the requested number, or the largest number of ``soft`` for
+    which there is room."""
     if most <= room:
         return most
     fitting = [size for size in _soft(soft) if size <= min(most, room)]
     if not fitting:
-        raise Refused(f"there is room for {room} processes more, and {most} are asked for")
+        raise Refused(f"there is room for {room} more processes, and {most} are asked for")
     return max(fitting)
 
 
 def _soft(text: str) -> list[int]:
-    """The numbers that a value of the info key soft names: "0:8:2,9"."""
+    """The numbers in a value of the info key soft, such as "0:8:2,9"."""
     sizes: list[int] = []
     for part in filter(None, text.split(",")):
         try:

@@ -1,4 +1,4 @@
-"""What ranks have done that ends the program, and what they have left unfinished, in words."""
+"""The ends of ranks, and their unfinished operations, in words."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sfm_kernel.spawn.report import died
 from sfm_kernel.watching import call, crash, line_of
 
 DIED = "died"
-UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Finalize
-ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
-"""Kinds of reports that no rank can make."""
+UNFINISHED = "unfinished"  # the rank ended after MPI_Init, and has not called MPI_Finalize
+ABSENT = "absent"  # the rank ended without MPI_Init, in which others wait for it
+"""Kinds of reports that only the launcher makes."""
 
 IN_WORDS = (
     reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
     reports.ABORTED,
 )  # fmt: skip
-"""Kinds whose text is not shown as it is, but put into words by ``deed``."""
+"""Kinds whose text is not shown itself, but put into words by ``deed``."""
 
 _MOST = 10
-"""Unfinished operations that are shown."""
+"""Largest number of unfinished operations that are shown."""
 
 
 def deed(child: Child, report: Report) -> str:
-    """What a rank has done: the words after "rank 3"."""
+    """The end of a rank in words, which follow "rank 3"."""
     if report.kind == reports.ABORTED:
         where, code = call(report.text) if report.text else ("", str(report.status))
         return f"called {'MPI_' if where else ''}Abort({code}){where}"
@@ -50,26 +50,27 @@ def deed(child: Child, report: Report) -> str:
 
 
 def too_soon(child: Child, report: Report | None = None) -> str:
-    """Why a program was not spawned: it has ended before MPI_Init, or has reported why it ends."""
+    """The reason why a program was not spawned: a rank has ended before MPI_Init, or reported its
+    end."""
     if report is None:
         return f"{child.rank} {died(child.code)} before MPI_Init"
-    if report.kind == reports.EXITED and report.text:  # it could not become its program
+    if report.kind == reports.EXITED and report.text:  # the process could not become its program
         return report.text.strip()
     return f"{child.rank} {deed(child, report)}"
 
 
 def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]]) -> list[str]:
-    """What ranks had begun and not ended when they came to MPI_Finalize: requests, messages that
-    nobody has received, epochs of windows.
+    """The operations that ranks had begun and not ended at MPI_Finalize, in words: requests,
+    messages that were not received, epochs of windows.
 
-    native/mpi/src/unfinished.rs finds it out. It is shown when the program has ended well in every
-    other respect, and changes nothing about that.
+    native/mpi/src/unfinished.rs reports them. They are shown if the program has otherwise ended
+    well, and do not change its exit status.
 
     Args:
         children: all processes of the launch.
-        reported: each reporter, and the text of its report: the number of the process that is
-            concerned, what has become of it, whether the reporter has sent it something, and the
-            call that has begun it, with its code and its line.
+        reported: each reporter, and the text of its report: the number of the process concerned,
+            the state of the operation, whether the reporter has sent it a message, and the call
+            that has begun it, with its code and its line.
     """
     read = [(json.loads(text), child) for child, text in reported]
     read.sort(key=lambda one: (one[0][0], one[1].rank, one[0][-1]))
@@ -80,14 +81,14 @@ def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]])
 def _operation(
     children: Sequence[Child],
     reporter: Child,
-    nth: int,
+    index: int,
     what: str,
     sent: bool,
     call: str,
     code: str,
     line: int,
 ) -> str:
-    who = str(children[nth].rank) if len(children) > 1 else "the program"
-    sender = "itself" if reporter is children[nth] else str(reporter.rank)
+    who = str(children[index].rank) if len(children) > 1 else "the program"
+    sender = "itself" if reporter is children[index] else str(reporter.rank)
     sender = f" from {sender}" if sent else ""
     return f"{who} {what}{sender}: {call}{line_of(code, line)}"

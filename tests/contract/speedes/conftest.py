@@ -84,4 +84,4 @@ def written(path: Path) -> int:
 @pytest.fixture(params=["each tells all", "tree"])
 def any_fuzzy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "tree":
-        monkeypatch.setattr(fuzzy, "EACH_TELLS_ALL", 0)
+        monkeypatch.setattr(fuzzy, "DIRECT_NODES", 0)

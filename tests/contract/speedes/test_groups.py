@@ -97,7 +97,7 @@ def test_start_up_checks_what_it_is_told(
         (ValueError, "total_nodes is 2, and there are 1 names", {"total_nodes": 2, "nodes": [0]}),
         (ValueError, "named twice", {"nodes": [0, 0]}),
         (ValueError, r"process 0 is none of the group's nodes, which are \[1\]", {"nodes": [1]}),
-        (ValueError, "one node at least", {"nodes": []}),
+        (ValueError, "at least one node", {"nodes": []}),
     ]
     for error, says, options in wrong:
         with pytest.raises(error, match=says):

@@ -159,16 +159,16 @@ def coordinated_send(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def enter_fuzzy_barrier(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
-    tell = comm._post.tell
+    notified = []
+    notify = comm._post.notify
 
     def once(node: int, kind: str, **attributes: Any) -> None:
-        told.append(node)
-        tell(node, kind, **attributes)
-        if len(told) == 1:
+        notified.append(node)
+        notify(node, kind, **attributes)
+        if len(notified) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(comm._post, "tell", once)
+    monkeypatch.setattr(comm._post, "notify", once)
     comm.enter_fuzzy_barrier()
 
 

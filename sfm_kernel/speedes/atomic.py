@@ -1,4 +1,5 @@
-"""What may only happen as a whole, though Stop (KeyboardInterrupt) can end any call anywhere."""
+"""Guards steps that must not be left incomplete: Stop (KeyboardInterrupt) can end any call
+anywhere."""
 
 from __future__ import annotations
 
@@ -8,26 +9,30 @@ from types import TracebackType
 from sfm_kernel.errors import PeerLost, SFMError
 
 
-class Whole:
-    """``with whole:`` around steps of which none may be missing; else this node is broken.
+class Atomic:
+    """``with atomic:`` around steps that belong together. If they are interrupted, this node is
+    broken.
 
-    A node that has counted a message and not returned it, or told half of the others that it is at
-    a barrier, would make all of them wait for ever. So it takes no further part and tells them,
-    whatever has ended the steps; but for PeerLost, which is raised when they are done.
+    A node that has counted a message and not returned it, or has notified only some nodes that it
+    entered a barrier, would make all others wait for ever. It therefore takes no further part, and
+    notifies them, whatever has ended the steps; except PeerLost, which is raised after the steps.
 
     Args:
-        who: who is broken then. tell: tells the others why; must not raise.
+        title: the node in words.
+        notify: sends the reason to the others; must not raise.
+    Attributes:
+        broken: the name of the error that has interrupted the steps; "" if none has.
     """
 
-    def __init__(self, who: str, tell: Callable[[str], None]) -> None:
-        self._who, self._tell = who, tell
+    def __init__(self, title: str, notify: Callable[[str], None]) -> None:
+        self._title, self._notify = title, notify
         self.broken = ""
 
     def check(self) -> None:
         """Raises SFMError if this node is broken."""
         if self.broken:
             raise SFMError(
-                f"{self._who} takes no further part, since {self.broken} has ended a call in the "
+                f"{self._title} takes no further part, since {self.broken} has ended a call in the "
                 f"middle of its work on messages, and some may be lost: call start_up again on all "
                 f"nodes"
             )
@@ -44,7 +49,7 @@ class Whole:
         if kind is None or issubclass(kind, PeerLost) or self.broken:
             return
         self.broken = kind.__name__
-        self._tell(
+        self._notify(
             f"{kind.__name__} has ended a call of it in the middle, and it takes no further part. "
             f"Call start_up again on all nodes"
         )
