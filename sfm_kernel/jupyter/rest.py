@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sfm_kernel.endpoint.bystanders import LOOK_EVERY, bystanders
+from sfm_kernel.endpoint.bystanders import CHECK_EVERY, bystanders
 
 
 class Rest:
@@ -41,7 +41,7 @@ class Rest:
 
     def _await(self, cell: int) -> None:
         while not self._rests(cell):
-            time.sleep(LOOK_EVERY)
+            time.sleep(CHECK_EVERY)
 
     def _rests(self, cell: int) -> bool:
         """Whether there is nothing more to be awaited after this cell; tells observers if so."""

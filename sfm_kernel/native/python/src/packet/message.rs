@@ -17,12 +17,12 @@ use sfm_native::packet::{Kind, Packet};
 
 /// A received packet. Its values are decoded when they are first read.
 ///
-/// ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` tells whether there is
+/// ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` shows whether there is
 /// one, and ``dict(m)`` has all of them; ``src`` and ``dest`` are always there. Values are the
-/// receiver's own, and writable, arrays too.
+/// receiver's, and writable, arrays too.
 ///
-/// To read a value that was pickled runs code of whoever has made the message: in a world a member.
-/// ``repr``, as every display, reads all values.
+/// Reading a pickled value runs code of the message's maker: in a world, a member.
+/// ``repr`` and every display read all values.
 /// Raises:
 ///     AttributeError, KeyError: the message has no such attribute.
 /// Source: SFM paper, section 2.

@@ -104,7 +104,7 @@ impl Exchange {
     }
 
     /// These peers have left or died: the directory says so.
-    fn tell_gone(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
+    fn report_departed(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
         let exchange = self.open(py)?;
         for uid in uids {
             if let Some(link) = exchange.known(parse_uid(&uid)?) {
