@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sfm_kernel._native import OTHERS_BYTES, set_bystanders, set_main_line
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.endpoint.seen import OWN, helpers, locate
+from sfm_kernel.endpoint.seen import OWN, locate
 
 _SERVING = (
     "IPython.core.history:",
@@ -132,10 +132,6 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
         if ident in blocked or ident not in frames:
             continue
         thread = known.get(ident)
-        if thread is not None and (work := helpers.get(thread)) is not None:
-            if text := work():
-                yield Bystander(ident, "thread", text)
-            continue
         stack = _stack(frames[ident])
         if _acts(thread, stack, idle):
             name = "" if thread is None else thread.name

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,12 +18,6 @@ from sfm_kernel.errors import CollectiveMismatch
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of this package's files, with a slash at its end."""
-
-helpers: weakref.WeakKeyDictionary[threading.Thread, Callable[[], str]] = (
-    weakref.WeakKeyDictionary()
-)
-"""Threads of this package that work for the program's calls: each function returns the call with
-which the thread goes on independently of the program; "" if there is none."""
 
 Cell = tuple[int | None, str | None, int]
 """A cell's number, its id, and the number of its lines before the code that was compiled."""
@@ -129,11 +121,9 @@ def name_of(name: object) -> str | int | None:
 def caller() -> tuple[str, str]:
     """The function of this package that the program is in, and the line of the program.
 
-    Texts for observers: "Barrier", "prog.py, line 7" or "cell 3, line 7". Both are empty in threads
-    that work for another thread's calls.
+    Texts for observers: "Barrier", "prog.py, line 7" or "cell 3, line 7". Both are empty if no code
+    of the program has called.
     """
-    if threading.current_thread() in helpers:
-        return "", ""
     name, frame = "", sys._getframe(1)
     while is_own(frame.f_code.co_filename):
         if frame.f_back is None:
