@@ -115,7 +115,7 @@ class Endpoint(Messaging):
 
     @property
     def size(self) -> int:
-        """The number of ranked processes: fixed by ``run``; otherwise those that live now."""
+        """The number of ranked processes: fixed by ``run``, or those that live now."""
         if self._size is not None:
             return self._size
         return sum(one.rank is not None and self._peers.alive(one) for one in self.members())
