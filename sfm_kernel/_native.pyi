@@ -1,8 +1,8 @@
 """The compiled core: packets, matching, segments, rings, doorbells.
 
 Not for users: ``sfm_kernel.message``, ``sfm_kernel.endpoint`` and ``sfm_kernel.transport`` are
-built on it and documented for them. What blocks here releases the GIL, ends with
-KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its inbox closes.
+built on it and documented for them. Calls that block release the GIL, end with
+KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when their inbox closes.
 """
 
 import os
@@ -91,12 +91,12 @@ BUFFERING: Final[int]
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
 
 RING_BYTES: Final[int]
-"""The usual size of a ring. Larger messages flow through in parts."""
+"""Bytes of a ring by default. Larger messages pass through it in chunks."""
 
 ARENA_BYTES: Final[int]
-"""Usual address space for the large values of one pair. It takes memory as it is used, never more
-than leaves half of ``/dev/shm`` free, and gives it back when it was not used for two seconds. What
-finds no room goes through the ring."""
+"""Bytes of address space for the large values of one pair, by default. It takes memory as it is
+used, leaves at least half of ``/dev/shm`` free, and returns memory that was not used for two
+seconds. Values that do not fit go through the ring."""
 
 COUNTED: Final[int]
 """Bit of a context's number: its messages wait until they are received. Without it they are news,
@@ -106,48 +106,48 @@ ANSWERS: Final[int]
 """Bit of a context's number: acknowledgements of another context's messages."""
 
 LIBRARY: Final[int]
-"""Bit of a context's number: its messages are the library's, and take no room of the user's."""
+"""Bit of a context's number: its messages are a library's, and do not use the user's buffering."""
 
 STATES: Final[tuple[str, ...]]
-"""What a segment can say that its process does."""
+"""The states of a process that a segment can have."""
 
 MAIN_THREAD_STATES: Final[tuple[str, ...]]
-"""What a main thread can be in while its process is in no call."""
+"""The states of a main thread while its process is in no call."""
 
 MESSAGE_EVENTS: Final[tuple[str, ...]]
-"""What of a trace happens to messages: "sent", "received", and "answered" and "heard" at the two
+"""The events of messages in a trace: "sent", "received", and "answered" and "heard" at the two
 ends of an acknowledgement. Its other events are ``STATES``."""
 
 UNSETTLED: Final[int]
-"""In ``examined``: a blocked call has not looked at what has arrived, or the other side can end it
-by itself."""
+"""In ``examined``: a blocked call has not examined the messages that have arrived, or the other
+side can end it by itself."""
 
 WHATEVER: Final[int]
-"""In ``examined``: nothing that arrives decides the call."""
+"""In ``examined``: no message that arrives can end the call."""
 
 SUMMARY_UNIT: Final[str]
-"""What stands between a name and its value in the summary of an inbox."""
+"""The separator of a name and its value in the summary of an inbox."""
 
 SHOWN_CHARACTERS: Final[int]
-"""Characters that are shown of a text in a summary."""
+"""Characters of a text that a summary shows, at most."""
 
 OTHERS_BYTES: Final[int]
-"""Bytes of the text about what could go on beside a call."""
+"""Bytes of the text about a blocked call's bystanders, at most."""
 
 JUDGEMENT_BYTES: Final[int]
-"""Bytes of a judgement."""
+"""Bytes of a judgement, at most."""
 
 SCHEDULERS: Final[tuple[str, ...]]
-"""How a gateway lets flows take turns."""
+"""The names of the schedulers by which a gateway shares its connections among flows."""
 
 MOST_CONNECTIONS: Final[int]
-"""Connections between two gateways at most."""
+"""Connections between two gateways, at most."""
 
 def is_ring_size(nbytes: int, /) -> bool:
-    """Whether a ring can have so many bytes."""
+    """Whether a ring can have this size."""
 
 def is_arena_size(nbytes: int, /) -> bool:
-    """Whether an arena can have so many bytes; 0: there is no arena."""
+    """Whether an arena can have this size; 0: there is no arena."""
 
 @final
 class Packet:
@@ -158,7 +158,7 @@ class Packet:
 
 @final
 class Region:
-    """Memory of a received packet: writable, and alive as long as somebody uses it."""
+    """Memory of a received packet: writable, and alive as long as it is referred to."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
@@ -166,12 +166,12 @@ class Region:
 class Message:
     """A received packet. Its values are decoded when they are first read.
 
-    ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` tells whether there is
+    ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` shows whether there is
     one, and ``dict(m)`` has all of them; ``src`` and ``dest`` are always there. Values are the
-    receiver's own, and writable, arrays too.
+    receiver's, and writable, arrays too.
 
-    To read a value that was pickled runs code of whoever has made the message: in a world a member.
-    ``repr``, as every display, reads all values.
+    Reading a pickled value runs code of the message's maker: in a world, a member.
+    ``repr`` and every display read all values.
     Raises:
         AttributeError, KeyError: the message has no such attribute.
     Source: SFM paper, section 2.
@@ -193,22 +193,19 @@ class Message:
     def __dir__(self) -> list[str]: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def _repr_html_(self) -> str: ...
-    def _put_back(self) -> None:
-        """Back to its place in its queue, if nobody has read a value of it."""
-
     def keys(self) -> list[str]:
         """The names of the attributes, as sent. Makes ``dict(message)`` work."""
 
 def pack(attributes: dict[str, Any], /, context: int = 0) -> Packet:
-    """Encode ``attributes`` in their order, for the queue of ``context`` (0: the user's own).
+    """Encode ``attributes`` in their order, for the queue of ``context`` (0: the endpoint's).
 
     Raises EncodeError, which names the attribute.
     """
 
 def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
-    """Messages that are complete at the head of ``data``, and the leftover. Raises PacketError.
+    """The complete messages at the head of ``data``, and the remaining bytes. Raises PacketError.
 
-    To read a pickled value of one runs code of whoever has made the packet.
+    Reading a pickled value runs code of the process that has made the packet.
     """
 
 def matches(message: Message, template: dict[str, Any], /) -> bool:
@@ -216,25 +213,25 @@ def matches(message: Message, template: dict[str, Any], /) -> bool:
 
 @final
 class Observer:
-    """Looks at the segments of one world's processes, read without their help. Thread-safe.
+    """Reads the segments of one world's processes without their help. Thread-safe.
 
-    Their files stay open as long as the calls name them: let go of it when nobody looks any more.
-    Whatever becomes of a segment meanwhile, nothing here is killed by it.
+    Files stay open as long as the calls name them: drop the object when it is no longer used.
+    Changes to a segment, or its removal, never kill the observer.
     """
 
     def __new__(cls) -> Self: ...
     def segments(self, paths: Sequence[_Path], /) -> list[dict[str, Any] | None]:
-        """State and counters of the processes; None where there is no segment.
+        """State and counters of each process; None if there is no segment.
 
-        Waits up to 50 ms for their network threads to write down what is queued. Of a damaged one
-        there is no more than ``alive`` and the state "damaged"; texts of others may be damaged.
+        Waits up to 50 ms for their network threads to publish the queued messages. A damaged
+        segment gives only ``alive`` and the state "damaged"; texts of others may be damaged.
         """
 
     def calls(self, paths: Sequence[_Path], /) -> list[tuple[str, int] | None]:
-        """For each process its state, and the number of its latest blocked call; asks nobody."""
+        """The state of each process, and the number of its latest blocked call. Does not wait."""
 
     def pulses(self, paths: Sequence[_Path], /) -> list[int]:
-        """For each segment a number that changes when anything in it does; 0 for none."""
+        """For each segment a number that changes with its contents; 0 if there is none."""
 
     def trace(
         self, path: _Path, start: int = 0, /
@@ -243,14 +240,15 @@ class Observer:
         int,
         list[tuple[int, str]],
     ]:
-        """The events of a process's trace, the place of the next, and the texts of codes.
+        """The events of a process's trace, the index of the next, and the texts of codes.
 
-        An event is ``(place, time, what, peer, number, nbytes, code, line, attributes, context)``:
-        its place in the process's history, seconds since 1970, "sent", "received" or a state, the
-        last 16 digits of the peer's uid, which message of that pair, its bytes, where in the
-        program, the message's first attributes as texts, and the first 16 bits of its context's
-        number (1 where they are 0), 0 for a user's own message. Only events from ``start`` on
-        that are still there; none where there is no segment, or it is damaged.
+        An event is ``(index, time, event, peer, number, nbytes, code, line, attributes, context)``:
+        its index in the process's history; seconds since 1970; one of ``MESSAGE_EVENTS`` or
+        ``STATES``; the last 16 digits of the peer's uid; the number of the message of that pair;
+        its bytes; the code and line of the program; the message's first attributes as texts; and
+        the first 16 bits of its context's number (1 if they are 0), or 0 for a user's message.
+        Only events from ``start`` on that have not been overwritten; none without a segment, or if
+        it is damaged.
         """
 
 def judge(path: _Path, call: int, judgement: str, /) -> bool:
@@ -264,9 +262,9 @@ def resolve(
 ) -> tuple[str | None, int, str | None] | None:
     """File, line and function of an address in a binary, from its debug information.
 
-    Without any: the function alone (None, 0, its name). None where nothing is known, or the build
-    id of the binary that is there now does not begin with ``build_id``. Of functions that the
-    compiler has put into each other it is the innermost that is in no system's header.
+    Without debug information: the function alone (None, 0, its name). None if nothing is known, or
+    the build id of the present binary does not begin with ``build_id``. Among inlined functions it
+    is the innermost that is in no system's header.
     Cost: some ms for a binary that was not read before, or has changed since; then 2 us.
     """
 
@@ -274,8 +272,7 @@ def resolve(
 class Gateway:
     """A gateway between sites: a thread that forwards frames (native/src/gateway). Thread-safe.
 
-    It takes no signals, and needs neither the GIL nor the process that made it: in a forked child
-    it does nothing.
+    It takes no signals and does not need the GIL. In a forked child it does nothing.
     """
 
     def __new__(
@@ -296,16 +293,16 @@ class Gateway:
 
         Args:
             key: the gateway key, 32 bytes.
-            algorithm: TCP's congestion control to other gateways. By default bbr; where the kernel
-                gives none, four connections of its own one.
+            algorithm: TCP's congestion control to other gateways. By default bbr; if the kernel
+                does not offer it, four connections with the kernel's default.
             connections: to each other gateway, 1 to 64.
-            mptcp: ask for MPTCP; ``status`` tells whether it is.
-            pacing: bytes per second to each other gateway at most.
+            mptcp: request MPTCP; ``status`` shows whether it is used.
+            pacing: bytes per second to each other gateway, at most.
             scheduler: "fifo", "round-robin" or "smallest".
-            delay, limit: play a path between sites: seconds one way, and bytes per second.
+            delay, limit: emulate a path between sites: seconds one way, and bytes per second.
         Raises:
-            SFMError: the address cannot be had, or the kernel refuses the algorithm.
-            ValueError: an argument is none.
+            SFMError: the address is not available, or the kernel refuses the algorithm.
+            ValueError: an argument is not valid.
         """
 
     @property
@@ -313,31 +310,31 @@ class Gateway:
     @property
     def address(self) -> str: ...
     def peers(self, listed: list[tuple[str, str, str]], /) -> None:
-        """These are all gateways of the world now: uid, site, address. Raises ValueError."""
+        """Set the list of all gateways of the world: uid, site, address. Raises ValueError."""
 
     def weights(self, weights: dict[str, float], /) -> None:
-        """Senders, by uid, whose frames count for more, or less, than 1. Raises ValueError."""
+        """Set the weights of senders' frames, by uid; all others have 1. Raises ValueError."""
 
     def status(self) -> str:
-        """What it does, as JSON (native/src/gateway/status.rs); "{}" once it is closed."""
+        """Its state, as JSON (native/src/gateway/status.rs); "{}" once it is closed."""
 
     def close(self) -> None:
-        """End it, with all its connections. Idempotent."""
+        """Close it and all its connections. Idempotent."""
 
 def tcp_info(socket: int, /) -> dict[str, int | float | None]:
-    """What the kernel knows of the TCP connection of a file descriptor; see ``transport.tcp``."""
+    """The kernel's TCP_INFO of a file descriptor; see ``transport.tcp_info``."""
 
 def congestion(socket: int, /) -> str:
-    """The congestion control that a TCP socket uses: "cubic", say. Raises OSError."""
+    """The congestion control that a TCP socket uses, such as "cubic". Raises OSError."""
 
 def set_congestion(socket: int, name: str, /) -> None:
-    """Use another, and ask the kernel whether it does. Raises OSError; see ``transport.tcp``."""
+    """Change it, and verify with the kernel. Raises OSError; see ``transport.tcp_info``."""
 
 def set_bystanders(function: Callable[[], str], /) -> None:
-    """Ask ``function`` what of this process could go on while a call of this thread is blocked."""
+    """Have blocked calls get the text about their bystanders from ``function``."""
 
 def set_locator(function: Callable[[str, str], str | None], /) -> None:
-    """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
+    """Have ``function(filename, name)`` describe a code object; None: it is not shown."""
 
 def set_mpi(
     interrupted: Callable[[BaseException], None],
@@ -345,18 +342,18 @@ def set_mpi(
     site: Callable[[FrameType], tuple[str | None, str, int] | None],
     /,
 ) -> None:
-    """Have MPI's calls of this process know Python around them: ``sfm_kernel.mpi.library``.
+    """Connect this process's MPI calls with its Python program: ``sfm_kernel.mpi.library``.
 
-    ``interrupted(error)`` is called when a signal's handler has raised, in the frame whose call
-    then ends with an error code; ``call()`` says what that frame calls, as observers are shown it;
-    ``site(frame)`` the same of a frame, with the text of its code and the line, None where it is
-    not the program's.
+    ``interrupted(error)`` is called when a signal handler has raised, in the frame whose call
+    then ends with an error code; ``call()`` returns the text of that frame's call for observers;
+    ``site(frame)`` returns the text of a frame's call, the text of its code, and the line; None if
+    the frame is not the program's.
     """
 
 def set_mpi_buffering(nbytes: int, /) -> None:
-    """How much of MPI's standard sends another process may have without having received it.
+    """Set the bytes of MPI's standard sends that may wait at another process unreceived.
 
-    0: none, they are synchronous.
+    0: none, standard sends are synchronous.
     """
 
 def set_mpi_world(
@@ -368,36 +365,36 @@ def set_mpi_world(
     lives: Callable[[str], bool],
     site: Callable[[str], str],
 ) -> None:
-    """Have MPI_Init ask these functions who the engines are: ``sfm_kernel.mpi.engines``.
+    """Have MPI_Init find the engines with these functions: ``sfm_kernel.mpi.engines``.
 
     Only the first call has an effect.
     Args:
         inbox: this engine's.
-        members: the world, this engine's rank among those that live, and slot, uid and name of each
-            of them, by rank; None when the endpoint is closed.
-        channel, is_near, lives, site: of the process with a uid its channel, or None; whether
-            memory is shared with it; whether it lives; where it is.
+        members: returns the world, this engine's rank among the living engines, and the slot, uid
+            and name of each of them, by rank; None when the endpoint is closed.
+        channel, is_near, lives, site: return, for the uid of a process, its channel or None;
+            whether memory is shared with it; whether it lives; its site.
     """
 
 def refresh_mpi(anew: int, /) -> None:
-    """Let MPI see which engines live now, if it has begun; it goes on after MPI_Finalize.
+    """Update MPI's list of living engines, if MPI has begun; it goes on after MPI_Finalize.
 
-    ``anew``: when a cell was last stopped or failed, as engines are told that go on together; their
-    collective calls are numbered from there. Smaller than before: it changes nothing.
+    ``anew``: the time at which a cell was last stopped or failed, equal on all engines that go on
+    together; they number their collective calls from there. An earlier time has no effect.
     """
 
 @final
 class RaiseInstead:
-    """A trace function that raises ``error`` in place of the first exception that it is told of.
+    """A trace function that raises ``error`` in place of the first exception that it sees.
 
-    ``end(frame)`` is called before, and takes it out again.
+    It calls ``end(frame)`` before, which removes it again.
     """
 
     def __new__(cls, error: BaseException, end: Callable[[FrameType], object]) -> Self: ...
     def __call__(self, frame: FrameType, event: str, argument: object, /) -> Self: ...
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
-    """Ask ``function`` which line the main thread is in: code, line, whether it waits for input."""
+    """Have ``function`` find the main thread's line: code, line, whether it waits for input."""
 
 @final
 class LabLink:
@@ -408,7 +405,7 @@ class LabLink:
     """
 
     def __new__(cls, one: int, other: int, seed: int = 0, /) -> Self:
-        """``seed``: of what happens by chance; the same again for the same packets. OSError."""
+        """``seed``: of random events, which it makes repeatable for equal packets. OSError."""
 
     def set(
         self,
@@ -422,46 +419,46 @@ class LabLink:
         cross_bits_per_s: float | None = None,
         down: bool | None = None,
     ) -> None:
-        """Change one direction, for packets that come from now on; None: as it is.
+        """Change one direction for all later packets; None: no change.
 
         Args:
-            back: from ``other`` to ``one``; otherwise there.
+            back: the direction from ``other`` to ``one``; otherwise from ``one`` to ``other``.
             delay_s: seconds from the end of the queue to the other side, up to 60.
-            rate_bits_per_s: of whole IP packets; infinity: no queue.
-            queue_bytes: that may wait, with the packet that is being sent; what comes then is
-                dropped.
+            rate_bits_per_s: bits of IP packets per second; infinity: no queue.
+            queue_bytes: bytes in the queue at most, with the packet that is being sent; further
+                packets are dropped.
             loss: share of the packets that are lost after the queue.
-            cross_bits_per_s: packets of others, by chance, which go no further than the queue.
-            down: everything disappears, also what is on its way.
+            cross_bits_per_s: random traffic of others, which shares the queue and ends there.
+            down: all packets disappear, also those under way.
         Raises:
-            ValueError: one of them is out of range; nothing was changed.
+            ValueError: an argument is out of range; nothing was changed.
         """
 
     def forget(self) -> None:
-        """From now on connections that there are already are reset when they send something."""
+        """Reset each connection that exists now when it next sends a packet."""
 
     def report(self) -> dict[str, Any]:
-        """What has happened since the start, or ``clear``.
+        """The counters since the start, or ``clear``.
 
         ``there`` and ``back``: packets and bytes ``offered``, ``delivered``, packets dropped by
-        the queue (``full``), by chance (``lost``), by ``cut``; packets of ``others``; bytes that
-        were in the queue at most (``deepest``). ``late_count``, ``late_mean_s``, ``late_p99_s``,
-        ``late_max_s``: how much later than intended packets were delivered. ``waited_s``: how long
-        the thread could have run and did not get a processor; None where the kernel does not tell.
+        the queue (``full``), by chance (``lost``), by ``cut``; packets of ``others``; the largest
+        number of bytes in the queue (``deepest``). ``late_count``, ``late_mean_s``, ``late_p99_s``,
+        ``late_max_s``: delays of packets beyond the intended ones. ``waited_s``: seconds that the
+        thread was ready to run but had no processor; None if the kernel does not report it.
         ``reset``, ``refused`` by a device: packets. ``failure``: why it has ended by itself.
         """
 
     def clear(self) -> None:
-        """Count from 0 again."""
+        """Set the counters to 0."""
 
     def close(self) -> None:
-        """Carry nothing any more; again: no effect."""
+        """Stop carrying packets. Idempotent."""
 
 def open_tun(name: str, /) -> int:
-    """Make a TUN device in this thread's network namespace: its descriptor, which never blocks.
+    """Make a TUN device in this thread's network namespace; return its nonblocking descriptor.
 
-    The device is there as long as the descriptor is open. Raises OSError: no such devices here
-    (ENOENT), not allowed (EACCES, EPERM), the name is taken (EBUSY).
+    The device exists as long as the descriptor is open. Raises OSError: the system has no such
+    devices (ENOENT), not allowed (EACCES, EPERM), the name is taken (EBUSY).
     """
 
 def unshare(flags: int, /) -> None:
@@ -483,7 +480,7 @@ class Segment:
 
 @final
 class CallHooks:
-    """What the methods of ``Calls`` ask Python for. Each function is given the ``Calls`` first."""
+    """Python functions that the methods of ``Calls`` use. The first argument is the ``Calls``."""
 
     def __new__(
         cls,
@@ -498,22 +495,23 @@ class CallHooks:
     ) -> Self:
         """
         Args:
-            channel: the channel to a destination to which nothing was sent before.
-            successor: of a destination, the error that a send has ended with, and the channel that
-                it took: the channel to the process that has taken over its name, or it raises.
-            canonical: the name of the process with a rank; whether anybody new has sent something.
-            begin_wait: called with the template when ``recv`` is about to sleep: the text for
-                observers, and a function that is called about every 100 ms, and returns what
-                observers are to know (JSON) or None. None instead of both: ``recv`` begins again.
-            timed_out: the error of a ``recv`` that got nothing within these seconds.
-            would_block: the error of a ``recv_nb`` that found nothing.
-            polled: JSON for observers about a call, by its name, timeout and template, that has
-                found nothing.
+            channel: returns the channel to a destination to which nothing was sent before.
+            successor: called with a destination, the error of a send, and the channel that it used:
+                returns the channel to the process that has taken over the name, or raises.
+            canonical: called with a rank, and whether a new process has sent something: returns the
+                name of the process with that rank.
+            begin_wait: called with the template when ``recv`` is about to sleep: returns the text
+                for observers, and a function that ``recv`` calls about every 100 ms, which returns
+                facts for observers (JSON) or None. None instead of both: ``recv`` begins again.
+            timed_out: returns the error of a ``recv`` that got nothing within these seconds.
+            would_block: returns the error of a ``recv_nb`` that found nothing.
+            polled: called with the name, timeout and template of a call that found nothing: returns
+                JSON for observers.
         """
 
 @disjoint_base
 class Calls:
-    """What endpoints and contexts inherit from.
+    """The base class of endpoints and contexts.
 
     Its methods are the functions ``send``, ``recv``, ``recv_nb`` and ``peek`` below; the class that
     inherits from it assigns them to its attributes.
@@ -531,13 +529,14 @@ class Calls:
     ) -> None:
         """Connect the calls with an inbox, the channels by name, and the names by rank.
 
-        They send and receive in ``context``, 64 bits; 0 is the user's own.
+        They send and receive in ``context``, 64 bits; 0 is the endpoint's.
         """
 
     def _any(self, templates: list[dict[str, Any]], take: bool) -> tuple[int, Message] | None:
-        """The first template that a message fits, and the message; with ``take`` it leaves.
+        """The index of the first template that a message matches, and the message.
 
-        All templates are looked at at one instant. None if there is none.
+        All templates are compared at one instant. None if no message matches. ``take`` removes the
+        message from the queue.
         """
 
 def send(self: Calls, /, *, dest: Any, **attributes: Any) -> None:
@@ -554,12 +553,12 @@ def send(self: Calls, /, *, dest: Any, **attributes: Any) -> None:
         attributes: any names but ``src``, any values that can be pickled.
     Raises:
         AddressError: ``dest`` is missing, or ``src`` was given.
-        UnknownName: nobody is called ``dest``; the error lists who is there.
+        UnknownName: no process is called ``dest``; the error lists the names that exist.
         EncodeError: a value cannot be pickled.
         PeerLost: ``dest`` has died, or dies while the call waits.
         MessageTooLarge: ``dest`` has no memory for it.
         MessagesLost: ``dest`` could not read what it was sent before; sent again, it arrives.
-        SegmentFull: shared memory has no room for the way to ``dest``.
+        SegmentFull: shared memory has no room for the ring to ``dest``.
         EndpointClosed: this endpoint was closed.
         In every case nothing was sent.
     Order, Cost: messages to one destination arrive in the order sent, whatever their size.
@@ -585,8 +584,8 @@ def recv(self: Calls, timeout: float | None = None, /, **template: Any) -> Messa
         timeout: seconds, by position only, so that an attribute may be called ``timeout``.
         template: attributes that the message must have; ``src`` matches name and rank.
     Returns:
-        The message. Its values are the caller's own, and writable. To read one that was pickled
-        runs code of the sender, a member of the world; ``print`` reads all of them.
+        The message. Its values belong to the caller, and are writable. Reading a pickled value
+        runs code of the sender, a member of the world; ``print`` reads all values.
     Raises:
         RecvTimeout: nothing matched in time.
         PeerLost: the ``src`` of the template has died or left, and nothing it had sent matches.
@@ -609,7 +608,7 @@ def recv(self: Calls, timeout: float | None = None, /, **template: Any) -> Messa
 def recv_nb(self: Calls, /, **template: Any) -> Message:
     """Take the first message that is in the inbox now and has every attribute of the template.
 
-    Blocks: never. Otherwise it is ``recv``.
+    Blocks: never. Otherwise as ``recv``.
     Args:
         template: attributes that the message must have, as for ``recv``.
     Returns:
@@ -626,7 +625,7 @@ def recv_nb(self: Calls, /, **template: Any) -> Message:
     """
 
 def peek(self: Calls, /, **template: Any) -> bool:
-    """Whether a queued message has every attribute of the template. Changes nothing.
+    """Return whether a queued message has every attribute of the template. Changes nothing.
 
     Blocks: never.
     Args:
@@ -642,34 +641,34 @@ def peek(self: Calls, /, **template: Any) -> bool:
 
 @final
 class Outcome:
-    """The codes of what a round at a tree came to."""
+    """The codes of the outcomes of a round in a tree."""
 
     NOTHING: Final[int]
     INTS: Final[int]
     FLOATS: Final[int]
     BYTES: Final[int]
     LARGE: Final[int]
-    """Something found no room: it has to go another channel."""
+    """A value does not fit into the tree: it has to go through messages."""
     MIXED: Final[int]
     MISMATCH: Final[int]
     """The members are not in the same call."""
     RESULT: Final[int]
-    """What Python's combining came to."""
+    """The result of combining in Python."""
     FAILURE: Final[int]
-    """Why Python's combining has failed."""
+    """The error of combining in Python."""
     DUTY: Final[int]
-    """The caller came last, and has to combine what all have brought, and to ``conclude``."""
+    """The caller came last, and has to combine the members' values, and to ``conclude``."""
     BROKEN: Final[int]
-    """The round was broken off, by the member at the place that the result is."""
+    """The round was broken off, by the member whose index is the result."""
     STRANGE: Final[int]
     """Nothing was done, since the value has to be packed."""
 
 @final
 class Operation:
-    """The codes of what is done with numbers in a round at a tree."""
+    """The codes of the operations on numbers in a round in a tree."""
 
     KEEP: Final[int]
-    """Nothing: everybody looks at what the others brought."""
+    """No operation: each member reads the values of the others."""
     ADD: Final[int]
     MULTIPLY: Final[int]
     MIN: Final[int]
@@ -679,24 +678,24 @@ class Operation:
     """As NumPy's ``minimum``: a NaN prevails."""
     MAXIMUM: Final[int]
     OTHER: Final[int]
-    """Python does it."""
+    """An operation that Python does."""
 
 @final
 class CombiningTree:
     """Memory that the members of a group share, for barriers and small reductions.
 
-    A file that the first to come makes and the last to come unlinks.
+    It is a file that the first member to come makes and the last to come unlinks.
     """
 
     room: int
-    """Bytes that a member can bring to a round."""
+    """Bytes of a member's value in a round, at most."""
 
     def __new__(
-        cls, inbox: Inbox, path: _Path, fresh: _Path, members: int, place: int
+        cls, inbox: Inbox, path: _Path, fresh: _Path, members: int, index: int
     ) -> CombiningTree:
-        """Map ``path``, made under the name ``fresh`` if there is none; ``place`` is the own one.
+        """Map ``path``, made under the name ``fresh`` if there is none, as member ``index``.
 
-        Raises SegmentFull, OSError; ValueError where ``path`` is no tree for so many.
+        Raises SegmentFull, OSError; ValueError if ``path`` is no tree of this number of members.
         """
 
     def meet(
@@ -714,35 +713,35 @@ class CombiningTree:
 
         Args:
             call, detail: 64 bits each, equal on all members.
-            op: what is done with numbers: one of ``Operation``.
-            value: a float, an int, a contiguous array, None; or what is ``packed``.
-            out: where value is an array: one of the same kind for the result.
-            text: what observers are told about the wait.
-            tick: called with the places of the missing about every 100 ms of a wait. What it
-                raises breaks the round off and is raised here.
+            op: the operation on numbers: one of ``Operation``.
+            value: a float, an int, a contiguous array, None; or the object that is ``packed``.
+            out: for an array: another of the same shape and type, for the result.
+            text: describes the wait to observers.
+            tick: called with the indices of the missing members about every 100 ms of a wait. An
+                error that it raises breaks the round off and is raised by the call.
         Returns:
-            What it came to (one of ``Outcome``), and the result.
+            The outcome (one of ``Outcome``), and the result.
         """
 
     def conclude(self, result: bytes, failed: bool) -> bool:
-        """The last to come, after its duty; false if the round was broken off meanwhile."""
+        """Publish the result of combining; by the last member. False if the round was broken off.
+
+        ``failed``: the bytes are an error instead.
+        """
 
     def cells(self, raw: bool) -> list[Any]:
-        """What each member brought, numbers as such unless ``raw``; until the next ``meet``."""
-
-    def break_off(self) -> bool:
-        """Break off the round that this member is in; false if it was decided before."""
+        """The value of each member, numbers as such unless ``raw``; until the next ``meet``."""
 
     def abandon(self) -> bool:
-        """Break off the round that comes next."""
+        """Break off this member's round, or the next one if it is decided."""
 
     @property
     def broken_by(self) -> int | None:
-        """The place of who has broken off this member's round."""
+        """The index of the member that has broken off this member's round."""
 
 @final
 class Ledger:
-    """What one member of a group has called so far, and the group's tree."""
+    """The record of one member's calls of a group so far, and the group's tree."""
 
     tree: CombiningTree | None
     def __new__(cls) -> Ledger: ...
@@ -753,10 +752,10 @@ class Ledger:
     @property
     def busy(self) -> bool: ...
     def begin(self, made: Any, mark: int) -> None:
-        """Write down a call; ``mark`` is equal for equal calls."""
+        """Record a call; ``mark`` is equal for equal calls."""
 
     def made(self) -> list[Any]:
-        """The latest calls, as they were written down."""
+        """The latest calls, as they were recorded."""
 
     def reset(self) -> None:
         """Forget all calls, and the tree."""
@@ -769,14 +768,14 @@ class Ledger:
 
 @final
 class Known:
-    """What is known of a call before it is made."""
+    """A prepared collective call: its operations, its mark and its record."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
         """The operation on numbers and that on arrays: one of ``Operation``, ``KEEP`` if none."""
 
 @final
 class CollectiveHooks:
-    """What ``Collectives`` asks Python for. Each function is given the ``Collectives`` first."""
+    """Python functions that ``Collectives`` uses. The first argument is the ``Collectives``."""
 
     def __new__(
         cls,
@@ -789,17 +788,18 @@ class CollectiveHooks:
     ) -> Self:
         """
         Args:
-            barrier, allreduce: the calls where they do not go through a tree: ``algorithm``;
-                ``value``, ``op``, ``out``, ``algorithm``.
-            learn: what is known of an operation; None if it is none.
-            settle: a round at the tree came to this code and result, for ``value`` and ``op``, of
-                the call as it was written down, with the user's ``out``: the call's result.
-            failed: a round was broken off by this error: the call's result, or it raises.
+            barrier, allreduce: the calls without a tree; they take ``algorithm``, and ``value``,
+                ``op``, ``out``, ``algorithm``.
+            learn: returns the ``Known`` of an operation; None if it is not one.
+            settle: called with the code and result of a round, ``value``, ``op``, the record of the
+                call, and the user's ``out``: returns the call's result.
+            failed: called with the error that broke a round off: returns the call's result, or
+                raises.
         """
 
 @disjoint_base
 class Collectives:
-    """What a group inherits ``barrier`` and ``allreduce`` from."""
+    """The base class of groups, with ``barrier`` and ``allreduce``."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def _wire(
@@ -821,57 +821,36 @@ class Collectives:
 
 @final
 class Inbox:
-    """All that arrived and was not received; and the doorbell that wakes who waits for it.
+    """All messages that have arrived and were not received, and the bell that wakes receivers.
 
-    Owns its segment from then on; without one it lives on the heap, for endpoints of one process.
+    It takes over its segment; without one it lives on the heap, for endpoints of one process.
     """
 
     def __new__(cls, segment: Segment | None = None) -> Inbox: ...
     def wait_until(
         self,
-        look: Callable[[], object],
+        condition: Callable[[], object],
         text: str,
         tick: Callable[[], object],
         sending: bool = False,
         limit: float | None = None,
     ) -> None:
-        """Return when ``look()`` is true; it is called whenever something may have come.
+        """Return when ``condition()`` is true; it is called whenever a message may have arrived.
 
         Args:
-            text: what observers are told about the wait; nothing if it is empty.
-            tick: called about every 100 ms; what it raises ends the wait.
+            text: describes the wait to observers; if it is empty, they see no wait.
+            tick: called about every 100 ms; it returns facts for observers (JSON) or None, and an
+                error that it raises ends the wait.
+            sending: the wait is for the receipt of messages that this process has sent.
+            limit: seconds after which ``condition()`` is true or raises.
         """
-
-    @staticmethod
-    def location() -> int:
-        """Where in its program this thread is now, for ``help``."""
-
-    def help(self, number: int, location: int, apart: bool) -> None:
-        """This thread works from now on for a call that another one has made at ``place``.
-
-        What it sends is then seen to come from there, and its waits are not shown: whoever waits
-        for it tells what it waits for. ``number``: any but 0, and no other helper's.
-        ``apart``: it goes on beside calls that do not wait for it.
-        """
-
-    def end_help(self) -> None:
-        """The end of ``help``."""
-
-    def helper_facts(self, number: int) -> str | None:
-        """What a helper waits for, as ``wait_until`` is to tell it; None before it is known."""
-
-    def rest(self, limit: int) -> None:
-        """Wait until something has come, for at most ``limit`` microseconds."""
-
-    def wake(self) -> None:
-        """Let all who are in ``wait_until`` look again."""
 
     def serve(self, choose: Callable[[Message], Callable[[Message], object] | None]) -> None:
         """The network thread's work, until the inbox closes.
 
-        Keeps rings from filling up, writes what observers wish, and while callbacks are
-        registered shows every message to ``choose``: what that returns is called with the
-        message, which counts as received then; None leaves it in the queue.
+        It keeps rings from filling up and answers observers. While callbacks are registered, it
+        calls ``choose`` for every message, and the function that ``choose`` returns: the message
+        then counts as received. None leaves the message in the queue.
         """
 
     def set_callbacks(self, active: bool) -> None:
@@ -884,19 +863,16 @@ class Inbox:
         """Show observers that this process waits for others to end a cell."""
 
     def set_others(self, others: str) -> None:
-        """Show observers what could go on meanwhile, or what a program has left: JSON."""
+        """Show observers the bystanders of a wait, or those that a program has left: JSON."""
 
     def end_waiting(self) -> None:
-        """It waits no more."""
-
-    def polled(self, tell: Callable[[], str]) -> None:
-        """A call has asked in vain for what ``tell()`` says, as JSON; it is seldom called."""
+        """End ``set_waiting``."""
 
     def trace_off(self) -> None:
-        """Record no events from now on."""
+        """Stop recording events."""
 
     def set_info(self, info: str) -> None:
-        """What observers are told about the process: JSON, at most 4096 bytes."""
+        """Publish facts about the process for observers: JSON, at most 4096 bytes."""
 
     @property
     def depth(self) -> int:
@@ -908,14 +884,14 @@ class Inbox:
         """End every blocked call with EndpointClosed. Idempotent."""
 
     def abandon(self) -> None:
-        """In a forked child: close without touching what is the parent's."""
+        """In a forked child: close without touching the parent's segment and rings."""
 
 @final
 class Channel:
-    """The way to one incarnation of a peer, through one transport. Thread-safe.
+    """The channel to one incarnation of a peer, through one transport. Thread-safe.
 
-    ``check()`` raises where nothing can arrive at the peer any more; it is called where there is
-    reason to doubt that, and about every 100 ms of a wait.
+    ``check()`` raises if the peer can no longer receive; it is called when that is in doubt, and
+    about every 100 ms of a wait.
     """
 
     @staticmethod
@@ -930,14 +906,14 @@ class Channel:
         src: str | int,
         check: Callable[[], object],
     ) -> Channel:
-        """To a process that shares memory: makes the ring, a file of its own.
+        """The channel to a process that shares memory; makes the ring, a file.
 
-        It has ``capacity`` bytes, and up to ``arena`` bytes for large values.
+        The ring has ``capacity`` bytes, and up to ``arena`` bytes for large values.
         """
 
     @staticmethod
     def link(link: Link, dest: str | int, src: str | int, check: Callable[[], object]) -> Channel:
-        """Through a link; large messages in parts, as the peer takes them in."""
+        """The channel through a link; large messages go in chunks, as the peer accepts them."""
 
     @staticmethod
     def local(
@@ -949,14 +925,14 @@ class Channel:
         src: str | int,
         check: Callable[[], object],
     ) -> Channel:
-        """From ``inbox``, of the member ``uid``, to an inbox of this process, or to itself."""
+        """The channel from ``inbox``, of the member ``uid``, to an inbox of this process."""
 
     @property
     def kind(self) -> str:
         """``"shm"``, ``"tcp"`` or ``"inproc"``."""
 
     def send(self, packet: Packet, buffering: int) -> None:
-        """Put ``packet`` on its way; order is kept between calls.
+        """Send ``packet``; packets arrive in the order of the calls.
 
         Blocks while more than ``buffering`` bytes of earlier packets to this peer were not yet
         received (a packet larger than that passes alone); with ``buffering=0`` it returns when
@@ -965,12 +941,12 @@ class Channel:
 
         Raises:
             PeerLost: the peer died; the packet was not delivered.
-            EndpointClosed: the own endpoint was closed meanwhile.
+            EndpointClosed: this endpoint was closed meanwhile.
         """
 
 @final
 class Exchange:
-    """All connections to other machines of one endpoint: its links, and what peers deliver.
+    """All connections of one endpoint to other machines, and its links.
 
     Raises EndpointClosed when it is closed.
     """
@@ -989,54 +965,53 @@ class Exchange:
         """
         Args:
             key: the world's.
-            address: what peers connect to, "tcp://IP:port".
-            listener: descriptor of the listening socket, which does not block and is the
-                exchange's from now on.
-            strangers: how many connections may stand open that have not shown the key.
+            address: peers connect to it, "tcp://IP:port".
+            listener: descriptor of a nonblocking listening socket, which the exchange takes over.
+            strangers: open connections that have not shown the key, at most.
             patience: seconds after which a peer that cannot be reached is given up; None: never.
         """
 
     def start(self, name: str) -> None:
-        """Serve who connects, in a thread of this name."""
+        """Serve connections, in a thread of this name."""
 
     def close(self) -> None:
-        """Stop, when all that was sent has arrived or a peer does not answer."""
+        """Stop, when everything sent has arrived or a peer does not answer."""
 
     def link(self, uid: str, address: str, site: str = "") -> Link:
-        """The link to a peer. If it is new, a connection is about to be made."""
+        """The link to a peer. A new link begins to connect."""
 
     def set_gateways(self, listed: list[tuple[str, str, str]]) -> None:
-        """These are the world's gateways now: uid, site and address of each."""
+        """Set the list of the world's gateways: uid, site and address of each."""
 
-    def tell_gone(self, uids: list[str]) -> None:
-        """These peers have left or died: the directory says so."""
+    def report_departed(self, uids: list[str]) -> None:
+        """Report that these peers have left or died, according to the directory."""
 
     def known(self, uid: str) -> Link | None:
         """The link to a peer, if there is one."""
 
     def connections(self) -> list[dict[str, Any]]:
-        """The connections that lead to other sites or to gateways, as they are now.
+        """The present connections to other sites or to gateways.
 
-        Of each: ``gateway`` (its uid, if it leads to one), ``peers`` (uids; of a gateway's the
+        For each: ``gateway`` (its uid, if it leads to one), ``peers`` (uids; of a gateway's the
         first 16 of ``count``), ``site`` (its number), ``address``, ``algorithm``, ``refused`` (the
-        one that the kernel would not give), ``warm`` ("bbr", "heartbeat" or "": what keeps it from
-        forgetting in a silence how much it carries), ``unsent_s``, ``silent_s``,
-        ``timeouts_lately`` (how many, and in how many seconds), ``idle_restarts``,
-        ``last_restart`` (``ago_s``, ``silence_s``, ``from`` and ``to`` in packets, ``rtt_s``,
-        ``cost_s``: how much later what followed arrived), ``tcp``: see ``tcp_info``.
+        algorithm that the kernel refused), ``warm`` ("bbr", "heartbeat" or "": the means that keeps
+        its congestion window during silence), ``unsent_s``, ``silent_s``, ``timeouts_lately`` (a
+        number, and the seconds in which they happened), ``idle_restarts``, ``last_restart``
+        (``ago_s``, ``silence_s``, ``from`` and ``to`` in packets, ``rtt_s``, ``cost_s``: the delay
+        that it caused), ``tcp``: see ``tcp_info``.
 
         Cost: two system calls for each.
         """
 
     def settled(self, uid: str) -> bool:
-        """Whether all that a dead peer had sent has come in, as far as can be known."""
+        """Whether all that a dead peer had sent has arrived, as far as can be known."""
 
 def knock(key: bytes, sender: str, receiver: str) -> bytes:
-    """What lets a connection to the member ``receiver`` stay open though nothing else is said.
+    """The bytes that let a connection to the member ``receiver`` stay open without a handshake.
 
     Args:
         key: the world's.
-        sender: uid of who wants to see whether the member lives, and is none itself.
+        sender: uid of a process that checks whether the member lives, and is no member itself.
     """
 
 def abandon_connections() -> None:
@@ -1044,7 +1019,7 @@ def abandon_connections() -> None:
 
 @final
 class Link:
-    """The conversation with one peer: everything in order, exactly once. Thread-safe."""
+    """The messages to and from one peer, in order and exactly once. Thread-safe."""
 
     @property
     def uid(self) -> str: ...
@@ -1056,7 +1031,7 @@ class Link:
 
     @property
     def lost(self) -> str | None:
-        """Why nothing will ever arrive at the peer any more; None while it may."""
+        """The reason why the peer can never receive again; None while it may."""
 
     @property
     def kind(self) -> str:
@@ -1064,12 +1039,12 @@ class Link:
 
     @property
     def silence(self) -> tuple[float, str] | None:
-        """Seconds for which the peer has not answered, and what gateways say of it; None while it
-        does."""
+        """Seconds since the peer last answered, and what gateways report about it; None while it
+        answers."""
 
     @property
     def waiting(self) -> int:
-        """Cost of what was sent and is not yet received."""
+        """Cost of the messages that were sent and not yet received, in bytes."""
 
     def _break(self) -> None:
         """End the connection, as if it broke: for tests."""

@@ -1,12 +1,12 @@
 """The endpoint: a process's addressable end, with ``send`` and ``recv``.
 
 endpoint    Endpoint: the calls that users make
-peers       who is in the world, and the ways to them
+peers       the members of the world, and the routes to them
 callbacks   functions that the network thread calls
-messaging   what send and recv leave to Python; contexts
+messaging   send and recv as far as they are in Python; contexts
 calls       calls as texts
-seen        what observers are told besides
-bystanders  what of a program could go on while a call is blocked
+seen        facts about calls and code, for observers
+bystanders  the threads, tasks and functions that could go on while a call is blocked
 ending      the end of the process
 """
 

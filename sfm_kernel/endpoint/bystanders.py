@@ -1,9 +1,9 @@
-"""What of a program could go on while one of its threads is blocked, or after the program's end.
+"""Bystanders: what of a program could go on while one thread is blocked, or after its end.
 
-Other threads, callbacks, handlers of signals, functions that a call runs while it waits, tasks of
-an event loop. Observers accuse nobody of a deadlock who has such a bystander. What a thread could
-do is told by the function that it runs, not by what its object is called or who has made that.
-Asked for ten times a second by each blocked call, so it must cost little: some 30 us.
+These are other threads, callbacks, signal handlers, functions that a call runs while it waits, and
+tasks of an event loop. Observers report no deadlock for a process that has a bystander. A thread is
+classified by the function that it runs, not by its object's name or creator. Each blocked call asks
+for the bystanders ten times a second, so the search must be cheap: it takes some 30 us.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sfm_kernel._native import OTHERS_BYTES, set_bystanders, set_main_line
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.endpoint.seen import OWN, helpers, locate
+from sfm_kernel.endpoint.seen import OWN, locate
 
 _SERVING = (
     "IPython.core.history:",
@@ -38,11 +38,11 @@ _SERVING = (
     "tqdm._monitor:",
     "zmq.",
 )
-"""The outermost functions of threads that serve the front end, by ZeroMQ too: module and name. They
-send no message of the program's own, unless they run a function of the user's."""
+"""The outermost functions of threads that serve the front end, also by ZeroMQ: module and name.
+They send none of the program's messages, unless they run one of the user's functions."""
 
 _STARTING = ("threading", "_pydev_bundle.pydev_monkey")
-"""Modules whose functions run those of threads; the other is a debugger's."""
+"""Modules whose functions call those of threads; the second is a debugger's."""
 
 _FRONT_END = frozenset("IPython _signal asyncio debugpy ipykernel ipyparallel signal zmq".split())  # noqa: SIM905
 """Packages whose handlers of signals, tasks and timers are of no concern to the program."""
@@ -50,17 +50,17 @@ _FRONT_END = frozenset("IPython _signal asyncio debugpy ipykernel ipyparallel si
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 _NUMBERS = sorted(signal.valid_signals())
-"""Looked at with the interpreter's own ``getsignal``: the other one takes ten times as long."""
+"""Read with ``_signal.getsignal``: the one in ``signal`` takes ten times as long."""
 
 _SHOWN = 6
-"""Bystanders that are told one by one."""
+"""Bystanders that observers see one by one; further ones are counted."""
 
-LOOK_EVERY = 0.25
-"""Seconds between two looks at whether what a program has left has come to its end."""
+CHECK_EVERY = 0.25
+"""Seconds between two checks whether the bystanders that a program has left have ended."""
 
 
 class Bystander(NamedTuple):
-    """See ``observe/schema.json``, "other"; ``key`` tells it from all others of the process."""
+    """See ``observe/schema.json``, "other"; ``key`` identifies it within the process."""
 
     key: object
     kind: str
@@ -70,51 +70,51 @@ class Bystander(NamedTuple):
 
 
 hooks: list[Callable[[], Iterable[Callable[..., Any]]]] = []
-"""Of libraries: each gives the functions of the user's that are called while a call waits now."""
+"""Added by libraries: each returns the user's functions that a waiting call now runs meanwhile."""
 
 _cell: int | None = None
-_left: dict[object, int | None] = {}
-"""What earlier cells have left: the cell that was the latest when it came."""
+_leftovers: dict[object, int | None] = {}
+"""Bystanders from earlier cells, by key: the number of the latest cell when each appeared."""
 
 
 def begin_cell(number: int | None) -> None:
-    """A cell of this number begins, on this thread: what is there has been left by others."""
-    global _cell, _left
-    found = _found({threading.get_ident()}, idle=True)
-    _left = {one.key: _left.get(one.key, _cell) for one in found}
+    """A cell of this number begins on this thread: all present bystanders are of earlier cells."""
+    global _cell, _leftovers
+    present = _all_bystanders({threading.get_ident()}, idle=True)
+    _leftovers = {one.key: _leftovers.get(one.key, _cell) for one in present}
     _cell = number
 
 
 def bystanders(thread: int = 0, *, loop: Any = None, over: bool = False) -> str:
-    """What of the program could go on while a thread is blocked: JSON for observers, "" if nothing.
+    """The bystanders of a blocked thread, as JSON for observers; "" if there are none.
 
     Args:
         thread: its identity; this one if 0.
         loop: an event loop, whose tasks and timers could go on as well.
-        over: the program (or cell) has come to its end; what there is, it has left.
+        over: the program (or cell) has ended, and left the bystanders behind.
     """
-    found = _found({thread or threading.get_ident()})
+    found = _all_bystanders({thread or threading.get_ident()})
     if loop is not None:
         found += _scheduled(loop)
     return _text(found, over) if found else ""
 
 
 def rest(endpoints: Iterable[Any], ended: Callable[[float | None], bool]) -> None:
-    """Observers see, until ``ended(seconds)`` is true, that the program has come to its end.
+    """Show observers that the program has ended, and the bystanders that it has left.
 
-    Blocks: so long. As long as something of it could go on, observers see that, too.
+    Blocks: until ``ended(seconds)`` returns true; its argument is the time that it may wait.
     """
     others: str | None = None
     while True:
         before, others = others, bystanders(over=True)
-        if others or before != others:  # again: what is left may have been in a call since
+        if others or before != others:  # repeated: a bystander may have made a call since
             for sfm in endpoints:
                 sfm.show_end(others)
-        if ended(LOOK_EVERY if others else None):
+        if ended(CHECK_EVERY if others else None):
             return
 
 
-def _found(blocked: set[int], *, idle: bool = False) -> list[Bystander]:
+def _all_bystanders(blocked: set[int], *, idle: bool = False) -> list[Bystander]:
     return [*_threads(blocked, idle), *_callbacks(), *_signals(), *_hooks()]
 
 
@@ -122,9 +122,9 @@ def _found(blocked: set[int], *, idle: bool = False) -> list[Bystander]:
 
 
 def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
-    """Those whose functions could do something of the program's; also those of ``_thread``.
+    """Threads whose functions could act for the program; also those made with ``_thread``.
 
-    ``idle``: also the workers of pools that have nothing to do.
+    ``idle``: include workers of thread pools that have no work.
     """
     known = {one.ident: one for one in threading.enumerate()}  # the oldest first
     frames = sys._current_frames()
@@ -132,10 +132,6 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
         if ident in blocked or ident not in frames:
             continue
         thread = known.get(ident)
-        if thread is not None and (work := helpers.get(thread)) is not None:
-            if text := work():
-                yield Bystander(ident, "thread", text)
-            continue
         stack = _stack(frames[ident])
         if _acts(thread, stack, idle):
             name = "" if thread is None else thread.name
@@ -143,7 +139,7 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
 
 
 def _where(thread: threading.Thread | None, stack: list[FrameType]) -> tuple[CodeType | None, int]:
-    """The user's line that a thread is in; else where the function is that it runs, or will."""
+    """The user's line that a thread is in; without one, the function that it runs or will run."""
     if shown := next(filter(_is_users, stack), None) or _outermost(stack):
         return shown.f_code, shown.f_lineno
     code = _code(getattr(thread, "function", None) or getattr(thread, "_target", None))
@@ -151,16 +147,16 @@ def _where(thread: threading.Thread | None, stack: list[FrameType]) -> tuple[Cod
 
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
-    """The frame, and those further out."""
-    found = []
+    """The frame and its callers, innermost first."""
+    stack = []
     while frame is not None:
-        found.append(frame)
+        stack.append(frame)
         frame = frame.f_back
-    return found
+    return stack
 
 
 def _outermost(stack: list[FrameType]) -> FrameType | None:
-    """Of the function that a thread runs; None where that is native, or has not begun."""
+    """The frame of a thread's function; None if that is native, or has not begun."""
     outside = (one for one in reversed(stack) if one.f_globals.get("__name__") not in _STARTING)
     return next(outside, None)
 
@@ -169,12 +165,12 @@ def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -
     name = "" if thread is None else thread.name
     outermost = _outermost(stack)
     if thread is None and outermost is not None and outermost.f_code is main_line.__code__:
-        return False  # an observer looks
+        return False  # it reads the main thread's line for an observer
     if outermost is None:
         return not (name.startswith("sfm-network-") and _is_native(thread))
     function = f"{outermost.f_globals.get('__name__')}:{outermost.f_code.co_qualname}"
     if function == "concurrent.futures.thread:_worker":
-        return idle or not _has_nothing_to_do(stack)
+        return idle or not _is_idle(stack)
     if name.startswith("sfm-") and outermost.f_code.co_filename.startswith(OWN):
         serves = not name.startswith(("sfm-mpi", "sfm-futures"))  # those send for the program
     else:
@@ -183,22 +179,22 @@ def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -
 
 
 def _is_native(thread: threading.Thread | None) -> bool:
-    """Whether it serves an inbox."""
+    """Whether the thread's function is a method of the native core: it serves an inbox."""
     owner = getattr(getattr(thread, "_target", None), "__self__", None)
     return type(owner).__module__ == "sfm_kernel._native"
 
 
-def _has_nothing_to_do(stack: list[FrameType]) -> bool:
-    """Whether a worker of a ThreadPoolExecutor waits for work, of which there is none.
+def _is_idle(stack: list[FrameType]) -> bool:
+    """Whether a worker of a ThreadPoolExecutor waits for work, and its queue is empty.
 
-    Only somebody who could go on can give it some, and is told of himself.
+    Only a thread that could go on can give it work, and that one is a bystander itself.
     """
-    here = stack[0]
-    if here.f_code.co_qualname != "_worker":
+    innermost = stack[0]
+    if innermost.f_code.co_qualname != "_worker":
         return False
-    found = here.f_locals
-    queue = found.get("work_queue")
-    return found.get("work_item") is None and queue is not None and bool(queue.empty())
+    variables = innermost.f_locals
+    queue = variables.get("work_queue")
+    return variables.get("work_item") is None and queue is not None and bool(queue.empty())
 
 
 def _is_users(frame: FrameType) -> bool:
@@ -207,27 +203,28 @@ def _is_users(frame: FrameType) -> bool:
 
 @functools.lru_cache(1024)
 def _is_users_file(file: str) -> bool:
-    """Whether code of this file is a program's: of no library, and not of this package."""
+    """Whether code of this file is the user's: not a library's, and not this package's."""
     if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
         return False
     return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
 
 
 def main_line() -> tuple[str, int, bool] | None:
-    """The line of the program that the main thread is in; None where it is in none.
+    """The program's line that the main thread is in, for observers; None if it is in none.
 
-    For observers: the code as ``locate`` tells it, the line, and whether the front end was asked
-    there for what somebody types.
+    Returns:
+        The code as ``locate`` describes it, the line, and whether the thread waits there for the
+        user to type something.
     """
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     stack = _stack(frame)
     shown = next(filter(_is_users, stack), None)
     code = shown and locate(shown.f_code.co_filename, shown.f_code.co_name)
-    return (code, shown.f_lineno, any(map(_asks, stack))) if shown and code else None
+    return (code, shown.f_lineno, any(map(_awaits_input, stack))) if shown and code else None
 
 
-def _asks(frame: FrameType) -> bool:
-    """Whether it is a kernel's, which waits for what somebody types into the notebook."""
+def _awaits_input(frame: FrameType) -> bool:
+    """Whether it is a Jupyter kernel's, which waits for the user to type into the notebook."""
     module = str(frame.f_globals.get("__name__"))
     return module.startswith("ipykernel.") and frame.f_code.co_name == "_input_request"
 
@@ -243,7 +240,7 @@ def _callbacks() -> Iterator[Bystander]:
 
 
 def _signals() -> Iterator[Bystander]:
-    """Handlers in Python, and a timer."""
+    """Signal handlers in Python, and a timer."""
     timed = False
     for number in _NUMBERS:
         handler = getsignal(number)
@@ -262,8 +259,8 @@ def _name_of(number: int) -> str:
 
 
 def _hooks() -> Iterator[Bystander]:
-    for told in hooks:
-        for function in told():
+    for hook in hooks:
+        for function in hook():
             if not _is_own(function):
                 yield _function("hook", _title(function), function)
 
@@ -283,7 +280,7 @@ def _unwrapped(function: Any) -> Any:
 def _code(function: Any) -> CodeType | None:
     function = _unwrapped(function)
     code = getattr(function, "__code__", None)
-    if code is None:  # an object that is called
+    if code is None:  # a callable object
         code = getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004
     return code if isinstance(code, CodeType) else None
 
@@ -308,7 +305,7 @@ def _is_of_front_end(function: Any) -> bool:
 
 def _scheduled(loop: Any) -> list[Bystander]:
     """The user's tasks and timers in an event loop, whose thread may go on with them."""
-    import asyncio  # who has a loop has it already; others need not pay for it
+    import asyncio  # a process with a loop has imported it; others need not pay for it
 
     found = []
     for task in asyncio.all_tasks(loop):
@@ -330,14 +327,14 @@ def _is_own_frame(frame: FrameType | None) -> bool:
 
 
 def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
-    """The functions of the user's that a timer of asyncio calls in the end."""
+    """The user's functions that a timer of asyncio calls, directly or through other functions."""
     inner = getattr(function, "__self__", None)
     periodic = getattr(inner, "callback", None)  # tornado's PeriodicCallback
     if isinstance(function, functools.partial):
         yield from _called_by(function.func, function.args)
     elif str(getattr(function, "__module__", "")).startswith("tornado."):
-        given = [periodic] if periodic is not None else arguments
-        for one in given:
+        candidates = [periodic] if periodic is not None else arguments
+        for one in candidates:
             if callable(one):
                 yield from _called_by(one, ())
     elif not _is_of_front_end(function):
@@ -348,23 +345,23 @@ def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
 
 
 def _text(found: list[Bystander], over: bool) -> str:
-    """JSON that fits into a segment: of each its kind, name, code, line, and cell if left over."""
-    told: list[list[Any]] = []
+    """JSON that fits into a segment: for each its kind, name, code, line, and cell if left over."""
+    rows: list[list[Any]] = []
     for one in found[:_SHOWN] if len(found) > _SHOWN + 1 else found:
-        cell = _left.get(one.key, _cell if over else None)
+        cell = _leftovers.get(one.key, _cell if over else None)
         code = one.code and locate(one.code.co_filename, one.code.co_name, always=True)
-        told.append([one.kind, one.name[:60], code or "", one.line, cell])
-    rest = len(found) - len(told)
+        rows.append([one.kind, one.name[:60], code or "", one.line, cell])
+    rest = len(found) - len(rows)
     while True:
         more = [["more", str(rest), "", 0, None]] if rest else []
-        text = json.dumps(told + more, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(rows + more, ensure_ascii=False, separators=(",", ":"))
         if len(text.encode(errors="replace")) <= OTHERS_BYTES:
             return text.encode(errors="replace").decode()
-        longest = max(told, key=lambda one: len(one[2]))
+        longest = max(rows, key=lambda row: len(row[2]))
         if longest[2]:
             longest[2:4] = "", 0
         else:
-            told.pop()
+            rows.pop()
             rest += 1
 
 

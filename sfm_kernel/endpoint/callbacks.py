@@ -55,12 +55,12 @@ class Callbacks:
 
     @property
     def active(self) -> bool:
-        """Whether a message that comes may be given to a function."""
+        """Whether a message that arrives may be given to a function."""
         return bool(self._all) and not self._inbox.closed
 
     @property
     def all(self) -> tuple[Callback, ...]:
-        """Those that are registered now."""
+        """The callbacks that are registered now."""
         return self._all
 
     def add(self, function: Callable[[Message], object], template: dict[str, Any]) -> Callback:
@@ -72,14 +72,14 @@ class Callbacks:
         return callback
 
     def remove(self, callback: Callback) -> None:
-        """Unregister; without any callback, receiving calls take messages in themselves again."""
+        """Unregister; without any callback, receiving calls read the rings themselves again."""
         with self._changing:
             self._all = tuple(one for one in self._all if one is not callback)
             if not self._all and not self._inbox.closed:
                 self._inbox.set_callbacks(False)
 
     def choose(self, message: Message) -> Callable[[Message], None] | None:
-        """What a message goes to, if to any. Runs in the network thread."""
+        """The function that gets the message, or None. Runs in the network thread."""
         for callback in self._all:
             try:
                 if matches(message, callback.template):
@@ -93,13 +93,13 @@ _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 
 
 def registered() -> list[Callback]:
-    """All of this process's that may be called: what they do is not foreseen."""
+    """This process's callbacks that may be called, of all endpoints."""
     return [one for owner in list(_owners) if owner.active for one in owner.all]
 
 
-def _report(callback: Callback, what: str) -> None:
+def _report(callback: Callback, role: str) -> None:
     name = getattr(callback.function, "__name__", repr(callback.function))
-    where = call("regcb", callback.template)
-    text = f"{what} {name} of {where} raised; later messages are still served:\n"
+    registration = call("regcb", callback.template)
+    text = f"{role} {name} of {registration} raised; later messages are still served:\n"
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed already
         print(text + traceback.format_exc(), file=sys.stderr, end="")

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def seconds(timeout: Any) -> float:
-    """The timeout as a float; ValueError if it is none."""
+    """The timeout as a float; ValueError if it is not a valid one."""
     try:
         number = float(timeout)
     except (TypeError, ValueError):

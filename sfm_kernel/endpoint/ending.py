@@ -1,7 +1,7 @@
-"""The end of a process, which closes its endpoints: what its daemon threads make of that.
+"""The end of a process, which closes its endpoints while daemon threads may still use them.
 
-They end with the process, in whatever they are. That their calls fail a moment before, since the
-endpoints close, is no news for anybody.
+Daemon threads end with the process, whatever they are doing. Their calls fail a moment earlier,
+because the endpoints close; these errors are not reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _begun = False
 
 
 def begin() -> None:
-    """This process leaves its worlds because it ends: its daemon threads do not complain of it."""
+    """This process ends and leaves its worlds: errors of daemon threads about it are hidden."""
     global _begun
     if _begun:
         return
@@ -29,7 +29,7 @@ def begin() -> None:
 
 
 def begin_at_exit() -> None:
-    """The same, if the main thread has ended: what runs now was left for the process's exit."""
+    """``begin``, if the main thread has ended: then the process is at its exit."""
     if not threading.main_thread().is_alive():
         begin()
 

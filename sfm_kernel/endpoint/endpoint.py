@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 SOON = 0.5
-"""Seconds for which ``wait_for`` looks often, before it looks as seldom as other blocked calls."""
+"""Seconds for which ``wait_for`` polls often, before it polls as seldom as other blocked calls."""
 
 
 class Endpoint(Messaging):
@@ -62,7 +62,7 @@ class Endpoint(Messaging):
         self._member, self._directory, self._inbox = member, directory, inbox
         self._transports = list(transports)
         self._peers = Peers(
-            member, directory, self._transports, kinds, lambda: inbox.closed, self._tell_silence
+            member, directory, self._transports, kinds, lambda: inbox.closed, self._report_silence
         )
         self._connect()
         self._callbacks = Callbacks(inbox)
@@ -70,7 +70,7 @@ class Endpoint(Messaging):
         self._contexts: dict[str, Context] = {}
         self._lock = threading.Lock()
         self.buffering = buffering
-        self._about = member.told()
+        self._about = member.identity()
         self.describe(kind="process", size=size)
         self._network = threading.Thread(
             target=inbox.serve,
@@ -81,18 +81,18 @@ class Endpoint(Messaging):
         self._network.start()
         _open.add(self)
 
-    # ---- who ----
+    # ---- identity, and members ----
 
     @property
     def c(self) -> Functions:
-        """The functions of C cells that this process has: ``sfm.c.f(x)``."""
+        """The C functions that this process has from C cells: ``sfm.c.f(x)``."""
         from sfm_kernel.c.functions import functions
 
         return functions
 
     @property
     def name(self) -> Name:
-        """What addresses this process; its rank where it was given no name."""
+        """The process's name, to which others send; its rank if it was given no name."""
         return self._member.name
 
     @property
@@ -102,20 +102,20 @@ class Endpoint(Messaging):
 
     @property
     def site(self) -> str:
-        """Where this process is: its machine's name, unless it was told another site."""
+        """The process's site: its machine's name, unless another site was set."""
         return self._member.site
 
     def site_of(self, name: Name) -> str:
-        """Where the process with this name or rank is, or was if it has died.
+        """The site of the process with this name or rank, also if it has died.
 
         Raises:
-            UnknownName: nobody has this name. AddressError: it cannot be one.
+            UnknownName: no process has this name. AddressError: it cannot be one.
         """
         return self._peers.known(name).site
 
     @property
     def size(self) -> int:
-        """How many ranked processes the world has: fixed by ``run``, else those that live now."""
+        """The number of ranked processes: fixed by ``run``, or those that live now."""
         if self._size is not None:
             return self._size
         return sum(one.rank is not None and self._peers.alive(one) for one in self.members())
@@ -132,18 +132,18 @@ class Endpoint(Messaging):
 
     @property
     def directory(self) -> Directory:
-        """Where the world's members are listed."""
+        """The world's directory, which lists its members."""
         return self._directory
 
     def context(self, name: str) -> Context:
-        """The space of messages of this name, always the same; see ``Context``."""
+        """The context of this name, always the same object; see ``Context``."""
         if not isinstance(name, str) or not name:
             raise ValueError(f"a context's name is a text, not {name!r}")
         with self._lock:
             if name not in self._contexts:
                 made = self._contexts[name] = Context(self, name)
                 made.title = lambda: f"context {name!r}"
-                if len(self._contexts) <= _TOLD:
+                if len(self._contexts) <= _SHOWN_CONTEXTS:
                     named = ((f"{one.context_id:x}", key) for key, one in self._contexts.items())
                     self.describe(contexts={number: key[:_LONGEST] for number, key in named})
             return self._contexts[name]
@@ -155,19 +155,19 @@ class Endpoint(Messaging):
 
     @property
     def uid(self) -> str:
-        """This incarnation: 32 hexadecimal digits, new each time that a process joins."""
+        """The number of this incarnation: 32 hexadecimal digits, new each time a process joins."""
         return self._member.uid
 
     def shares_memory_with(self, member: Member) -> bool:
         """Whether files in ``folder`` can be mapped by both, and messages go through memory."""
         return self._peers.is_near(member)
 
-    def tree(self, path: str, fresh: str, members: int, place: int) -> CombiningTree:
+    def tree(self, path: str, fresh: str, members: int, index: int) -> CombiningTree:
         """Memory for a group's barriers and small reductions; see ``_native.CombiningTree``."""
-        return CombiningTree(self._inbox, path, fresh, members, place)
+        return CombiningTree(self._inbox, path, fresh, members, index)
 
     def members(self) -> list[Member]:
-        """Everybody in the world, the dead that nobody replaced among them, as known now."""
+        """All members of the world now, including dead ones that nobody has replaced."""
         return self._peers.members()
 
     def alive(self, member: Member) -> bool:
@@ -178,33 +178,33 @@ class Endpoint(Messaging):
         """Return when every one of ``names`` (or ranks) has joined and lives.
 
         Raises:
-            RecvTimeout: somebody was missing after ``timeout`` seconds; the message names them.
+            RecvTimeout: a process was missing after ``timeout`` seconds; the error names it.
         """
         deadline = math.inf if timeout is None else time.monotonic() + seconds(timeout)
         missing: list[Name] = []
         text = f"wait_for({', '.join(map(repr, names))})"
 
-        def look() -> bool:
+        def all_joined() -> bool:
             nonlocal missing
             living = [one for one in self.members() if self._peers.alive(one)]
-            there = {one.name for one in living} | {one.rank for one in living}
-            missing = [name for name in names if name not in there]
+            joined = {one.name for one in living} | {one.rank for one in living}
+            missing = [name for name in names if name not in joined]
             if missing and self.closed:
                 raise EndpointClosed("this endpoint was closed while it waited for others")
             if missing and time.monotonic() >= deadline:
                 raise RecvTimeout(f"not joined within {timeout} s: {missing}")
             return not missing
 
-        def tell() -> str:
+        def wait_facts() -> str:
             return facts("join", missing, every=True, purpose=text)
 
         soon = time.monotonic() + SOON
-        while not look():
-            if time.monotonic() < soon:  # others begin at the same time, as a rule
+        while not all_joined():
+            if time.monotonic() < soon:  # the others usually start at the same time
                 time.sleep(0.005)
                 continue
             limit = None if timeout is None else max(0.0, deadline - time.monotonic())
-            self._inbox.wait_until(look, text, tell, False, limit)
+            self._inbox.wait_until(all_joined, text, wait_facts, False, limit)
             return
 
     def route_kind(self, name: Name) -> str:
@@ -220,9 +220,9 @@ class Endpoint(Messaging):
     def regcb(self, function: Callable[[Message], object], /, **template: Any) -> Callback:
         """Call ``function(message)`` for every later message that matches, until unregistered.
 
-        The call comes from the network thread, also while this process computes. It consumes the
-        message: ``recv`` does not see it. Of several callbacks the first registered gets it. What
-        the function raises is reported on stderr, and the next message is still served.
+        The network thread calls it, also while this process computes. It consumes the message:
+        ``recv`` does not see it. If several callbacks match, the first registered gets the message.
+        Errors of the function are reported on stderr, and the next message is still served.
 
         Blocks: never.
         Args:
@@ -252,26 +252,26 @@ class Endpoint(Messaging):
         return self._callbacks.add(function, template)
 
     def describe(self, **about: Any) -> None:
-        """Tell observers more about this process.
+        """Publish more about this process for observers.
 
         Args:
-            about: what JSON can hold. ``kind`` is "engine" (runs cells), "notebook" (its user types
-                cells) or "process"; ``size``: how many ranked processes there will ever be.
+            about: values that JSON can hold. ``kind`` is "engine" (runs cells), "notebook" (its
+                user types cells) or "process"; ``size``: the final number of ranked processes.
         """
         self._about |= about
         self._inbox.set_info(json.dumps(self._about))
 
-    def _tell_silence(self, silent: dict[str, tuple[float, str]]) -> None:
+    def _report_silence(self, silent: dict[str, tuple[float, str]]) -> None:
         self.describe(unreachable=silent)
 
     def show_running(self, running: bool) -> None:
-        """Tell observers whether user code is running ("running") or not ("idle")."""
+        """Show observers whether user code is running ("running") or not ("idle")."""
         self._inbox.set_running(running)
 
     def show_end(self, others: str) -> None:
-        """Tell observers that the program, or cell, of this process has come to its end.
+        """Show observers that the program, or cell, of this process has ended.
 
-        ``others``: what it has left that could go on, see ``bystanders``; "" if nothing.
+        ``others``: the bystanders that it has left, see ``bystanders``; "" if none.
         """
         if others:
             self._inbox.set_others(others)
@@ -280,32 +280,32 @@ class Endpoint(Messaging):
 
     @contextlib.contextmanager
     def waiting_for_cell(self) -> Iterator[Callable[[Sequence[Name]], None]]:
-        """Observers see this notebook wait for a cell on engines.
+        """Show observers that this notebook waits for a cell on engines.
 
-        Gives a function to be called now and then with the names of those that have not ended it.
+        Yields a function to call now and then with the names of the engines that still run it.
         """
 
-        told: list[Name] | None = None
+        shown: list[Name] | None = None
 
-        def tell(names: Sequence[Name]) -> None:
-            nonlocal told
-            if list(names) != told:
-                told = list(names)
+        def show(names: Sequence[Name]) -> None:
+            nonlocal shown
+            if list(names) != shown:
+                shown = list(names)
                 waits = f"the cell on {', '.join(map(str, names))}"
                 self._inbox.set_waiting(waits, facts("cell", names, every=True))
             self._inbox.set_others(bystanders())
 
         try:
-            yield tell
+            yield show
         finally:
             self._inbox.end_waiting()
 
     # ---- end ----
 
     def close(self) -> None:
-        """Leave the world. Blocked calls end with EndpointClosed; what was sent is delivered.
+        """Leave the world. Blocked calls end with EndpointClosed; sent messages are delivered.
 
-        Messages that were not received are gone. Harmless when repeated.
+        Messages that were not received are discarded. Harmless when repeated.
         """
         if self not in _open:
             return
@@ -321,7 +321,7 @@ class Endpoint(Messaging):
             steps.callback(self._end_network_thread)
             steps.callback(self._inbox.close)
             for transport in self._transports:
-                if transport.kind == "tcp":  # sends what is under way; needs the inbox for that
+                if transport.kind == "tcp":  # delivers pending messages; needs the inbox for that
                     steps.callback(transport.close)
             try:
                 _open.remove(self)  # last, so that an interrupt comes before it or runs the steps
@@ -329,7 +329,7 @@ class Endpoint(Messaging):
                 steps.pop_all()
 
     def _leave(self) -> None:
-        with contextlib.suppress(SFMError, OSError):  # the world may be gone
+        with contextlib.suppress(SFMError, OSError):  # the world may have been removed
             self._directory.leave(self._member)
 
     def _end_network_thread(self) -> None:
@@ -348,16 +348,16 @@ class Endpoint(Messaging):
         self.close()
 
 
-_TOLD, _LONGEST = 20, 60
-"""Contexts of which observers are told; characters of their names."""
+_SHOWN_CONTEXTS, _LONGEST = 20, 60
+"""Contexts that observers see, and characters of their names, at most."""
 
 _open: set[Endpoint] = set()
-"""The endpoints of this process. Strong references: an endpoint that nobody names any more may
-still be sending to others, or serving callbacks."""
+"""The endpoints of this process. Strong references: an endpoint that no variable names any longer
+may still be sending to others, or serving callbacks."""
 
 
 def open_endpoints() -> list[Endpoint]:
-    """Those that this process has open."""
+    """The endpoints that this process has open."""
     return list(_open)
 
 

@@ -1,7 +1,7 @@
 """``send``, ``recv``, ``recv_nb`` and ``peek``, of an endpoint and of its contexts.
 
-The four are native. What is rare they ask Python for: a route to somebody, what observers are told
-about a wait, errors.
+The four are native. In rare cases they call the Python methods of this module: for a new route, for
+the facts that observers see about a wait, and for errors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Messaging(Calls):
-    """Sending and receiving in one space of messages."""
+    """Sending and receiving in one context."""
 
     send = _native.send  # native/python/src/endpoint/send.rs
     recv = _native.recv  # native/python/src/endpoint/receive.rs
@@ -40,7 +40,7 @@ class Messaging(Calls):
     _hooks: ClassVar[CallHooks]
 
     def __init_subclass__(cls) -> None:
-        # Functions and not bound methods, which would keep each endpoint alive.
+        # Functions, not bound methods, which would keep each endpoint alive.
         cls._hooks = CallHooks(
             channel=cls._channel,
             successor=cls._successor,
@@ -61,42 +61,42 @@ class Messaging(Calls):
     def buffering(self) -> int:
         """Bytes that may wait unreceived at one destination before ``send`` waits.
 
-        0 makes every ``send`` wait until its message was received, which shows what buffering
-        hides: programs that work only while messages are small.
+        With 0 every ``send`` waits until its message was received. This exposes programs that work
+        only while their messages are small.
         """
         return self._buffering
 
     @buffering.setter
     def buffering(self, nbytes: int) -> None:
-        told = f"buffering is a number of bytes, 0 or more, not {nbytes!r}"
+        problem = f"buffering is a number of bytes, 0 or more, not {nbytes!r}"
         try:
             nbytes = operator.index(nbytes)
         except TypeError:
-            raise TypeError(told) from None
+            raise TypeError(problem) from None
         if not 0 <= nbytes < 1 << 64:
-            raise ValueError(told)
+            raise ValueError(problem)
         self._buffering = nbytes
 
     @property
     def context_id(self) -> int:
-        """The number of the context in which messages are matched; 0 for the user's own."""
+        """The number of the context in which messages are matched; 0 for the endpoint's."""
         return self._context_id
 
     def with_buffering(self, nbytes: int) -> Context:
-        """The same space of messages, for sending with another ``buffering``."""
+        """The same context, for sending with another ``buffering``."""
         return Context(self, None, nbytes)
 
     def _channel(self, dest: Any) -> Channel:
-        """The way to ``dest``, asked for before the first message goes there."""
+        """The channel to ``dest``; called before the first message to it."""
         try:
             return self._peers.route(dest).channel
         except TypeError:
             raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
 
     def _successor(self, dest: Name, lost: PeerLost, failed: Channel) -> Channel:
-        """The way to the process that has taken the place of the lost one; raises ``lost`` if none.
+        """The channel to the process that has replaced a lost one; raises ``lost`` if none has.
 
-        ``failed`` is the way that led to the lost one.
+        ``failed`` is the channel to the lost process.
         """
         self._peers.give_up(dest, failed)
         successor = self._peers.successor(dest)
@@ -108,35 +108,35 @@ class Messaging(Calls):
         return self._peers.canonical(src, news)
 
     def _begin_wait(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
-        """Called when a receive is about to sleep: what it waits for, and a check for meanwhile.
+        """The text of a receive that is about to sleep, and a check to call during its wait.
 
-        The check is called about every 100 ms. It returns, once, what observers are to know about
-        the wait; what it raises ends the wait. None instead of both: the rank in ``src`` is another
-        process's by now, and the receive has to begin again.
+        The receive calls the check about every 100 ms. It returns, once, the facts about the wait
+        for observers; an error that it raises ends the wait. None instead of both: the rank in
+        ``src`` has passed to another process, and the receive has to begin again.
         """
         if threading.current_thread() is self._network:
             raise SFMError(
-                "a callback runs in the network thread, which brings the messages in: it cannot "
+                "a callback runs in the network thread, which receives the messages: it cannot "
                 "wait for one. Use recv_nb, or let the callback set an event for another thread"
             )
         if "src" in template:
             if self._peers.has_passed_on(template["src"]):
                 return None
             template["src"] = self._peers.canonical(template["src"])
-        check, reported = self._peers.watch(template), False
+        check_peer, reported = self._peers.watch(template), False
 
-        def look() -> str | None:
+        def check() -> str | None:
             nonlocal reported
-            check()
+            check_peer()
             facts = None if reported else self._facts(template)
             reported = True
             self._tick()
             return facts
 
-        return self._shown(call("recv", template)), look
+        return self._shown(call("recv", template)), check
 
     def _tick(self) -> None:
-        """Called about every 100 ms while a receive here waits; what it raises ends the wait."""
+        """Called about every 100 ms while a receive waits; its errors end the wait."""
 
     def _shown(self, text: str) -> str:
         """The text of a receive as observers see it."""
@@ -146,11 +146,10 @@ class Messaging(Calls):
         src = template.get("src")
         anybody = "src" not in template or callable(src)
         peers = None if anybody else [src]
-        told = {} if self._is_private() else template
         return facts(
             "recv",
             peers,
-            template=told,
+            template={} if self._is_private() else template,
             context_id=self._context_id,
             purpose=purpose,
             group=self._group(),
@@ -169,7 +168,7 @@ class Messaging(Calls):
         )
 
     def _polled(self, function: str, timeout: float | None, template: dict[str, Any]) -> str:
-        """For observers, of a call that found nothing."""
+        """JSON for observers about a call that found nothing."""
         if "src" in template:
             template["src"] = self._peers.canonical(template["src"])
         text = call(function, template)
@@ -186,29 +185,29 @@ UNBOUNDED = 1 << 62
 
 
 class Context(Messaging):
-    """A space of messages of its own, on an endpoint's connections. Made by ``Endpoint.context``.
+    """A separate group of messages on an endpoint's connections. Made by ``Endpoint.context``.
 
-    What is sent in a context is received in the context of the same name at its destination, and
-    nowhere else: not by the endpoint's own ``recv()``, not by its callbacks, not in another
-    context. Otherwise ``send``, ``recv``, ``recv_nb`` and ``peek`` are the endpoint's. Libraries
-    use it, so that their messages are never taken for their user's (MPI's communicators are
-    contexts too). It lives as long as its endpoint and costs nothing when it is not used.
+    A message sent in a context is received only in the context of the same name at its destination:
+    not by the endpoint's ``recv()``, not by its callbacks, not in another context. Otherwise
+    ``send``, ``recv``, ``recv_nb`` and ``peek`` work as the endpoint's. Libraries use contexts so
+    that their messages are never mixed with their user's (MPI's communicators are contexts too).
+    A context lives as long as its endpoint and costs nothing while it is not used.
 
     Args:
-        news: messages count as received when they arrive, even if nobody ever looks at them: they
-            keep no sender waiting. For what is short.
-        answers: the twin of the context in which its messages are acknowledged. For observers who
-            waits there is in the middle of a send, and what comes there is nobody's message.
-        library: its messages take no room of the user's: no send of the user waits until they are
-            received, whatever ``buffering`` is.
+        news: messages count as received when they arrive, even if nobody ever reads them: no sender
+            waits for them. For short messages.
+        answers: the twin of the context, for the acknowledgements of its messages. Observers see a
+            receive there as part of a send, and do not count its messages.
+        library: its messages do not count against the user's ``buffering``: no send of the user
+            waits until they are received.
     Attributes:
-        buffering: its own, as the endpoint's was when the context was made.
-        doing: what observers are told that a receive here is for; a function is asked then.
-        group: in which group of processes it is, see ``facts``.
-        title: says what the context is called for them.
-        private: its messages are the library's business: they are told for whom a receive waits,
-            and neither for what nor which message nearly fits.
-        tick: called about every 100 ms while a receive here waits; what it raises ends the wait.
+        buffering: as the endpoint's; by default its value when the context was made.
+        doing: the purpose of a receive, for observers; a text, or a function that returns it.
+        group: the group of processes that it belongs to, see ``facts``.
+        title: returns the context's name for observers.
+        private: observers see which process a receive waits for, but neither its template nor a
+            message that nearly matches.
+        tick: called about every 100 ms while a receive waits; its errors end the wait.
     """
 
     def __init__(
@@ -231,7 +230,7 @@ class Context(Messaging):
         self.buffering = endpoint.buffering if buffering is None else buffering
         self._context_id = endpoint._context_id
         if name is not None:
-            # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
+            # 64 bits of a good hash: the few names of a world do not collide. Never 0.
             digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
             number = max(8, int.from_bytes(digest, "little")) & ~7
             self._context_id = number | (not news) * COUNTED | library * LIBRARY
@@ -240,20 +239,20 @@ class Context(Messaging):
         self._connect()
 
     def wait(self, seconds: float, /, **template: Any) -> bool:
-        """Whether a message that fits is here; blocks until one is, for at most so many seconds.
+        """Wait until a message matches, for at most ``seconds``; return whether one does.
 
-        Observers see no blocked call, and what the process does stays as it was: for who has
-        nothing to do, and waits for no one.
+        Observers see no blocked call and no change of state: for a process that has nothing to do
+        and waits for no other.
         """
         deadline = time.monotonic() + seconds
         found = False
 
-        def look() -> bool:
+        def is_over() -> bool:
             nonlocal found
             found = self._any([template], False) is not None
             return found or time.monotonic() >= deadline
 
-        self._inbox.wait_until(look, "", _nothing, False, seconds)
+        self._inbox.wait_until(is_over, "", _nothing, False, seconds)
         return found
 
     def _tick(self) -> None:
@@ -283,4 +282,4 @@ class Context(Messaging):
 
 
 def _nothing() -> None:
-    """What a wait has to look at now and then that anybody may end, or nobody."""
+    """The tick of a wait that checks no peer."""

@@ -1,4 +1,4 @@
-"""The others: who is in the world, and the ways to them."""
+"""The members of the world as one endpoint knows them, and the routes to them."""
 
 from __future__ import annotations
 
@@ -17,81 +17,83 @@ from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
 
-LOOK_EVERY = 10
-"""A blocked receive looks up every 100 ms for signals, and so many times less often for the death
-of whom it waits for: with cold caches asking takes some 0.2 ms, and waiting must cost no CPU."""
+DEATH_CHECK_EVERY = 10
+"""Ticks of a blocked receive, each 100 ms, between checks whether its ``src`` lives. A check takes
+some 0.2 ms with cold caches, and waiting must cost no CPU."""
 
 ASK_EVERY = 2.0
-"""Seconds until the directory is asked again whether a name has the rank that is waited for."""
+"""Seconds before a receive asks the directory again whether a name has the rank it waits for."""
 
 
 class Peers:
-    """What one endpoint knows of the others. Thread-safe.
+    """The members of a world as one endpoint knows them. Thread-safe.
 
-    The directory is asked when a name is not known, or when who bears it has died; never for a
-    message to somebody who is known.
+    It asks the directory about a name that it does not know, or whose process has died; never for
+    a message to a known process.
 
     Attributes:
         channels: the native side of the routes, by the same names, for the native calls.
-        ranks: the names of those who have a rank, for the native calls.
+        ranks: the names of the processes that have a rank, for the native calls.
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
-        closed: says whether the own endpoint is closed.
-        tell: called with who cannot be reached, since when (s since 1970) and why, by uid.
+        closed: returns whether the endpoint is closed.
+        report: called with the peers that cannot be reached: since when (s since 1970) and why, by
+            uid.
     """
 
     def __init__(
         self,
-        own: Member,
+        member: Member,
         directory: Directory,
         transports: Iterable[Transport],
         kinds: Iterable[str],
         closed: Callable[[], bool],
-        tell: Callable[[dict[str, tuple[float, str]]], None],
+        report: Callable[[dict[str, tuple[float, str]]], None],
     ) -> None:
-        self._own, self._directory, self._closed = own, directory, closed
+        self._member, self._directory, self._closed = member, directory, closed
         self._transports = list(transports)
         self._kinds = tuple(kinds)
         self._known: dict[Name, Member] = {}
-        self._left: dict[Name, Member] = {}  # who had names that nobody has now
-        self._before = frozenset(one.uid for one in directory.departed())
+        self._departed: dict[Name, Member] = {}  # the last bearers of names that nobody has now
+        self._departed_before = frozenset(one.uid for one in directory.departed())
         self._routes: dict[Name, Route] = {}
         self.channels: dict[Name, Channel] = {}
         self.ranks: dict[int, Name] = {}
         self._unknown: dict[int, _UnknownRank] = {}
-        self._tell = tell
+        self._report = report
         self._unreachable: dict[str, tuple[float, str]] = {}  # since when, and why
-        self._given_up: set[str] = set()  # the uids to which a way has failed
+        self._given_up: set[str] = set()  # the uids to which a route has failed
         self._lock = threading.RLock()
 
-    # ---- who ----
+    # ---- members ----
 
     def members(self) -> list[Member]:
-        """Everybody in the world, the dead that nobody replaced among them, as of now."""
-        return self._take(self._directory.members())
+        """All members of the world now, including dead ones that nobody has replaced."""
+        return self._update(self._directory.members())
 
-    def _take(self, members: list[Member]) -> list[Member]:
+    def _update(self, members: list[Member]) -> list[Member]:
         known = _by_name(members)
-        # Also who came and left while nobody here looked: what a wait for it does must not depend
-        # on when this endpoint has looked.
-        departed = [one for one in self._directory.departed() if one.uid not in self._before]
-        left = self._left | self._known | _by_name(departed)
+        # Includes members that came and left between two updates: the outcome of a wait for one
+        # must not depend on the times of the updates.
+        listed = self._directory.departed()
+        departed = _by_name(one for one in listed if one.uid not in self._departed_before)
+        departed = self._departed | self._known | departed
         self._known = known
-        self._left = {name: one for name, one in left.items() if name not in known}
+        self._departed = {name: one for name, one in departed.items() if name not in known}
         self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
         current = {one.uid for one in members}
         with self._routing():  # a name whose process was replaced leads to the new one from now on
             for name, route in list(self._routes.items()):
-                # Another thread may have made a way to somebody who joined after our look.
+                # Another thread may have made a route to a process that joined after `members`.
                 if route.peer.uid not in current and not self.alive(route.peer):
                     self._forget_route(name)
         return members
 
     def lookup(self, name: Name) -> Member | None:
-        """Who has this name or rank; TypeError if it cannot be one (a list)."""
+        """The member with this name or rank, or None; TypeError if it cannot be one (a list)."""
         member = self._known.get(name)
         if member is None:
-            self._take(self._directory.listed())
+            self._update(self._directory.listed())
             member = self._known.get(name)
         if member is None:
             self.members()
@@ -99,7 +101,7 @@ class Peers:
         return member
 
     def known(self, name: Name) -> Member:
-        """Who has this name or rank; raises UnknownName, or AddressError for no name at all."""
+        """The member with this name or rank; raises UnknownName, or AddressError for no name."""
         try:
             member = self.lookup(name)
         except TypeError:
@@ -110,29 +112,29 @@ class Peers:
         return member
 
     def alive(self, member: Member) -> bool:
-        """Whether this incarnation lives, as far as directory and connections tell."""
-        if member.uid == self._own.uid:
+        """Whether this incarnation lives, as far as the directory and the connections show."""
+        if member.uid == self._member.uid:
             return not self._closed()
         if any(transport.lost(member) for transport in self._transports):
             return False
         return self._directory.alive(member)
 
     def _lives(self, member: Member) -> bool:
-        """The same, for a call that waits for it: observers are told if it cannot be reached."""
+        """``alive``, for a call that waits for it; reports to observers if it cannot be reached."""
         silences = [one.silence(member) for one in self._transports]
         silent = next((one for one in silences if one is not None), None)
         _, why = self._unreachable.get(member.uid, (0.0, None))
         if why != (silent and silent[1]):
-            told = {uid: one for uid, one in self._unreachable.items() if uid != member.uid}
+            others = {uid: one for uid, one in self._unreachable.items() if uid != member.uid}
             if silent:
-                told[member.uid] = time.time() - silent[0], silent[1]
-            self._unreachable = told
-            self._tell(told)
+                others[member.uid] = time.time() - silent[0], silent[1]
+            self._unreachable = others
+            self._report(others)
         return self.alive(member)
 
     def is_near(self, member: Member) -> bool:
-        """Whether messages to it go through memory that both can map. Makes no way to it."""
-        return member.uid == self._own.uid or any(
+        """Whether messages to it go through memory that both can map. Makes no route to it."""
+        return member.uid == self._member.uid or any(
             transport.is_near(member)
             for transport in self._transports
             if transport.kind in self._kinds
@@ -150,22 +152,22 @@ class Peers:
             raise PeerLost(dest, "and did not receive this message")
         return member
 
-    # ---- ways ----
+    # ---- routes ----
 
     def _routing(self) -> AbstractContextManager[object]:
-        """Alone with the ways. Raises SFMError where a handler would wait for its own thread.
+        """The lock of the routes. Raises SFMError if a signal handler would wait for its thread.
 
-        The lock itself: whatever wraps it can be interrupted after it was taken.
+        It returns the bare lock: a wrapper could be interrupted after it has taken the lock.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]  # as threading.Condition asks
             raise SFMError(
-                "this thread was looking for a way to somebody when a signal handler came in "
-                "between, which cannot do so now. Let it set a flag or an event instead"
+                "a signal handler interrupted this thread while it made a route to a process, and "
+                "cannot make one itself now. Let it set a flag or an event instead"
             )
         return self._lock
 
     def route(self, dest: Name) -> Route:
-        """The way to ``dest``; made if there is none.
+        """The route to ``dest``; made if there is none.
 
         Raises: EndpointClosed, UnknownName, PeerLost, SegmentFull; TypeError if ``dest`` cannot
         be a name.
@@ -178,7 +180,7 @@ class Peers:
             raise EndpointClosed("this endpoint is closed: join the world again")
         member = self._find(dest)
         with self._routing():
-            # The same process may be known by name and by rank: one way, or order would be lost.
+            # A process may be known by name and by rank: two routes would lose the order.
             for route in self._routes.values():
                 if route.peer.uid == member.uid:
                     return self._remember_route(dest, route)
@@ -191,8 +193,9 @@ class Peers:
         if not self.alive(member):
             raise PeerLost(dest)
         raise SFMError(
-            f"there is no way to {dest!r}: SFM_TRANSPORT={os.environ.get('SFM_TRANSPORT', '')!r} "
-            f"here, and what that process has, leave none. Give all processes of a world the same"
+            f"there is no route to {dest!r}: this process has SFM_TRANSPORT="
+            f"{os.environ.get('SFM_TRANSPORT', '')!r}, and that process has no transport in common "
+            f"with it. Give all processes of a world the same"
         )
 
     def _remember_route(self, name: Name, route: Route) -> Route:
@@ -205,10 +208,10 @@ class Peers:
         self.channels.pop(name, None)
 
     def give_up(self, dest: Name, failed: Channel) -> None:
-        """The next message to ``dest`` gets a new way; ``failed`` is the old one.
+        """Remove the route to ``dest`` whose channel, ``failed``, has failed.
 
-        If another thread has made a new way already, that one stays: of two ways to the same
-        process the receiver would see only the first.
+        The next message gets a new route. If another thread has made one already, that one stays:
+        of two routes from one process the receiver would see only the first.
         """
         with self._routing():
             lost = self._routes.get(dest)
@@ -219,7 +222,7 @@ class Peers:
             self._given_up.add(lost.peer.uid)
 
     def successor(self, dest: Name) -> Route | None:
-        """The way to the process that has taken the place of ``dest``, which died; if any."""
+        """The route to the process that has replaced ``dest``, which died; None if none has."""
         self.members()
         member = self._known.get(dest)
         if member is None or member.uid in self._given_up or not self.alive(member):
@@ -227,24 +230,24 @@ class Peers:
         return self.route(dest)
 
     def forget(self) -> None:
-        """Let go of the ways: they and we refer to each other."""
+        """Drop the routes: they and this object refer to each other."""
         with self._routing():
             self._routes.clear()
             self.channels.clear()
 
-    # ---- waiting for somebody ----
+    # ---- waiting for a process ----
 
     def canonical(self, src: Any, news: bool = False) -> Any:
-        """A rank in a template means the process's name, which is what messages carry.
+        """The name of the process whose rank is in a template: messages carry names.
 
-        ``news``: somebody else may have taken the rank since it was looked up.
+        ``news``: another process may have taken the rank since it was looked up.
         """
         if type(src) is not int:
             return src
         if news or src not in self.ranks:
             try:
                 self.members()
-            except (SFMError, OSError):  # those who know each other go on without a directory
+            except (SFMError, OSError):  # processes that know each other need no directory
                 if src not in self.ranks:
                     raise
         if src in self.ranks:
@@ -262,11 +265,12 @@ class Peers:
         return bool(self.canonical(src, news=True) != name)
 
     def watch(self, template: dict[str, Any]) -> Callable[[], None]:
-        """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
+        """A check for a blocked receive to call: it raises PeerLost when its ``src`` is dead.
 
-        A process that dies while somebody waits for it is lost for that wait, even if another
-        takes its place at once: the new one does not know what was asked of the old one. So is one
-        who has left before, but since this endpoint joined; a name that nobody had is waited for.
+        A process that dies during a wait for it is lost for that wait, even if another replaces it
+        at once: the new one does not know the requests to the old one. The same holds for a process
+        that left earlier, but after this endpoint joined. A receive waits for a name that no
+        process has had yet.
         """
         src: Any = template.get("src")
         if isinstance(src, _UnknownRank):
@@ -286,14 +290,14 @@ class Peers:
 
         def check() -> None:
             nonlocal awaited, dying
-            if not dying and next(turns) % LOOK_EVERY:
+            if not dying and next(turns) % DEATH_CHECK_EVERY:
                 return
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner
-            lost = awaited or self._left.get(src)
+            lost = awaited or self._departed.get(src)
             dying = lost is not None and not self._lives(lost)
             if lost and dying and all(transport.settled(lost) for transport in self._transports):
-                waited = f"while {self._own.name!r} waited for it in {call('recv', template)}"
+                waited = f"while {self._member.name!r} waited for it in {call('recv', template)}"
                 reasons = [transport.why_lost(lost) for transport in self._transports]
                 raise PeerLost(src, " ".join(filter(None, [waited, *reasons])))
 
@@ -301,18 +305,18 @@ class Peers:
 
 
 def _by_name(members: Iterable[Member]) -> dict[Name, Member]:
-    """By rank and by name; a name goes before a rank."""
+    """The members by rank and by name; a name takes precedence over a rank."""
     members = list(members)
     known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
     return known | {one.name: one for one in members}
 
 
 class _UnknownRank:
-    """In a template, a rank that nobody has had yet: it equals the name of whoever gets it."""
+    """In a template, a rank that no process has had yet. It equals the name of its first bearer."""
 
     def __init__(self, peers: Peers, rank: int) -> None:
         self._peers, self.rank = peers, rank
-        self._asked: dict[Any, float] = {}  # when the directory was asked because of a name
+        self._asked: dict[Any, float] = {}  # name -> when the directory was asked about it
 
     def __eq__(self, name: object) -> bool:
         if name == self.rank:
@@ -333,4 +337,4 @@ class _UnknownRank:
 
 
 def _nothing() -> None:
-    """What a receive from anybody has to check."""
+    """The check of a receive from any process."""

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sfm_kernel.endpoint.bystanders import LOOK_EVERY, bystanders
+from sfm_kernel.endpoint.bystanders import CHECK_EVERY, bystanders
 
 
 class Rest:
@@ -43,7 +43,7 @@ class Rest:
 
     def _wait_for_rest(self, cell: int) -> None:
         while not self._rests(cell):
-            time.sleep(LOOK_EVERY)
+            time.sleep(CHECK_EVERY)
 
     def _rests(self, cell: int) -> bool:
         """Whether nothing of this cell still runs; publishes what does."""

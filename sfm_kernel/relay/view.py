@@ -266,7 +266,7 @@ class RemoteView:
 
     def _unseen(self, member: Member) -> State:
         """The state of a member that only the directory knows."""
-        about = member.told()
+        about = member.identity()
         about["kind"] = "engine" if "engine_id" in member.info else "process"
         return unknown(
             member.uid,

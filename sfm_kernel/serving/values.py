@@ -62,7 +62,7 @@ class _Pickler(cloudpickle.Pickler):
 
 def _rebuilt(function: Any, args: Any, file: str, cell: seen.Cell | None) -> Any:
     if cell is not None:
-        seen.elsewhere[file] = cell
+        seen.remote_cells[file] = cell
     return function(*args)
 
 

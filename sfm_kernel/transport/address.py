@@ -1,7 +1,7 @@
-"""How a process shows itself: where it is reached, and the key that makes it a member.
+"""The address at which a process can be reached, and the key that makes it a member.
 
-Whoever reaches the address may open connections: how many is bounded here, what one of them may say
-before it has shown the key in the core.
+Anybody who reaches the address can open connections. This module bounds how many; the core bounds
+what one of them can send before it has shown the key.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sfm_kernel.errors import WorldAccess
 
 SHORTEST_KEY = 16
 BACKLOG = 1024
-"""Connections that wait while the process is stopped or holds the GIL; the kernel may allow less.
-More would look like an unreachable process. Not more than may stand in front of the door."""
+"""Connections that the kernel holds while the process is stopped or holds the GIL; it may allow
+fewer. To any further client the process looks unreachable. ``most_strangers`` bounds it, too."""
 MOST_DESCRIPTORS = 1 << 16
 
 
@@ -51,7 +51,7 @@ def listen(local: bool) -> tuple[socket.socket, str]:
         except OSError as error:
             if error.errno != errno.EADDRNOTAVAIL:
                 raise
-            # A router in front of this machine has the address, and leads here.
+            # A router in front of this machine has the address, and forwards to it.
             listener.bind(("0.0.0.0", 0))
         listener.listen(min(BACKLOG, most_strangers()))
     except BaseException:
@@ -64,24 +64,24 @@ def check_key(key: bytes) -> None:
     """Raise WorldAccess if the key is empty, or so short that it could be guessed."""
     if len(key) < SHORTEST_KEY:
         raise WorldAccess(
-            f"the world's key has {len(key)} bytes, and {SHORTEST_KEY} are needed: without a "
+            f"the world's key has {len(key)} bytes, but needs {SHORTEST_KEY}: without a "
             f"secret anybody could join and run code here. With ipyparallel's CURVE, set "
             f"IPP_SESSION_KEY too"
         )
 
 
 def most_strangers() -> int:
-    """How many connections that have not shown the key yet may stand open.
+    """The number of open connections that have not shown the key yet, at most.
 
-    All members of a world may come at once; the rest of the descriptors is for others.
+    All members of a world may connect at once; the other descriptors are for other uses.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_MEMBERS if soft == resource.RLIM_INFINITY else min(MAX_MEMBERS, max(4, soft // 4))
 
 
 def raise_descriptors() -> None:
-    """Let this process, which others can connect to, have more descriptors, up to a bound."""
+    """Raise this process's limit of descriptors, to ``MOST_DESCRIPTORS`` at most."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

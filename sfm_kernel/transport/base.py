@@ -1,8 +1,8 @@
-"""The contract between an endpoint and the ways that lead to its peers.
+"""The contract between an endpoint and its transports.
 
-A *transport* belongs to one endpoint. It receives (in whatever thread it likes) and puts what
-arrives into the endpoint's inbox; and it makes *routes*, one for each peer, through which the
-endpoint sends. ``tests/contract`` holds one suite that every transport passes.
+A *transport* belongs to one endpoint. It receives (in any thread) and puts what arrives into the
+endpoint's inbox; and it makes *routes*, one for each peer, through which the endpoint sends.
+``tests/contract`` holds one suite that every transport passes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Member:
     Attributes:
         uid: 32 hexadecimal digits, new each time a process joins.
         slot: a number below ``_native.MAX_MEMBERS``, unique among the living members.
-        rank: 0, 1, 2 … for those who compute; None for a guest, such as a notebook.
-        name: what addresses it; the rank where the user gave no other name.
-        pid, host: for people; never used to tell whether it lives.
-        segment: path of its segment on its own machine.
-        address: where it listens ("tcp://10.0.0.7:41234"); empty where it was not told to.
+        rank: 0, 1, 2 … for processes that compute; None for a guest, such as a notebook.
+        name: its address for others; the rank if the user gave no other name.
+        pid, host: for people; never used to decide whether it lives.
+        segment: path of its segment on its machine.
+        address: it listens there ("tcp://10.0.0.7:41234"); empty if it does not listen.
         info: anything a front end wants others to see (ipyparallel's engine id, for one).
-        site: where it is, with those who have the same; its machine, where it was told nothing.
+        site: the name of its site; by default that of its machine.
     """
 
     uid: str
@@ -49,8 +49,8 @@ class Member:
         if not self.site:
             object.__setattr__(self, "site", site_of_host(self.host))
 
-    def told(self) -> dict[str, Any]:
-        """What observers are told of who it is."""
+    def identity(self) -> dict[str, Any]:
+        """The attributes by which observers identify it."""
         return {key: getattr(self, key) for key in ("name", "rank", "pid", "host", "site", "uid")}
 
     def to_json(self) -> dict[str, Any]:
@@ -64,9 +64,9 @@ class Member:
 
 
 def site_of_host(host: str) -> str:
-    """The site of a machine that was given none: its name, or what of that a site's can be."""
-    kept = "".join(one for one in host if one.isprintable() and not one.isspace())
-    return kept[:64] or "localhost"
+    """The default site of a machine: its name, without characters that a site's cannot have."""
+    valid = "".join(one for one in host if one.isprintable() and not one.isspace())
+    return valid[:64] or "localhost"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Gateway:
     Attributes:
         uid: 32 hexadecimal digits, new each time one starts.
         site: the name of its site.
-        address: where processes of its site, and other gateways, connect ("tcp://10.0.0.7:4000").
+        address: processes of its site, and other gateways, connect to it ("tcp://10.0.0.7:4000").
         name: for people: "A-1", the first of site A.
     """
 
@@ -104,13 +104,13 @@ class DirectoryClient(Protocol):
         """The answer to a request, and the bytes that came with it.
 
         Raises:
-            WorldGone: there is none within ``limit`` seconds.
+            WorldGone: no answer came within ``limit`` seconds.
         """
 
 
 @runtime_checkable
 class Directory(Protocol):
-    """Who is in a world. Implemented by ``sfm_kernel.directory``."""
+    """The list of a world's members. Implemented by ``sfm_kernel.directory``."""
 
     @property
     def world(self) -> str: ...
@@ -124,7 +124,7 @@ class Directory(Protocol):
 
     @property
     def client(self) -> DirectoryClient | None:
-        """What asks the world's directory server; None in a world of one machine."""
+        """The client of the world's directory server; None in a world of one machine."""
 
     def join(
         self,
@@ -156,23 +156,23 @@ class Directory(Protocol):
         """
 
     def leave(self, member: Member) -> None:
-        """Take the entry out; harmless if it is not there (any more) or the world is gone."""
+        """Remove the entry; harmless if it or the world no longer exists."""
 
     def members(self) -> list[Member]:
-        """All entries as they are now, the dead that nobody replaced among them, by slot.
+        """All entries as they are now, by slot, including dead members that nobody has replaced.
 
         Raises: as ``join``.
         """
 
     def listed(self) -> list[Member]:
-        """The entries as they are known here, at no cost where the directory is far away; who has
-        just joined may be missing.
+        """The entries that this client knows, without asking a remote directory; a process that
+        has just joined may be missing.
 
         Raises: as ``join``.
         """
 
     def departed(self) -> list[Member]:
-        """Who left lately, by name the last one; not who died and was replaced.
+        """Members that left lately, the last of each name; without the dead that were replaced.
 
         Raises: as ``join``.
         """
@@ -181,21 +181,21 @@ class Directory(Protocol):
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """Have ``changed`` called now, and whenever there are other gateways, or somebody is gone.
+        """Call ``changed`` now, and whenever the gateways change or a member leaves or dies.
 
-        With the world's gateways, and the uids of those who have left or died since the last call;
-        in any thread.
+        Its arguments are the world's gateways, and the uids of members that have left or died since
+        the last call; it is called in any thread.
         """
 
     def close(self) -> None:
-        """Release what the client holds. Does not leave."""
+        """Release the client's resources. Does not leave."""
 
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """The way to one incarnation of a peer: who that is, and what the core sends through.
+    """One incarnation of a peer, and the channel through which the core sends to it.
 
-    What the way holds goes with it. What was sent is still delivered.
+    The channel is released with the route. Messages that were sent are still delivered.
     """
 
     peer: Member
@@ -214,7 +214,7 @@ class Transport(ABC):
 
     @abstractmethod
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
-        """A route to ``peer``, or None where this medium does not reach it.
+        """A route to ``peer``, or None if this medium does not reach it.
 
         ``alive()`` says whether the peer's incarnation still lives.
         """
@@ -224,22 +224,22 @@ class Transport(ABC):
         return False
 
     def lost(self, peer: Member) -> bool:
-        """Whether this medium itself has seen that the peer is gone (a refused connection)."""
+        """Whether this medium has noticed that the peer has ended (a refused connection)."""
         return False
 
     def why_lost(self, peer: Member) -> str:
-        """What is to be said of why ``lost``, in brackets; "" where it only died or left."""
+        """The reason for ``lost``, as a text for an error; "" if the peer died or left."""
         return ""
 
     def silence(self, peer: Member) -> tuple[float, str] | None:
-        """Seconds for which this medium has tried in vain to reach the peer, and what is known of
-        why ("" if nothing is); None while it does reach it."""
+        """Seconds for which this medium has failed to reach the peer, and the reason ("" if it is
+        unknown); None while it reaches the peer."""
         return None
 
     def settled(self, peer: Member) -> bool:
-        """Whether all that a dead peer had sent has come in, as far as the medium can know."""
+        """Whether all that a dead peer had sent has arrived, as far as the medium can know."""
         return True
 
     @abstractmethod
     def close(self) -> None:
-        """Stop threads and release everything; what was sent before is still delivered."""
+        """Stop threads and release everything; messages sent before are still delivered."""

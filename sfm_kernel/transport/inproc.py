@@ -18,7 +18,7 @@ class InprocTransport(Transport):
     """Reaches the other endpoints of this process, and itself.
 
     Args:
-        member: the own one, known to the others of this process until ``close``.
+        member: the endpoint's; the process's other endpoints know it until ``close``.
         inbox: its native Inbox.
     """
 
@@ -39,10 +39,9 @@ class InprocTransport(Transport):
             if inbox.closed:
                 raise PeerLost(peer.name, "and did not receive this message")
 
-        own = self._member
+        me = self._member
         return Route(
-            peer,
-            Channel.local(self._inbox, own.uid, inbox, peer.uid, peer.name, own.name, check),
+            peer, Channel.local(self._inbox, me.uid, inbox, peer.uid, peer.name, me.name, check)
         )
 
     def is_near(self, peer: Member) -> bool:

@@ -1,7 +1,7 @@
 """Shared memory: one ring for each pair that talks, made on first use.
 
-The native core does the work (``native/src/ring/``, ``segment.rs``, ``core/``); here are the
-files: who makes them, where, and when they go.
+The native core does the work (``native/src/ring/``, ``segment.rs``, ``core/``); this module
+makes the files and removes them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
 SMALL = 1 << 28
-"""Shared memory below this, such as a container's 64 MiB, gets rings of a quarter. There sixteen
-processes that all talk to each other need 17 MiB for them; of the others they would need all."""
+"""A folder with fewer bytes than this, such as a container's 64 MiB, gets rings of a quarter of the
+usual size: sixteen processes that all talk to each other then need 17 MiB, and not all of it."""
 
 
 def ring_bytes(folder: str) -> int:
     """The size of a ring in this folder, in bytes.
 
-    ``SFM_RING_BYTES``, a power of two, or the default, which is less where there is little room.
+    ``SFM_RING_BYTES``, a power of two, or the default, which is less if there is little room.
     """
     text = os.environ.get("SFM_RING_BYTES", "")
     if not text:
-        there = os.statvfs(folder)
-        return RING_BYTES if there.f_blocks * there.f_frsize >= SMALL else RING_BYTES // 4
+        disk = os.statvfs(folder)
+        return RING_BYTES if disk.f_blocks * disk.f_frsize >= SMALL else RING_BYTES // 4
     if not (text.isdigit() and is_ring_size(int(text))):
         raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two from 4096 to 2**30")
     return int(text)
@@ -51,15 +51,15 @@ def arena_bytes() -> int:
 
 
 def segment_path(folder: str, uid: str) -> str:
-    """Where the process ``uid`` has its segment."""
+    """The path of the segment of the process ``uid``."""
     return os.path.join(folder, f"{uid}.seg")
 
 
 class ShmTransport(Transport):
     """Reaches the processes whose segments lie in the same folder of the same machine.
 
-    Reaching a segment is the proof that memory is shared: it is opened and its uid compared, so
-    that two machines (or containers) with the same host name are not mistaken for one.
+    An open segment proves that memory is shared: the transport compares its uid, so that it does
+    not mistake two machines (or containers) with the same host name for one.
     """
 
     kind = "shm"
@@ -98,7 +98,7 @@ class ShmTransport(Transport):
     def close(self) -> None:
         """Remove the segment, and the rings to this process that it never opened.
 
-        Rings that lead to others stay until their reader opens them: what was sent is received.
+        Rings to others stay until their reader opens them, so that sent messages are received.
         """
         for path in [segment_path(self._folder, self._member.uid), *self._incoming()]:
             with contextlib.suppress(OSError):
@@ -106,10 +106,10 @@ class ShmTransport(Transport):
 
     def _incoming(self) -> list[str]:
         mine = f"-{self._member.uid}.ring"
-        with contextlib.suppress(FileNotFoundError):  # the world is gone
+        with contextlib.suppress(FileNotFoundError):  # the world was removed
             return [
-                os.path.join(self._folder, one)
-                for one in os.listdir(self._folder)
-                if one.endswith(mine)
+                os.path.join(self._folder, file)
+                for file in os.listdir(self._folder)
+                if file.endswith(mine)
             ]
         return []

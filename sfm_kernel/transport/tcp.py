@@ -1,12 +1,12 @@
-"""Messages between machines: over TCP, sealed, for whoever has the world's key.
+"""Messages between machines: over TCP, sealed, for processes that have the world's key.
 
 In a world of one machine nothing listens, unless ``SFM_TRANSPORT=tcp`` asks for it. The native core
-does the work, in a thread of its own that needs no lock of Python's (``native/src/net``); here is
-what it is given, and what an endpoint asks.
+does the work, in a thread of its own that does not need the GIL (``native/src/net``); this module
+configures it, and answers the endpoint's questions.
 
-What is sent is kept until it has arrived. A connection that breaks is made again, and what was
-lost with it is sent again. A peer that cannot be reached is not dead: it is waited for, until its
-kernel or the directory says that its process is gone, or for ``SFM_UNREACHABLE`` seconds.
+A sender keeps each message until it has arrived. When a connection breaks, a new one is made and
+lost data is sent again. A peer that cannot be reached is not dead: senders wait for it until its
+kernel or the directory says that its process has ended, or for ``SFM_UNREACHABLE`` seconds.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class TcpTransport(Transport):
     """Reaches every process whose address answers; for members only.
 
     Args:
-        inbox: the own native Inbox.
+        inbox: this process's native Inbox.
         key: the world's secret; WorldAccess if it is empty or short.
-        uid, site: the own member's.
+        uid, site: this process's.
         local: all members are on this machine: listens on the loopback interface.
     Attributes:
-        address: where others reach this process. It listens from now on.
+        address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
     Cost: two sockets, three descriptors and a thread; a descriptor for each peer.
     """
@@ -56,18 +56,18 @@ class TcpTransport(Transport):
         _open.add(self)
 
     def start(self, member: Member, directory: Directory) -> None:
-        """Serve who connects; after ``directory.join``, from which others know the address."""
+        """Serve connections; after ``directory.join``, which announces the address to others."""
         self._folder, self._name = directory.folder, member.name
         self.exchange.start(f"sfm-tcp-{member.name}")
-        directory.watch(self._know)
+        directory.watch(self._update)
 
-    def _know(self, gateways: list[Gateway], gone: list[str]) -> None:
+    def _update(self, gateways: list[Gateway], departed: list[str]) -> None:
         with contextlib.suppress(EndpointClosed):
             self.exchange.set_gateways([(one.uid, one.site, one.address) for one in gateways])
-            self.exchange.tell_gone(gone)
+            self.exchange.report_departed(departed)
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
-        if not peer.address:  # it was not told to listen
+        if not peer.address:  # it does not listen
             return None
         link = self.exchange.link(peer.uid, peer.address, peer.site)
 
@@ -80,39 +80,39 @@ class TcpTransport(Transport):
         return Route(peer, Channel.link(link, peer.name, self._name, check))
 
     def lost(self, peer: Member) -> bool:
-        """Whether its process is gone as far as connections tell, or what it sent made no sense.
+        """Whether connections show that the process has ended, or what it sent made no sense.
 
-        For a process of another machine (no segment of it is here) this opens a connection, so
-        that the death of one that only sends is seen as well.
+        For a process of another machine (which has no segment on this one) this opens a connection,
+        so that the death of a process that only sends is noticed as well.
         """
         if self.closing:
-            return False  # links end then, and say nothing of their peers
+            return False  # links end then, whether their peers live or not
         link = self.exchange.known(peer.uid)
         if link is not None:
             return link.lost is not None
         if self._local:
-            return False  # the directory knows better: a segment that is missing says enough
+            return False  # the directory knows: a process without a segment has ended
         is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
         if is_remote and peer.address:
             self.exchange.link(peer.uid, peer.address, peer.site)
         return False
 
     def why_lost(self, peer: Member) -> str:
-        """What the link was given up for."""
+        """The reason why the link was given up; "" if it was not."""
         link = self.exchange.known(peer.uid)
         return "" if link is None else link.lost or ""
 
     def silence(self, peer: Member) -> tuple[float, str] | None:
-        """For how long the peer has not answered, and what gateways say of it."""
+        """Seconds since the peer last answered, and what gateways report about it; None if up."""
         link = None if self.closing else self.exchange.known(peer.uid)
         return None if link is None else link.silence
 
     def settled(self, peer: Member) -> bool:
-        """Whether all that a dead peer had sent has come in, as far as can be known."""
+        """Whether all that a dead peer had sent has arrived, as far as can be known."""
         return self.closing or self.exchange.settled(peer.uid)
 
     def close(self) -> None:
-        """Stop. Returns when all that was sent has arrived, or a peer does not answer."""
+        """Stop. Returns when everything sent has arrived, or a peer does not answer."""
         if self.closing:
             return
         self.closing = True
@@ -131,8 +131,8 @@ def _patience() -> float | None:
         seconds = -1
     if not 0 < seconds < math.inf:
         raise WorldError(
-            f"SFM_UNREACHABLE={text!r}: give the seconds after which a process that cannot be "
-            f"reached is given up, or nothing to wait for it as long as it takes"
+            f"SFM_UNREACHABLE={text!r}: give the seconds after which to give up a process that "
+            f"cannot be reached; unset, processes wait for it as long as it takes"
         )
     return seconds
 

@@ -1,7 +1,7 @@
-"""What the kernel knows of a TCP connection, and which congestion control it uses.
+"""The kernel's facts about a TCP connection, and the congestion control that it uses.
 
-A socket is given as Python's object or as its file descriptor; ``os.dup`` one that a library owns,
-if it may be closed meanwhile.
+Each function takes a Python socket or its file descriptor; ``os.dup`` one that a library owns
+and may close meanwhile.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Info = dict[str, int | float | None]
 
 
 def tcp_info(one: socket.socket | int) -> Info:
-    """The kernel's TCP_INFO, all 42 fields of it that mean something to us, as they are now.
+    """The kernel's TCP_INFO as it is now: the 42 fields of it that are of use here.
 
-    Times end with ``_s`` and are seconds; rates are bytes per second, windows ``snd_cwnd`` and
-    ``snd_ssthresh`` packets of ``snd_mss`` bytes, ``snd_wnd`` and ``rcv_wnd`` bytes; all others are
-    bytes or counts. ``snd_ssthresh`` is 2**31 - 1 as long as nothing was lost. What this kernel
-    does not tell is None: ``total_rto`` came with Linux 6.7, ``rcv_wnd`` with 6.2, ``snd_wnd``
-    with 5.4.
+    Names of times end with ``_s`` and are seconds; rates are bytes per second; the windows
+    ``snd_cwnd`` and ``snd_ssthresh`` are packets of ``snd_mss`` bytes, ``snd_wnd`` and ``rcv_wnd``
+    bytes; all others are bytes or counts. ``snd_ssthresh`` is 2**31 - 1 as long as nothing was
+    lost. A field that this kernel does not have is None: ``total_rto`` came with Linux 6.7,
+    ``rcv_wnd`` with 6.2, ``snd_wnd`` with 5.4.
 
     Raises:
         OSError: this is no TCP socket, or it is closed.
@@ -41,31 +41,31 @@ def congestion(one: socket.socket | int) -> str:
 
 
 def set_congestion(one: socket.socket | int, name: str) -> None:
-    """This connection uses that congestion control from now on: the kernel was asked if it does.
+    """Make this connection use that congestion control, and verify with the kernel that it does.
 
     Raises:
         SFMError: the kernel has none of that name, or does not let this user choose it; the
-            connection uses what it used before. The text names those that can be chosen.
+            connection uses the same as before. The error names those that can be chosen.
         OSError: as ``tcp_info``.
     """
     try:
         _native.set_congestion(_fd(one), name)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.EINVAL):
-            why, what = "is not in this kernel", f"modprobe tcp_{name}, or take one that is there"
+            why, remedy = "is not in this kernel", f"modprobe tcp_{name}, or take one"
         elif error.errno in (errno.EPERM, errno.EOPNOTSUPP):
-            why, what = "may not be chosen here", f"ask root to add it to {_ALLOWED}, or take one"
+            why, remedy = "may not be chosen here", f"ask root to add it to {_ALLOWED}, or take one"
         else:
             raise
-        there = ", ".join(choosable()) or "unknown"
-        raise SFMError(f"congestion control {name!r} {why}: {what} of: {there}") from error
+        available = ", ".join(choosable()) or "unknown"
+        raise SFMError(f"congestion control {name!r} {why}: {remedy} of: {available}") from error
 
 
 def choosable() -> list[str]:
     """The congestion controls that a socket of this network namespace can be given.
 
-    Who has no CAP_NET_ADMIN (in the namespace) may choose the allowed ones only. Empty where the
-    kernel does not say.
+    Without CAP_NET_ADMIN (in the namespace) a process may choose the allowed ones only. Empty if
+    the kernel does not list them.
     """
     for file in (_ALLOWED, _AVAILABLE):
         try:

@@ -24,7 +24,7 @@ while True: sfm.send(dest="home", echo=sfm.recv(src="home").n)
 @pytest.fixture
 def survivor(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setenv("SFM_TRANSPORT", "shm")
-    monkeypatch.setattr(peers, "LOOK_EVERY", 1)  # deaths are many here; how soon is not the matter
+    monkeypatch.setattr(peers, "DEATH_CHECK_EVERY", 1)  # many deaths, soon noticed
     with sfm_kernel.join(world, "home", guest=True) as endpoint:
         yield endpoint
 

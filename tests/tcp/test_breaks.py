@@ -369,7 +369,7 @@ def test_nobody_waits_for_the_answer_of_who_is_gone(
     fake.greet()
     fake.hears(b"W")
     a.send(dest="B", n=1)  # it never says that this has arrived
-    transport(a).exchange.tell_gone([b.uid])
+    transport(a).exchange.report_departed([b.uid])
     a.close()
     assert "without knowing" not in capfd.readouterr().err
 

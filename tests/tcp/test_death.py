@@ -177,7 +177,7 @@ def test_who_is_silent_and_gone_is_given_up(join: Callable[..., Endpoint]) -> No
     a.send(dest="B", n=1)
     wait_until(lambda: link(a, "B").silence)
     assert link(a, "B").lost is None
-    transport(a).exchange.tell_gone([member(a, "B").uid])
+    transport(a).exchange.report_departed([member(a, "B").uid])
     with pytest.raises(PeerLost):
         repeat(lambda: (a.send(dest="B", n=2), time.sleep(0.05)))
     with pytest.raises(PeerLost):

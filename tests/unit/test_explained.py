@@ -56,7 +56,7 @@ def test_calls_say_all(name: str) -> None:
 def test_what_the_readme_says_is_in_them() -> None:
     assert "dest" in inspect.signature(Endpoint.send).parameters
     for name, said in {
-        "send": ["any values that can be pickled", "UnknownName: nobody is called", "order sent"],
+        "send": ["any values that can be pickled", "UnknownName: no process", "order sent"],
         "recv": ["predicate", "seconds", "RecvTimeout", "PeerLost", "stays queued", "Stop"],
         "recv_nb": ["WouldBlock", "Blocks: never"],
         "peek": ["Changes nothing"],

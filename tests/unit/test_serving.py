@@ -38,7 +38,7 @@ def test_code_keeps_its_file_and_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     function = pickle.loads(packed)
     assert function.__code__.co_filename == "<cell 3>"
     assert seen.cell_of("<cell 3>") == (3, "id", 1) and seen.cell_of("<cell 4>") is None
-    del seen.elsewhere["<cell 3>"]
+    del seen.remote_cells["<cell 3>"]
 
 
 def test_a_function_is_sent_once() -> None:

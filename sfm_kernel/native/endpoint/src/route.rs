@@ -102,7 +102,7 @@ pub(crate) fn ring(
         endpoint.check_open()?;
         if Instant::now() > patience {
             let text = format!(
-                "{} has not taken in what another process sent it before: is it stopped?",
+                "{} has not read the messages that another process sent before: is it stopped?",
                 peer.name
             );
             return Err(Error::new(Kind::System, text));

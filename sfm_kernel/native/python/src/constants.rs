@@ -1,4 +1,4 @@
-//! Numbers and names of the core that Python needs, too.
+//! Numbers and names of the core that Python uses too.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -16,7 +16,7 @@ use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{Activity, JUDGEMENT_BYTES, OTHERS_BYTES, SLOTS, UNSETTLED};
 use sfm_native::summary::{LONGEST, UNIT};
 
-/// Add them to the module; `_native.pyi` says what each is.
+/// Add them to the module; `_native.pyi` describes each.
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, number) in [
         ("ANSWERS", ANSWERS),
@@ -47,21 +47,21 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether a ring can have so many bytes.
+/// Whether a ring can have this size.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub fn is_ring_size(nbytes: usize) -> bool {
     ring_sender::is_ring_size(nbytes)
 }
 
-/// Whether an arena can have so many bytes.
+/// Whether an arena can have this size.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub fn is_arena_size(nbytes: usize) -> bool {
     ring_sender::is_arena_size(nbytes)
 }
 
-/// The codes of what a round came to.
+/// The codes of the outcomes of a round.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Outcome;
 
@@ -93,7 +93,7 @@ impl Outcome {
     const STRANGE: u32 = combining_tree::STRANGE;
 }
 
-/// The codes of what is done with numbers in a round.
+/// The codes of the operations on numbers in a round.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Operation;
 

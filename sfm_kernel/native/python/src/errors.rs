@@ -11,7 +11,7 @@ use sfm_native::shm::ShmError;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-/// The exception `name` with these arguments; the failure to make it, where that fails.
+/// The exception `name` with these arguments; if it cannot be made, the error of making it.
 pub fn error<'py>(
     py: Python<'py>,
     name: &str,
@@ -37,7 +37,7 @@ pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
 }
 
-/// Why a call has ended, where no peer is concerned.
+/// The exception for the end of a call that concerns no peer.
 pub fn ended(py: Python<'_>, why: End) -> PyErr {
     match why {
         End::Closed => closed(py),
@@ -55,16 +55,16 @@ pub fn unfit(py: Python<'_>, why: Unfit) -> PyErr {
     }
 }
 
-/// A thread that sends to `peer` was interrupted by what sends to it as well.
+/// A signal handler or a finalizer sends to `peer` while its thread is sending to it.
 pub fn reentered(py: Python<'_>, peer: &str) -> PyErr {
     let why = format!(
-        "this thread was sending to {peer} already when a signal handler (or a finalizer) came in \
-         between, which cannot send there now. Let it set a flag or an event instead"
+        "a signal handler (or a finalizer) interrupted this thread while it was sending to {peer}, \
+         and cannot send there now. Let it set a flag or an event instead"
     );
     error(py, "SFMError", (why,))
 }
 
-/// An observer has found a deadlock: `judgement` says in JSON whose, and why.
+/// An observer has found a deadlock: `judgement` is JSON, with "cycle" (names) and "why".
 fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
     let read = || -> PyResult<(Vec<Py<PyAny>>, String)> {
         let found = py.import("json")?.call_method1("loads", (judgement,))?;
@@ -85,8 +85,8 @@ pub fn shm_error(py: Python<'_>, failure: ShmError, folder: &str) -> PyErr {
         }
         // Keeps the class that Python has for the cause: FileNotFoundError, PermissionError.
         ShmError::Io(failure) => {
-            let what = format!("shared memory in {folder}: {failure}");
-            std::io::Error::new(failure.kind(), what).into()
+            let text = format!("shared memory in {folder}: {failure}");
+            std::io::Error::new(failure.kind(), text).into()
         }
         ShmError::Invalid(why) => PyValueError::new_err(why),
     }

@@ -1,4 +1,4 @@
-//! Gateways: started, told, asked, ended.
+//! The gateways of this process.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -47,14 +47,13 @@ impl Gateway {
         delay: f64,
         limit: Option<u64>,
     ) -> PyResult<Gateway> {
-        let named = Scheduler::named(scheduler).ok_or_else(|| {
+        let scheduler = Scheduler::named(scheduler).ok_or_else(|| {
             let all = Scheduler::ALL.map(Scheduler::name).join(", ");
             PyValueError::new_err(format!("no scheduler {scheduler:?}; there are: {all}"))
         })?;
         let delay = Duration::try_from_secs_f64(delay)
             .map_err(|_| PyValueError::new_err(format!("delay {delay}: seconds are needed")))?;
         let address = parse_address(address)?;
-        let scheduler = named;
         let options = Options {
             site,
             key,

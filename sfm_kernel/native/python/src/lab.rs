@@ -1,4 +1,4 @@
-//! The lab: a long way between two network namespaces, and how a process gets into one.
+//! The lab: an emulated wide area link between two network namespaces, and entering one.
 
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -34,7 +34,7 @@ impl LabLink {
     #[new]
     #[pyo3(signature = (one, other, seed=0, /))]
     fn new(one: RawFd, other: RawFd, seed: u64) -> PyResult<LabLink> {
-        let devices = || Ok([own(one)?, own(other)?]);
+        let devices = || Ok([duplicate(one)?, duplicate(other)?]);
         let link = devices().and_then(|devices| Link::start(devices, Default::default(), seed));
         Ok(LabLink(Mutex::new(Some(link.map_err(os_error)?))))
     }
@@ -53,16 +53,16 @@ impl LabLink {
         down: Option<bool>,
     ) -> PyResult<()> {
         let direction = if back { Direction::Backward } else { Direction::Forward };
-        let known = |value: Option<f64>, least: f64, most: f64, name: &str| match value {
+        let checked = |value: Option<f64>, least: f64, most: f64, name: &str| match value {
             Some(value) if !(least..=most).contains(&value) => {
                 Err(PyValueError::new_err(format!("{name} is {least} to {most}, not {value}")))
             }
             value => Ok(value),
         };
-        let delay_s = known(delay_s, 0.0, 60.0, "delay_s")?;
-        let rate = known(rate_bits_per_s, 1.0, f64::INFINITY, "rate_bits_per_s")?;
-        let loss = known(loss, 0.0, 1.0, "loss")?;
-        let cross = known(cross_bits_per_s, 0.0, 1e11, "cross_bits_per_s")?;
+        let delay_s = checked(delay_s, 0.0, 60.0, "delay_s")?;
+        let rate = checked(rate_bits_per_s, 1.0, f64::INFINITY, "rate_bits_per_s")?;
+        let loss = checked(loss, 0.0, 1.0, "loss")?;
+        let cross = checked(cross_bits_per_s, 0.0, 1e11, "cross_bits_per_s")?;
         self.with(py, |link| {
             let now = link.settings(direction);
             let settings = Settings {
@@ -94,7 +94,7 @@ impl LabLink {
 
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = self.with(py, |link| Ok(link.report()))?;
-        told(py, &report)
+        report_dict(py, &report)
     }
 
     fn close(&self, py: Python<'_>) {
@@ -104,7 +104,7 @@ impl LabLink {
     }
 }
 
-fn told<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let all = PyDict::new(py);
     all.set_item("there", counts(py, &report.counts[0])?)?;
@@ -140,40 +140,40 @@ fn counts<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>>
     Ok(all)
 }
 
-/// A copy of a descriptor that Python goes on to own.
-fn own(fd: RawFd) -> io::Result<OwnedFd> {
+/// A copy of a descriptor that stays Python's.
+fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: looked at for the length of one call; where it is not open, the kernel says so.
+    // SAFETY: borrowed for one call; if it is not open, the kernel returns an error.
     unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()
 }
 
-/// Make a network device in this thread's namespace; it is there as long as the descriptor is open.
+/// Make a network device in this thread's namespace; it exists as long as the descriptor is open.
 #[pyfunction]
 #[pyo3(signature = (name, /))]
 pub fn open_tun(name: &str) -> PyResult<RawFd> {
     lab::open_tun(name).map(IntoRawFd::into_raw_fd).map_err(os_error)
 }
 
-/// This thread leaves some of its namespaces for new ones (os.unshare of Python 3.12).
+/// Move this thread from some of its namespaces into new ones (os.unshare of Python 3.12).
 #[pyfunction]
 #[pyo3(signature = (flags, /))]
 pub fn unshare(flags: i32) -> PyResult<()> {
     // SAFETY: concerns this process alone.
-    done(unsafe { libc::unshare(flags) })
+    result(unsafe { libc::unshare(flags) })
 }
 
-/// This thread enters the namespace behind a descriptor (os.setns of Python 3.12).
+/// Move this thread into the namespace of a descriptor (os.setns of Python 3.12).
 #[pyfunction]
 #[pyo3(signature = (namespace, /))]
 pub fn setns(namespace: RawFd) -> PyResult<()> {
     let of_any_kind = 0;
     // SAFETY: concerns this thread alone.
-    done(unsafe { libc::setns(namespace, of_any_kind) })
+    result(unsafe { libc::setns(namespace, of_any_kind) })
 }
 
-fn done(status: i32) -> PyResult<()> {
+fn result(status: i32) -> PyResult<()> {
     if status == 0 {
         Ok(())
     } else {

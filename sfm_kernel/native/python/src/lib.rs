@@ -1,36 +1,36 @@
-//! What Python sees of the core: `sfm_kernel._native`, documented in `_native.pyi`.
+//! The Python interface of the core: `sfm_kernel._native`, documented in `_native.pyi`.
 //!
-//! The folders are called as the Python packages that use them. In reading order:
+//! The folders are named as the Python packages that use them. In reading order:
 //!
 //! ```text
-//! constants               numbers and names of the core that Python needs, too
+//! constants               numbers and names of the core that Python uses too
 //! errors                  raises the exceptions of sfm_kernel.errors
-//! host/gil                gives the GIL back while a call waits, also when the interpreter ends
-//! host/python             Python as the program around the core's calls: signals, the GIL, errors
-//! host/undisturbed        Python's code inside of a call, and signals that come meanwhile
-//! packet/encode, decode   Python's values to packets, and back
-//! packet/arrays           NumPy's arrays in and out without pickle
-//! packet/message          Message, a received packet; `decoded` keeps what was read of it
-//! packet/template         what a receive looks for
+//! host/gil                releases the GIL while a call waits, also when the interpreter ends
+//! host/python             Python as the host of the core's calls: signals, the GIL, errors
+//! host/undisturbed        Python code inside a call, and signals that arrive meanwhile
+//! packet/encode, decode   Python values to packets, and back
+//! packet/arrays           NumPy arrays to packets and back, without pickle
+//! packet/message          Message, a received packet; `decoded` caches its values
+//! packet/template         the template of a receive
 //! transport/segment       a process's file in shared memory
 //! transport/exchange      Exchange and Link, the transport between machines
-//! transport/tcp           what the kernel knows of a connection
-//! transport/channel       how messages reach one peer, through any of these
+//! transport/tcp           the kernel's facts about a connection
+//! transport/channel       sends to one peer, through a ring, a link or a local inbox
 //! endpoint/inbox          the receiving half of an endpoint, and its network thread
-//! endpoint/calls          Calls, the base class of endpoints, and what its methods ask Python for
-//! endpoint/send, receive  these methods: send; recv, recv_nb, peek
+//! endpoint/calls          Calls, the base class of endpoints, and its hooks in Python
+//! endpoint/send, receive  the methods of Calls: send; recv, recv_nb, peek
 //! endpoint/search         a receive that waits
-//! endpoint/fastcall       methods that take their arguments as the interpreter has them
+//! endpoint/fastcall       methods with the interpreter's vectors of arguments
 //! collectives/combining_tree  barriers and small reductions in shared memory
 //! collectives/calls       Collectives: barrier and allreduce of a group
 //! observe/observer        reads the segments of other processes
 //! observe/binaries        file and line of an address in a compiled program
-//! observe/location        which line of its program a call comes from
-//! observe/main_thread     which line a program's main thread is in
-//! mpi/program, engines    what MPI's calls of mpi4py ask Python for: in any program, in an engine
-//! mpi/frames              which call of the program a thread is in that has no GIL
+//! observe/location        the line of the program that a call comes from
+//! observe/main_thread     the line of the program that its main thread is in
+//! mpi/program, engines    Python around the MPI calls of mpi4py: in any program, in an engine
+//! mpi/frames              the program's call that a thread without the GIL is in
 //! gateway                 forwards between sites
-//! lab                     a wide area network on one machine, for experiments
+//! lab                     an emulated wide area network on one machine, for experiments
 //! ```
 
 mod constants;

@@ -1,7 +1,7 @@
-//! The calls of a group that are worth it: `barrier` and `allreduce` in shared memory.
+//! The native calls of a group: `barrier` and `allreduce` in shared memory.
 //!
-//! One round at the tree takes less time than a few lines of Python around it. For what is rare, or
-//! goes through messages, they ask Python, through `CollectiveHooks`.
+//! One round in the tree takes less time than a few lines of Python around it. Rare cases, and
+//! calls that go through messages, are done in Python, through `CollectiveHooks`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::collectives::combining_tree::{Meeting, PyCombiningTree};
+use crate::collectives::combining_tree::{Contribution, PyCombiningTree};
 use crate::endpoint::calls::looked_up;
 use crate::errors::error;
 use crate::host::gil::InCall;
@@ -23,7 +23,12 @@ use sfm_native::combining_tree::fold::Kind;
 /// Calls that a member remembers, to compare them with those of others.
 const HISTORY: usize = 64;
 
-/// What one member of a group has called so far.
+/// The error of a second collective in one process.
+pub const ONE_AT_A_TIME: &str =
+    "this process is already in a collective of this group, in another \
+                                 thread or interrupted by a signal handler: call one at a time";
+
+/// The record of one member's calls of a group so far.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 #[derive(Default)]
 pub struct Ledger {
@@ -59,11 +64,7 @@ impl Ledger {
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         match self.busy.swap(true, Ordering::Acquire) {
             false => Ok(()),
-            true => {
-                let why = "another thread of this process, or what a signal handler has \
-                           interrupted, is in a collective of this group: one at a time";
-                Err(error(py, "CollectiveError", (why,)))
-            }
+            true => Err(error(py, "CollectiveError", (ONE_AT_A_TIME,))),
         }
     }
 
@@ -76,7 +77,7 @@ impl Ledger {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Write down a call.
+    /// Record a call.
     fn begin(&self, made: Py<PyAny>, mark: u64) {
         let forgotten = {
             let mut counts = self.lock();
@@ -89,7 +90,7 @@ impl Ledger {
                 None
             }
         };
-        drop(forgotten); // not under the lock: it may run Python
+        drop(forgotten); // without the lock: it may run Python
     }
 
     /// Forget all calls, and the tree.
@@ -107,7 +108,7 @@ impl Ledger {
         self.lock().chain
     }
 
-    /// The latest calls, as they were written down.
+    /// The latest calls, as they were recorded.
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let made: Vec<_> = self.lock().made.iter().map(|one| one.clone_ref(py)).collect();
         PyList::new(py, made)
@@ -125,7 +126,7 @@ impl Ledger {
     }
 }
 
-/// The member is in a call as long as this lives.
+/// Ends the member's call when it is dropped.
 struct Inside<'a>(&'a Ledger);
 
 impl Drop for Inside<'_> {
@@ -134,14 +135,14 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// What is known of a call before it is made.
+/// A prepared collective call.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Known {
-    /// The codes of its operation (combining_tree/fold.rs) for numbers and for arrays; 0 where there is none.
+    /// The codes of its operation (combining_tree/fold.rs) for numbers and for arrays; 0 for none.
     number: u32,
     array: u32,
     mark: u64,
-    /// What is written down: the call, and what else must be equal; arrays add type and shape.
+    /// The record: the call, and what else must be equal; arrays add type and shape.
     made: Py<PyTuple>,
 }
 
@@ -153,7 +154,7 @@ impl Known {
     }
 }
 
-/// What a group inherits `barrier` and `allreduce` from.
+/// The base class of groups, with `barrier` and `allreduce`.
 #[pyclass(subclass, frozen, module = "sfm_kernel._native")]
 pub struct Collectives {
     wires: PyOnceLock<Wires>,
@@ -161,7 +162,7 @@ pub struct Collectives {
 
 struct Wires {
     ledger: Py<Ledger>,
-    /// Called about every 100 ms of a wait, with the places of those who are missing.
+    /// Called about every 100 ms of a wait, with the indices of the missing members.
     tick: Py<PyAny>,
     barrier: Py<Known>,
     /// Operation -> Known.
@@ -177,8 +178,8 @@ impl Wires {
     }
 }
 
-/// Functions of Python for what is rare, documented in `_native.pyi`. Each is given the `Collectives`
-/// first: bound to it they would keep it alive.
+/// Python functions for rare cases, documented in `_native.pyi`. Their first argument is the
+/// `Collectives`: bound methods would keep it alive.
 #[pyclass(frozen, module = "sfm_kernel._native")]
 pub struct CollectiveHooks {
     barrier: Py<PyAny>,
@@ -244,8 +245,8 @@ impl Collectives {
         };
         let (none, known) = (py.None().into_bound(py), wires.barrier.get());
         let made = known.made.bind(py).as_any();
-        let done =
-            quickly(slf, wires, tree.get(), (known.mark, 0), &none, &none, (&none, None), made)?;
+        let call = (known.mark, 0);
+        let done = round(slf, wires, tree.get(), call, &none, &none, (&none, None), made)?;
         Ok(done.unwrap_or(none))
     }
 
@@ -279,14 +280,14 @@ fn wires<'a>(slf: &'a Bound<'_, Collectives>) -> PyResult<&'a Wires> {
     wires.ok_or_else(|| PyRuntimeError::new_err("this group was never made"))
 }
 
-/// Whether this is a NumPy float64, which is a float, and to be one of NumPy's in the end.
+/// Whether this is a NumPy float64: a subclass of float, whose results have its type.
 pub fn is_float64(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyFloat>()
         && !value.is_exact_instance_of::<PyFloat>()
         && value.get_type().fully_qualified_name().is_ok_and(|name| name == "numpy.float64")
 }
 
-/// An allreduce of numbers; None where it is no matter of numbers.
+/// An allreduce of numbers or arrays; None for other values.
 fn allreduce<'py>(
     slf: &Bound<'py, Collectives>,
     wires: &Wires,
@@ -296,62 +297,62 @@ fn allreduce<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
-    let numpys = is_float64(value);
-    let alone =
-        numpys || value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
-    let array = !alone && crate::packet::arrays::numbers(value).is_some();
-    if !alone && !array || alone && out.is_some() {
+    let float64 = is_float64(value);
+    let scalar =
+        float64 || value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
+    let array = !scalar && crate::packet::arrays::numbers(value).is_some();
+    if !scalar && !array || scalar && out.is_some() {
         return Ok(None);
     }
     let known = match looked_up(wires.known.bind(py), op)? {
         Some(known) => known,
         None => {
-            let learnt = wires.hooks().learn.bind(py).call1((slf, op))?;
-            if learnt.is_none() {
+            let learned = wires.hooks().learn.bind(py).call1((slf, op))?;
+            if learned.is_none() {
                 return Ok(None);
             }
-            let known = learnt.cast_exact::<Known>()?.get();
+            let known = learned.cast_exact::<Known>()?.get();
             if known.number == 0 && known.array == 0 {
-                return Ok(None); // not remembered: there may be many, each with what it closes over
+                return Ok(None); // not cached: there may be many closures, each with its variables
             }
-            wires.known.bind(py).set_item(op, &learnt)?;
-            learnt
+            wires.known.bind(py).set_item(op, &learned)?;
+            learned
         }
     };
     let known = known.cast_exact::<Known>()?.get();
-    let code = if alone { known.number } else { known.array };
+    let code = if scalar { known.number } else { known.array };
     if code == 0 {
         return Ok(None);
     }
     let made = known.made.bind(py);
-    if alone {
+    if scalar {
         let none = py.None().into_bound(py);
-        let ways = (known.mark, code);
-        let done = quickly(slf, wires, tree, ways, op, value, (&none, None), made.as_any())?;
+        let call = (known.mark, code);
+        let done = round(slf, wires, tree, call, op, value, (&none, None), made.as_any())?;
         return match done {
-            Some(number) if numpys && number.is_exact_instance_of::<PyFloat>() => {
+            Some(number) if float64 && number.is_exact_instance_of::<PyFloat>() => {
                 value.get_type().call1((number,)).map(Some)
             }
             done => Ok(done),
         };
     }
-    let about = (
+    let record = (
         made.get_item(0)?,
         made.get_item(1)?,
         value.getattr(intern!(py, "dtype"))?,
         value.getattr(intern!(py, "shape"))?,
     );
-    let made = about.into_pyobject(py)?;
+    let made = record.into_pyobject(py)?;
     let fresh = match out {
         Some(out) => out.clone(),
         None => value.call_method1(intern!(py, "copy"), ("C",))?,
     };
-    quickly(slf, wires, tree, (known.mark, code), op, value, (&fresh, out), made.as_any())
+    round(slf, wires, tree, (known.mark, code), op, value, (&fresh, out), made.as_any())
 }
 
-/// One round at the tree, written down; None where nothing was done.
-#[expect(clippy::too_many_arguments, reason = "what a call has")]
-fn quickly<'py>(
+/// One recorded round in the tree; None if nothing was done.
+#[expect(clippy::too_many_arguments, reason = "the call's attributes")]
+fn round<'py>(
     slf: &Bound<'py, Collectives>,
     wires: &Wires,
     tree: &PyCombiningTree,
@@ -363,19 +364,19 @@ fn quickly<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
     let ledger = wires.ledger.get();
-    let Some(meeting) = Meeting::of(value, None, code, out) else { return Ok(None) };
+    let Some(contribution) = Contribution::of(value, None, code, out) else { return Ok(None) };
     ledger.enter(py)?;
     let _inside = Inside(ledger);
     ledger.begin(made.clone().unbind(), mark);
     let call = [ledger.chain(), 0];
     let text = || made.get_item(0).and_then(|name| name.extract()).unwrap_or_default();
-    match tree.round(py, call, &meeting, out, &text, wires.tick.bind(py)) {
+    match tree.round(py, call, &contribution, out, &text, wires.tick.bind(py)) {
         Ok((kind, result)) if kind <= Kind::Floats as u32 => Ok(Some(result)),
         Ok((kind, result)) => {
             let settle = wires.hooks().settle.bind(py);
             let settled = settle.call1((slf, kind, result, value, op, made, given));
             if settled.is_err() {
-                tree.break_off(py)?; // Stop may have come before it could; harmless else
+                tree.break_off(py)?; // in case Stop came before Python did it; otherwise harmless
             }
             settled.map(Some)
         }

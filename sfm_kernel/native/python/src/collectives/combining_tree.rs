@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 
-use crate::collectives::calls::is_float64;
+use crate::collectives::calls::{is_float64, ONE_AT_A_TIME};
 use crate::endpoint::inbox::Inbox;
 use crate::errors::{closed, error, shm_error};
 use crate::host::gil::InCall;
@@ -28,15 +28,15 @@ pub struct PyCombiningTree {
     tree: Mutex<CombiningTree>,
 }
 
-/// What a round came to besides a `Kind`. The last to come has to combine what all have brought.
+/// Outcomes of a round that are no `Kind`. The last member to come has to combine the values.
 pub const DUTY: u32 = 100;
 /// The round was broken off.
 pub const BROKEN: u32 = 101;
 /// The value has to be pickled first; nothing was done.
 pub const STRANGE: u32 = 102;
 
-/// So long a wait is not shown to observers.
-const AT_ONCE: Duration = Duration::from_millis(1);
+/// Observers do not see waits that are shorter than this.
+const SHORT_WAIT: Duration = Duration::from_millis(1);
 
 #[pymethods]
 impl PyCombiningTree {
@@ -47,19 +47,19 @@ impl PyCombiningTree {
         path: PathBuf,
         fresh: PathBuf,
         members: usize,
-        place: usize,
+        index: usize,
     ) -> PyResult<PyCombiningTree> {
-        if members == 0 || members > sfm_native::segment::SLOTS || place >= members {
-            return Err(PyValueError::new_err(format!("no place {place} among {members} members")));
+        if members == 0 || members > sfm_native::segment::SLOTS || index >= members {
+            return Err(PyValueError::new_err(format!("no index {index} among {members} members")));
         }
         let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();
         let core = inbox.get().core.clone();
-        let tree = CombiningTree::open(core, &path, &fresh, members, place);
+        let tree = CombiningTree::open(core, &path, &fresh, members, index);
         let tree = tree.map_err(|failure| shm_error(py, failure, &folder))?;
         Ok(PyCombiningTree { tree: Mutex::new(tree) })
     }
 
-    /// One round: what is brought, and what it came to. See `_native.pyi`.
+    /// One round: takes this member's value, returns the outcome. See `_native.pyi`.
     #[pyo3(signature = (call, detail, op, value, packed, out, text, tick))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     fn meet<'py>(
@@ -76,15 +76,15 @@ impl PyCombiningTree {
     ) -> PyResult<(u32, Bound<'py, PyAny>)> {
         let _in_call = InCall::enter(py);
         let packed = packed.map(|packed| packed.as_bytes());
-        match Meeting::of(value, packed, op, out) {
-            Some(meeting) => {
-                self.round(py, [call, detail], &meeting, out, &|| text.to_string(), tick)
+        match Contribution::of(value, packed, op, out) {
+            Some(contribution) => {
+                self.round(py, [call, detail], &contribution, out, &|| text.to_string(), tick)
             }
             None => Ok((STRANGE, py.None().into_bound(py))),
         }
     }
 
-    /// The last, after its duty: this is the result (or, with `failed`, why there is none).
+    /// Publish the result of combining (or, with `failed`, its error); by the last member.
     fn conclude<'py>(
         &self,
         py: Python<'py>,
@@ -97,7 +97,7 @@ impl PyCombiningTree {
         Ok(tree.conclude())
     }
 
-    /// What each member has brought; for the last, and for all once the round is decided.
+    /// The value of each member; for the last one, and for all once the round is decided.
     #[pyo3(signature = (raw))]
     fn cells<'py>(&self, py: Python<'py>, raw: bool) -> PyResult<Bound<'py, PyList>> {
         let tree = self.lock(py)?;
@@ -108,12 +108,7 @@ impl PyCombiningTree {
         PyList::new(py, cells.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Break off the round that this member is in; false if it was decided before.
-    pub fn break_off(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.lock(py)?.break_off())
-    }
-
-    /// Break off this round; if that is decided, the next one.
+    /// Break off this round; if it is decided, the next one.
     fn abandon(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.abandon())
     }
@@ -128,54 +123,59 @@ impl PyCombiningTree {
     }
 }
 
-/// What a member comes with.
-pub struct Meeting<'a> {
-    brought: Brought<'a>,
+/// A member's contribution to a round.
+pub struct Contribution<'a> {
+    value: Value<'a>,
     op: Op,
 }
 
-impl<'a> Meeting<'a> {
-    /// None where the value has to be pickled first, or `out` is no place for the result.
+impl<'a> Contribution<'a> {
+    /// None if the value has to be pickled first, or `out` cannot take the result.
     pub fn of(
         value: &'a Bound<'_, PyAny>,
         packed: Option<&'a [u8]>,
         op: u32,
         out: &Bound<'_, PyAny>,
-    ) -> Option<Meeting<'a>> {
+    ) -> Option<Contribution<'a>> {
         let op = Op::of(op);
-        let brought = match packed {
-            Some(packed) => Brought::Bytes(packed),
-            None => Brought::of(value, op)?,
+        let value = match packed {
+            Some(packed) => Value::Bytes(packed),
+            None => Value::of(value, op)?,
         };
-        if let Brought::Array(_, found) = &brought {
+        if let Value::Array(_, found) = &value {
             if found.length > ROOM || (!out.is_none() && !fits(out, found)) {
                 return None;
             }
         }
-        Some(Meeting { brought, op })
+        Some(Contribution { value, op })
     }
 }
 
 impl PyCombiningTree {
+    /// Break off the round that this member is in; false if it was decided before.
+    pub fn break_off(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.break_off())
+    }
+
     /// One round.
     pub fn round<'py>(
         &self,
         py: Python<'py>,
         [call, detail]: [u64; 2],
-        meeting: &Meeting<'_>,
+        contribution: &Contribution<'_>,
         out: &Bound<'py, PyAny>,
         text: &dyn Fn() -> String,
         tick: &Bound<'py, PyAny>,
     ) -> PyResult<(u32, Bound<'py, PyAny>)> {
-        let Meeting { brought, op } = meeting;
+        let Contribution { value, op } = contribution;
         let mut guard = self.lock(py)?;
         let tree = &mut *guard;
         if tree.core().is_closed() {
             return Err(closed(py));
         }
-        let wraps = matches!(brought, Brought::Array(..));
-        let (kind, bytes) = brought.parts();
-        if tree.enter([call, detail ^ brought.mark()], *op, wraps, kind, bytes) {
+        let wraps = matches!(value, Value::Array(..));
+        let (kind, bytes) = value.bytes();
+        if tree.enter([call, detail ^ value.mark()], *op, wraps, kind, bytes) {
             if *op != Op::Keep && matches!(tree.result().kind(), Kind::Bytes | Kind::Mixed) {
                 return Ok((DUTY, py.None().into_bound(py)));
             }
@@ -183,25 +183,21 @@ impl PyCombiningTree {
         } else if !tree.spin_briefly() {
             wait(py, tree, text, tick)?;
         }
-        outcome(py, tree, brought, out)
+        outcome(py, tree, value, out)
     }
 
-    /// A member does one thing at a time.
+    /// A member makes one call at a time.
     fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, CombiningTree>> {
         match self.tree.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                let why = "another thread of this process, or what a signal handler has \
-                           interrupted, is in a collective of this group: one at a time";
-                Err(error(py, "CollectiveError", (why,)))
-            }
+            Err(TryLockError::WouldBlock) => Err(error(py, "CollectiveError", (ONE_AT_A_TIME,))),
         }
     }
 }
 
-/// What a member brings, where its bytes are.
-enum Brought<'a> {
+/// A member's value; refers to its bytes.
+enum Value<'a> {
     Nothing,
     Int([u8; 8]),
     Float([u8; 8]),
@@ -209,48 +205,48 @@ enum Brought<'a> {
     Bytes(&'a [u8]),
 }
 
-impl<'a> Brought<'a> {
-    /// Python's numbers, and arrays; None for what has to be pickled first.
-    fn of(value: &'a Bound<'_, PyAny>, op: Op) -> Option<Brought<'a>> {
+impl<'a> Value<'a> {
+    /// A Python number or an array; None for values that have to be pickled first.
+    fn of(value: &'a Bound<'_, PyAny>, op: Op) -> Option<Value<'a>> {
         let float = match value.cast_exact::<PyFloat>() {
             Ok(float) => Ok(float),
             Err(_) if op != Op::Keep && is_float64(value) => value.cast::<PyFloat>(),
             Err(failure) => Err(failure),
         };
         if let Ok(float) = float {
-            return Some(Brought::Float(float.value().to_ne_bytes()));
+            return Some(Value::Float(float.value().to_ne_bytes()));
         }
         if let Ok(int) = value.cast_exact::<PyInt>() {
-            return Some(Brought::Int(int.extract::<i64>().ok()?.to_ne_bytes()));
+            return Some(Value::Int(int.extract::<i64>().ok()?.to_ne_bytes()));
         }
         if value.is_none() {
-            return (op == Op::Keep).then_some(Brought::Nothing);
+            return (op == Op::Keep).then_some(Value::Nothing);
         }
         let found = numbers(value)?;
         Some(match &found.front[..2] {
-            [b'f', 8] => Brought::Array(Kind::Floats, found),
-            [b'i', 8] => Brought::Array(Kind::Ints, found),
-            _ => Brought::Array(Kind::Bytes, found),
+            [b'f', 8] => Value::Array(Kind::Floats, found),
+            [b'i', 8] => Value::Array(Kind::Ints, found),
+            _ => Value::Array(Kind::Bytes, found),
         })
     }
 
-    /// What all members' arrays have in common, as a number; 0 for other values.
+    /// A hash of type and shape, which all members' arrays have in common; 0 for other values.
     fn mark(&self) -> u64 {
-        let Brought::Array(_, found) = self else { return 0 };
+        let Value::Array(_, found) = self else { return 0 };
         let bytes = found.front.iter().chain(&found.extents);
         bytes.fold(0xcbf2_9ce4_8422_2325, |mark, byte| {
             (mark ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3) // FNV-1a
         })
     }
 
-    fn parts(&self) -> (Kind, &[u8]) {
+    fn bytes(&self) -> (Kind, &[u8]) {
         match self {
-            Brought::Nothing => (Kind::Nothing, &[]),
-            Brought::Int(bytes) => (Kind::Ints, bytes),
-            Brought::Float(bytes) => (Kind::Floats, bytes),
-            Brought::Bytes(bytes) => (Kind::Bytes, bytes),
-            Brought::Array(kind, found) if found.length == 0 => (*kind, &[]),
-            Brought::Array(kind, found) => {
+            Value::Nothing => (Kind::Nothing, &[]),
+            Value::Int(bytes) => (Kind::Ints, bytes),
+            Value::Float(bytes) => (Kind::Floats, bytes),
+            Value::Bytes(bytes) => (Kind::Bytes, bytes),
+            Value::Array(kind, found) if found.length == 0 => (*kind, &[]),
+            Value::Array(kind, found) => {
                 // SAFETY: the array's memory, which lives as long as the value it was found in.
                 let bytes = unsafe { std::slice::from_raw_parts(found.from, found.length) };
                 (*kind, bytes)
@@ -259,14 +255,14 @@ impl<'a> Brought<'a> {
     }
 }
 
-/// Whether results for these numbers can be put into `out`.
+/// Whether `out` can take a result for these numbers.
 fn fits(out: &Bound<'_, PyAny>, found: &Numbers) -> bool {
-    numbers(out).is_some_and(|place| {
-        place.writable && place.front == found.front && place.extents == found.extents
+    numbers(out).is_some_and(|target| {
+        target.writable && target.front == found.front && target.extents == found.extents
     })
 }
 
-/// Wait until the round is decided. What ends the wait breaks the round off, for all.
+/// Wait until the round is decided. An error that ends the wait breaks the round off, for all.
 fn wait(
     py: Python<'_>,
     tree: &CombiningTree,
@@ -277,7 +273,7 @@ fn wait(
     match waited {
         Ok(_) => Ok(()),
         Err(failure) if tree.break_off() => Err(failure),
-        // It was complete in that moment. What asked to stop is heard all the same.
+        // The round was complete at that moment. Requests to stop (no `Exception`) are still raised.
         Err(failure) if failure.is_instance_of::<PyException>(py) && tree.broken_by().is_none() => {
             Ok(())
         }
@@ -285,7 +281,7 @@ fn wait(
     }
 }
 
-/// A round is decided.
+/// The goal of a wait: a decided round.
 struct Decided<'a, 'py> {
     tree: &'a CombiningTree,
     text: &'a dyn Fn() -> String,
@@ -300,7 +296,7 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     }
 
     fn spin(&mut self, host: &PyHost<'py>) -> bool {
-        self.sleep(host, AT_ONCE) == Woken::Rung
+        self.sleep(host, SHORT_WAIT) == Woken::Rung
     }
 
     fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
@@ -308,45 +304,45 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
         host.release(|| tree.wait(limit))
     }
 
-    /// Who is missing decides by coming: nothing that arrives here does.
+    /// The missing members decide the round: no message that arrives does.
     fn examined(&self) -> Examined {
         Examined::Arrived(INBOX_IRRELEVANT)
     }
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
-        let (doing, text) = (Activity::Collective, (self.text)());
-        Ok(Some(WaitFacts { activity: doing, text, facts: String::new() }))
+        let (activity, text) = (Activity::Collective, (self.text)());
+        Ok(Some(WaitFacts { activity, text, facts: String::new() }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
         self.tick.call1((self.tree.missing(),))?.extract()
     }
 
-    /// Somebody else who is stuck, too, may have been faster.
+    /// Another member that is also stuck may have been faster.
     fn was_broken(&self) -> bool {
         self.tree.broken_by().is_some()
     }
 }
 
-/// The result of a round that is decided, as Python has it.
+/// The outcome of a decided round, and its result as a Python object.
 fn outcome<'py>(
     py: Python<'py>,
     tree: &CombiningTree,
-    brought: &Brought<'_>,
+    contributed: &Value<'_>,
     out: &Bound<'py, PyAny>,
 ) -> PyResult<(u32, Bound<'py, PyAny>)> {
-    if let Some(who) = tree.broken_by() {
-        return Ok((BROKEN, who.into_pyobject(py)?.into_any()));
+    if let Some(member) = tree.broken_by() {
+        return Ok((BROKEN, member.into_pyobject(py)?.into_any()));
     }
     let result = tree.result();
     let kind = result.kind();
-    let value = match (kind, brought) {
-        (Kind::Ints | Kind::Floats, Brought::Array(..)) => match numbers(out) {
-            Some(place) if place.length == result.bytes().len() => {
-                // SAFETY: a writable array of so many bytes (`fits`); the GIL is held.
+    let value = match (kind, contributed) {
+        (Kind::Ints | Kind::Floats, Value::Array(..)) => match numbers(out) {
+            Some(target) if target.length == result.bytes().len() => {
+                // SAFETY: a writable array of this length (`fits`); the GIL is held.
                 unsafe {
-                    let to = place.from.cast_mut();
-                    std::ptr::copy_nonoverlapping(result.bytes().as_ptr(), to, place.length);
+                    let to = target.from.cast_mut();
+                    std::ptr::copy_nonoverlapping(result.bytes().as_ptr(), to, target.length);
                 }
                 out.clone()
             }
@@ -358,7 +354,7 @@ fn outcome<'py>(
     Ok((kind as u32, value))
 }
 
-/// What is in a cell: numbers alone as such, everything else as bytes.
+/// The content of a cell: a single number as such, everything else as bytes.
 fn content<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyAny>> {
     let bytes = cell.bytes();
     let number = <[u8; 8]>::try_from(bytes);

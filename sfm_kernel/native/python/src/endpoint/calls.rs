@@ -1,7 +1,7 @@
-//! Calls: what an endpoint's `send`, `recv`, `recv_nb` and `peek` belong to.
+//! Calls: the base class of endpoints, with `send`, `recv`, `recv_nb` and `peek`.
 //!
-//! The Python class that inherits from it has these four as attributes, by assignment. What is rare
-//! they ask Python for, through `CallHooks`.
+//! The Python class that inherits from it has these four as attributes, by assignment. Rare cases
+//! are done in Python, through `CallHooks`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::send::send;
 use crate::packet::message::Message;
 use sfm_native::core::Core;
 
-/// What an endpoint inherits from: its connection with an inbox and with what is known of others.
+/// The base class of endpoints: connects the calls with an inbox, and with the known peers.
 #[pyclass(subclass, frozen, module = "sfm_kernel._native")]
 pub struct Calls {
     wires: PyOnceLock<Wires>,
@@ -27,14 +27,14 @@ pub struct Calls {
 
 pub(super) struct Wires {
     pub core: Arc<Core>,
-    /// Name or rank -> Channel: those that are known.
+    /// Name or rank -> Channel, of the peers with a route.
     pub channels: Py<PyDict>,
-    /// Rank -> name: what `src=rank` in a template means.
+    /// Rank -> name, for `src=rank` in a template.
     pub ranks: Py<PyDict>,
     hooks: Py<CallHooks>,
     /// The context in which messages are matched.
     pub context: u64,
-    /// How many had ever sent us something when `ranks` was made or renewed.
+    /// The total number of senders to this inbox when `ranks` was made or renewed.
     pub ranks_as_of: AtomicU64,
 }
 
@@ -44,8 +44,8 @@ impl Wires {
     }
 }
 
-/// Functions of Python for what is rare, documented in `_native.pyi`. Each is given the `Calls`
-/// first: bound to it they would keep it alive.
+/// Python functions for rare cases, documented in `_native.pyi`. Their first argument is the
+/// `Calls`: bound methods would keep it alive.
 #[pyclass(frozen, module = "sfm_kernel._native")]
 pub struct CallHooks {
     pub channel: Py<PyAny>,
@@ -82,7 +82,7 @@ impl Calls {
         Calls { wires: PyOnceLock::new(), buffering: AtomicU64::new(0) }
     }
 
-    /// Connect the calls with an inbox and with what is known of others.
+    /// Connect the calls with an inbox and the known peers.
     #[pyo3(signature = (inbox, channels, ranks, hooks, context=0))]
     fn _wire(
         &self,
@@ -98,8 +98,8 @@ impl Calls {
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
-    /// The first of several templates (a list of dicts) for which there is a message, as its index,
-    /// and the message; None if there is none. The message stays queued without `take`.
+    /// The index of the first template (of a list of dicts) that a message matches, and the message;
+    /// None if there is none. Without `take` the message stays queued.
     fn _any(
         slf: &Bound<'_, Self>,
         templates: &Bound<'_, PyList>,
@@ -126,8 +126,8 @@ pub(super) fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
     wires.ok_or_else(|| PyRuntimeError::new_err("this endpoint was never opened"))
 }
 
-/// The value of a user's object in a dict. An object that cannot be looked up (a list) is absent like
-/// others: the slow path says so. Stop may strike in the object's own comparison.
+/// The value of a user's object in a dict. An unhashable object (a list) counts as absent: the slow
+/// path raises its error. Stop may interrupt the object's comparison, and is passed on.
 pub fn looked_up<'py>(
     dict: &Bound<'py, PyDict>,
     key: &Bound<'py, PyAny>,
@@ -138,7 +138,7 @@ pub fn looked_up<'py>(
     }
 }
 
-/// Give the module the methods of `Calls`, which the Python class assigns to its attributes.
+/// Add the methods of `Calls` to the module; the Python class assigns them to its attributes.
 pub fn add_calls(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let methods = [
         method!("send", send, "send.txt"),

@@ -1,5 +1,5 @@
-//! Methods that take their arguments as the interpreter has them (METH_FASTCALL): making a tuple
-//! and a dict of them would cost as much as a small message. pyo3 has no way to write these.
+//! Methods that take the interpreter's vectors of arguments (METH_FASTCALL): making a tuple and a
+//! dict of them would cost as much as a small message. PyO3 cannot define such methods.
 
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -24,7 +24,7 @@ pub struct Arguments<'a, 'py> {
 }
 
 impl<'a, 'py> Arguments<'a, 'py> {
-    /// The named ones.
+    /// The named arguments.
     pub fn named(
         &self,
     ) -> impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>> + use<'a, 'py> {
@@ -39,33 +39,31 @@ impl<'a, 'py> Arguments<'a, 'py> {
         })
     }
 
-    /// The one called `name`.
+    /// The argument called `name`.
     pub fn find(&self, name: &Bound<'py, PyString>) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
         let Some(names) = self.names else { return Ok(None) };
-        // Names in a program's text are interned, as ours is: comparing pointers finds them.
+        // Names in a program's source are interned, as this one is: comparing pointers finds them.
         for (nth, value) in self.values.iter().enumerate() {
             if names.get_borrowed_item(nth)?.is(name) {
                 return Ok(Some(value));
             }
         }
-        let wanted = name.to_str()?;
+        let text = name.to_str()?;
         for pair in self.named() {
             let (name, value) = pair?;
-            if name == wanted {
+            if name == text {
                 return Ok(Some(value));
             }
         }
         Ok(None)
     }
 
-    /// The named ones but `left_out`, as a dict.
-    pub fn dict(&self, left_out: &str) -> PyResult<Bound<'py, PyDict>> {
+    /// The named arguments as a dict.
+    pub fn dict(&self) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
         for pair in self.named() {
             let (name, value) = pair?;
-            if name != left_out {
-                dict.set_item(name, value)?;
-            }
+            dict.set_item(name, value)?;
         }
         Ok(dict)
     }
@@ -80,7 +78,7 @@ impl<'a, 'py> Arguments<'a, 'py> {
     }
 }
 
-/// From the interpreter's way of calling to ours.
+/// Convert the interpreter's arguments, call the method, and convert its result.
 ///
 /// # Safety
 /// Called by the interpreter as a METH_FASTCALL | METH_KEYWORDS method.
@@ -94,9 +92,9 @@ pub unsafe fn enter(
     Python::attach(|py| {
         let _in_call = InCall::enter(py);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the interpreter keeps all of these for the time of the call: `slf`, of a type
-            // that the method descriptor has checked; the tuple of names or null; and as many
-            // arguments as positional ones and names together. `Bound` is a transparent pointer.
+            // SAFETY: the interpreter keeps all of these during the call: `slf`, whose type the
+            // method descriptor has checked; the tuple of names or null; and as many arguments as
+            // positional ones and names together. `Bound` is a transparent pointer.
             unsafe {
                 let slf = Bound::from_borrowed_ptr(py, slf);
                 let names = Bound::from_borrowed_ptr_or_opt(py, names)
@@ -134,7 +132,7 @@ macro_rules! method {
             positional: pyo3::ffi::Py_ssize_t,
             names: *mut pyo3::ffi::PyObject,
         ) -> *mut pyo3::ffi::PyObject {
-            // SAFETY: the interpreter calls it as `enter` wants.
+            // SAFETY: the interpreter calls it as `enter` requires.
             unsafe {
                 $crate::endpoint::fastcall::enter(slf, arguments, positional, names, $function)
             }
@@ -147,7 +145,7 @@ pub(super) use method;
 
 pub type Method = (&'static str, &'static str, ffi::PyCFunctionFastWithKeywords);
 
-/// Give `module` these methods of `class`, as the descriptors that a class has of its methods.
+/// Add these methods of `class` to `module`, as the method descriptors of the class.
 pub fn add_methods(
     module: &Bound<'_, PyModule>,
     class: &Bound<'_, PyType>,
@@ -157,7 +155,7 @@ pub fn add_methods(
     for (name, doc, function) in methods {
         let text =
             |text: &'static str| CStr::from_bytes_with_nul(text.as_bytes()).expect("one NUL");
-        // The interpreter refers to it for ever.
+        // The interpreter refers to it until the process ends.
         let definition = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: text(name).as_ptr(),
             ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: *function },

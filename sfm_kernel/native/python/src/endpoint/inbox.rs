@@ -17,15 +17,14 @@ use crate::packet::message::queued_message;
 use crate::transport::segment::PySegment;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
-use sfm_native::code_location::helping;
 use sfm_native::core::Core;
 use sfm_native::matching::Taken;
 use sfm_native::segment::Activity;
 
-/// How long the network thread sleeps when nobody rings.
+/// Time that the network thread sleeps if the bell does not ring.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// All that arrived and was not received; and the doorbell that wakes who waits for it.
+/// All messages that have arrived and were not received, and the bell that wakes receivers.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Inbox {
     pub core: Arc<Core>,
@@ -48,18 +47,18 @@ impl Inbox {
         Ok(Inbox { core: Arc::new(Core::new(mapping, folder.clone())?), folder })
     }
 
-    /// The network thread's work, until the endpoint closes: keeps rings from filling up, and
-    /// asks `choose(message)` for each message while callbacks are registered which function, if
-    /// any, is to be called with it.
+    /// The network thread's work, until the endpoint closes: it keeps rings from filling up, and
+    /// while callbacks are registered calls `choose(message)` for each message, which returns the
+    /// function to call with it, or None.
     fn serve(&self, py: Python<'_>, choose: &Bound<'_, PyAny>) -> PyResult<()> {
         let _in_call = InCall::enter(py);
         let core = &self.core;
-        let look = || main_thread::look(core);
+        let examine = || main_thread::examine(core);
         let _life = core.shared().life.hold();
-        let mut wishes = 0;
+        let mut requests = 0;
         loop {
             let open = without_gil(py, || loop {
-                if !core.serve(PAUSE, &mut wishes, &look) {
+                if !core.serve(PAUSE, &mut requests, &examine) {
                     break false;
                 }
                 if core.has_undecided() {
@@ -69,23 +68,23 @@ impl Inbox {
             if !open {
                 return Ok(());
             }
-            for news in core.undecided() {
-                if let Err(failure) = show(py, core, news, choose) {
+            for taken in core.undecided() {
+                if let Err(failure) = run_callback(py, core, taken, choose) {
                     failure.write_unraisable(py, Some(choose));
                 }
             }
         }
     }
 
-    /// Wait until `look()` is true; it is called whenever something has come. `text` is what
-    /// observers see, where it is not empty; `tick()` is called about every 100 ms, and what it
-    /// raises ends the wait. `sending`: it is for what this process has sent to be received. `limit`: seconds after which
-    /// `look()` will raise.
-    #[pyo3(signature = (look, text, tick, sending=false, limit=None))]
+    /// Wait until `condition()` is true; it is called whenever a message has arrived. Observers see
+    /// `text`, if it is not empty. `tick()` is called about every 100 ms; an error that it raises
+    /// ends the wait. `sending`: the wait is for the receipt of messages that this process has sent.
+    /// `limit`: seconds after which `condition()` is true or raises.
+    #[pyo3(signature = (condition, text, tick, sending=false, limit=None))]
     fn wait_until(
         &self,
         py: Python<'_>,
-        look: &Bound<'_, PyAny>,
+        condition: &Bound<'_, PyAny>,
         text: &str,
         tick: &Bound<'_, PyAny>,
         sending: bool,
@@ -94,75 +93,24 @@ impl Inbox {
         let _in_call = InCall::enter(py);
         location::mark(py)?;
         let core = &*self.core;
-        let doing = if sending { Activity::Sending } else { Activity::Receiving };
+        let activity = if sending { Activity::Sending } else { Activity::Receiving };
         let (version, examined) = (core.version(), core.arrived());
-        let mut goal = Truth { core, look, text, tick, doing, version, examined };
+        let mut goal = Condition { core, condition, text, tick, activity, version, examined };
         let until = deadline(limit.and_then(duration));
         while calls::wait(&PyHost(py), core, &mut goal, until)?.is_none() {
-            // The time is up, which `look` is about to find out, too.
+            // The time is up; `condition` is about to find that out, too.
             let version = goal.version;
             without_gil(py, || core.wait(version, Duration::from_millis(1)));
         }
         Ok(())
     }
 
-    /// Where in its program this thread is now, as a number for `help`.
-    #[staticmethod]
-    fn location(py: Python<'_>) -> PyResult<u64> {
-        location::current(py)
-    }
-
-    /// This thread works, as the helper with this number (not 0), for a call that another thread has
-    /// made at `place`: observers see what it sends there, and its waits through `helper_facts`.
-    /// `apart`: calls that do not wait for it have nothing to do with it.
-    fn help(&self, number: u64, location: u64, apart: bool) {
-        sfm_native::code_location::set_current(location);
-        sfm_native::code_location::set_helping(number);
-        self.core.begin_help(number, apart);
-    }
-
-    /// The end of `help`.
-    fn end_help(&self) {
-        self.core.end_help(helping());
-        sfm_native::code_location::set_helping(0);
-    }
-
-    /// What a helper waits for, as JSON for observers; None while it does not wait.
-    fn helper_facts(&self, number: u64) -> Option<String> {
-        self.core.helper_facts(number)
-    }
-
-    /// Wait until something has come, for at most so many microseconds.
-    fn rest(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
-        let core = &*self.core;
-        let version = core.version();
-        if without_gil(py, || core.wait(version, Duration::from_micros(limit))) == Woken::Signal {
-            py.check_signals()?;
-        }
-        Ok(())
-    }
-
-    /// A call has asked in vain for what `tell()` says, as JSON; it is seldom called.
-    fn polled(&self, py: Python<'_>, tell: &Bound<'_, PyAny>) -> PyResult<()> {
-        let shared = self.core.shared();
-        if shared.polled() {
-            location::mark(py)?;
-            shared.publish_polls(&tell.call0()?.extract::<String>()?);
-        }
-        Ok(())
-    }
-
-    /// Wake all who wait in `wait_until`, to look again.
-    fn wake(&self) {
-        self.core.wake();
-    }
-
-    /// Whether callbacks are registered.
+    /// Set whether callbacks are registered.
     fn set_callbacks(&self, active: bool) {
         self.core.set_callbacks(active);
     }
 
-    /// Say what the process is doing between calls.
+    /// Publish the process's activity between calls.
     fn set_running(&self, running: bool) {
         let shared = self.core.shared();
         shared.others.write("");
@@ -170,22 +118,22 @@ impl Inbox {
         shared.polls.end();
     }
 
-    /// Say that this process waits for others to end a cell: a line, and JSON, for observers.
+    /// Publish that this process waits for others to end a cell: a text, and JSON.
     fn set_waiting(&self, text: &str, facts: &str) {
         let shared = self.core.shared();
         shared.begin_call(Activity::Cell, text, facts, 0);
         shared.examined.store(0, Ordering::Release);
     }
 
-    /// What could go on meanwhile, or has been left by a program that has come to its end.
+    /// Publish the bystanders of a wait, or those that a program has left at its end.
     fn set_others(&self, others: &str) {
-        let told = &self.core.shared().others;
-        if told.read().as_deref() != Some(others) {
-            told.write(others); // only then: observers notice each change
+        let published = &self.core.shared().others;
+        if published.read().as_deref() != Some(others) {
+            published.write(others); // only a new text: observers notice each write
         }
     }
 
-    /// It waits no more.
+    /// End `set_waiting`.
     fn end_waiting(&self) {
         self.core.shared().end_call();
     }
@@ -217,32 +165,32 @@ impl Inbox {
     }
 }
 
-/// A function of Python's says that it is so.
-struct Truth<'a, 'py> {
+/// The goal of a wait: a Python function returns true.
+struct Condition<'a, 'py> {
     core: &'a Core,
-    look: &'a Bound<'py, PyAny>,
+    condition: &'a Bound<'py, PyAny>,
     text: &'a str,
     tick: &'a Bound<'py, PyAny>,
-    doing: Activity,
+    activity: Activity,
     version: u64,
     examined: u64,
 }
 
-impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
+impl<'py> Goal<PyHost<'py>> for Condition<'_, 'py> {
     type Out = ();
 
     fn poll(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
         (self.version, self.examined) = (self.core.version(), self.core.arrived());
-        Ok(self.look.call0()?.is_truthy()?.then_some(()))
+        Ok(self.condition.call0()?.is_truthy()?.then_some(()))
     }
 
     fn spin(&mut self, host: &PyHost<'py>) -> bool {
-        let Truth { core, version, .. } = *self;
+        let Condition { core, version, .. } = *self;
         core.spin_briefly(version) || host.release(|| core.spin(version))
     }
 
     fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
-        let Truth { core, version, .. } = *self;
+        let Condition { core, version, .. } = *self;
         host.release(|| core.wait(version, limit))
     }
 
@@ -251,8 +199,8 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
     }
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
-        let (doing, text, facts) = (self.doing, self.text.to_owned(), String::new());
-        Ok((!text.is_empty()).then_some(WaitFacts { activity: doing, text, facts }))
+        let (activity, text, facts) = (self.activity, self.text.to_owned(), String::new());
+        Ok((!text.is_empty()).then_some(WaitFacts { activity, text, facts }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
@@ -268,22 +216,27 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
     }
 }
 
-/// Show a message that has arrived to the callbacks.
-fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> PyResult<()> {
-    let message = Bound::new(py, queued_message(&news.packet));
+/// Run the callback that a new message matches; without one, leave the message in the queue.
+fn run_callback(
+    py: Python<'_>,
+    core: &Core,
+    taken: Taken,
+    choose: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let message = Bound::new(py, queued_message(&taken.packet));
     let chosen = message.and_then(|message| Ok((choose.call1((&message,))?, message)));
     match chosen {
         Ok((function, message)) if !function.is_none() => {
-            // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
-            // the function for an answer of that sender.
+            // It counts as received before the function runs: the sender, with `buffering` 0, may
+            // wait for that, and the function for an answer of the sender.
             sfm_native::code_location::set_current(0); // no line of a program
-            core.consumed(&news);
+            core.consumed(&taken);
             let outcome = function.call1((message,));
-            drop(news.packet.forget_decoded());
+            drop(taken.packet.forget_decoded());
             outcome.map(drop)
         }
         other => {
-            core.decline(news);
+            core.decline(taken);
             other.map(drop)
         }
     }

@@ -1,4 +1,4 @@
-//! `recv`, `recv_nb`, `peek`, and a look for several templates at once.
+//! `recv`, `recv_nb`, `peek`, and the search for several templates at once.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use crate::observe::location;
 use crate::packet::message::{queued_message, received_message, Message};
 use crate::packet::template::Template;
 
-/// Run `work` with the template that the named arguments are.
+/// Run `work` with the template that the named arguments form.
 fn with_template<'py, T>(
     slf: Me<'_, 'py>,
     arguments: &Arguments<'_, 'py>,
@@ -33,7 +33,7 @@ fn with_template<'py, T>(
     work(Search::new(&wires.core, wires.context, template))
 }
 
-/// A rank in `src=` means the process's name, which is what messages carry.
+/// The process's name for a rank in `src=`: messages carry names.
 fn canonical_src<'py>(
     slf: Me<'_, 'py>,
     wires: &Wires,
@@ -44,18 +44,18 @@ fn canonical_src<'py>(
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
             let core = &wires.core;
             if core.is_closed() {
-                return Err(errors::closed(py)); // and in a forked child the channels are the parent's
+                return Err(errors::closed(py)); // in a forked child the channels are the parent's
             }
             if core.shared().has_arrivals() {
                 core.take_in();
             }
-            // Has somebody new sent something? A dead one's rank may be theirs now.
+            // A new sender may have the rank of a process that has died.
             let senders = core.senders_total();
-            let news = wires.ranks_as_of.load(Ordering::Relaxed) != senders;
+            let new_sender = wires.ranks_as_of.load(Ordering::Relaxed) != senders;
             match wires.ranks.bind(py).get_item(value)? {
-                Some(known) if !news => Ok(Some(known)),
+                Some(known) if !new_sender => Ok(Some(known)),
                 _ => {
-                    let name = wires.hooks().canonical.bind(py).call1((slf, value, news))?;
+                    let name = wires.hooks().canonical.bind(py).call1((slf, value, new_sender))?;
                     wires.ranks_as_of.store(senders, Ordering::Relaxed);
                     Ok(Some(name))
                 }
@@ -91,10 +91,10 @@ pub fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
     let hooks = wires(slf)?.hooks();
     let again = Cell::new(false);
     let waiter = || {
-        let template = arguments.dict("")?;
-        let told = hooks.begin_wait.bind(py).call1((slf, template))?;
-        again.set(told.is_none());
-        told.extract()
+        let template = arguments.dict()?;
+        let waiter = hooks.begin_wait.bind(py).call1((slf, template))?;
+        again.set(waiter.is_none());
+        waiter.extract()
     };
     let wait = || with_template(slf, arguments, |mut search| search.wait(py, timeout, waiter));
     let mut waited = wait();
@@ -105,7 +105,7 @@ pub fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
         Waited::Taken(taken) => message(slf, taken),
         Waited::TimedOut => {
             polled(slf, "recv", given, arguments)?;
-            let template = arguments.dict("")?;
+            let template = arguments.dict()?;
             Err(PyErr::from_value(hooks.timed_out.bind(py).call1((slf, given, template))?))
         }
     }
@@ -119,7 +119,7 @@ pub fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> 
         Some(taken) => message(slf, taken),
         None => {
             polled(slf, "recv_nb", None, arguments)?;
-            let template = arguments.dict("")?;
+            let template = arguments.dict()?;
             let would_block = wires(slf)?.hooks().would_block.bind(py);
             Err(PyErr::from_value(would_block.call1((slf, template))?))
         }
@@ -138,7 +138,7 @@ pub fn peek<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
     Ok(pyo3::types::PyBool::new(py, found).to_owned().into_any())
 }
 
-/// A call has asked in vain: observers want to know, should it go on like that.
+/// A call has found nothing: if that happens repeatedly, publish it for observers.
 fn polled(
     slf: Me<'_, '_>,
     function: &str,
@@ -149,11 +149,11 @@ fn polled(
     let shared = wires.core.shared();
     if shared.polled() {
         location::mark(py)?;
-        let asked = (slf, function, timeout, arguments.dict("")?);
-        let about = wires.hooks().polled.bind(py).call1(asked);
-        match about.and_then(|about| about.extract::<String>()) {
-            Ok(about) => shared.publish_polls(&about),
-            // A value that cannot be shown is no reason for the call to fail; Stop is.
+        let call = (slf, function, timeout, arguments.dict()?);
+        let facts = wires.hooks().polled.bind(py).call1(call);
+        match facts.and_then(|facts| facts.extract::<String>()) {
+            Ok(facts) => shared.publish_polls(&facts),
+            // A value that cannot be shown must not make the call fail; Stop must end it.
             Err(failure) if failure.is_instance_of::<PyException>(py) => shared.publish_polls(""),
             Err(failure) => return Err(failure),
         }

@@ -1,4 +1,4 @@
-//! Receiving in Python: predicates, and what a wait is told and asked.
+//! Receives of Python: predicates, and the hooks of a wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use sfm_native::core::Core;
 use sfm_native::matching::{self, Taken};
 use sfm_native::packet::Packet;
 
-/// A search that remembers what it has seen.
+/// A search that compares each message once.
 pub struct Search<'a, 'py>(calls::Search<'a, Template<'a, 'py>>);
 
-/// What `Search::wait` gave.
+/// The outcome of `Search::wait`.
 pub enum Waited {
     Taken(Taken),
     TimedOut,
@@ -36,7 +36,7 @@ impl<'a, 'py> Search<'a, 'py> {
         Search(calls::Search::new(core, context, template))
     }
 
-    /// Take the first match, if it is there.
+    /// Take the first match, if there is one.
     pub fn take(&mut self, py: Python<'py>) -> PyResult<Option<Taken>> {
         self.0.take(&PyHost(py))
     }
@@ -47,8 +47,8 @@ impl<'a, 'py> Search<'a, 'py> {
     }
 
     /// Take the first match, waiting for it for at most `timeout`. Before the first sleep
-    /// `waiter()` gives a text for observers and a function that is called about every 100 ms, and
-    /// may return what observers are to know besides (as JSON); what either raises ends the wait.
+    /// `waiter()` returns a text for observers, and a function to call about every 100 ms, which may
+    /// return facts for observers (as JSON). An error of either ends the wait.
     pub fn wait(
         &mut self,
         py: Python<'py>,
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// Seconds as users give them: None where that is no duration.
+/// A user's number of seconds as a duration; None if it is not valid.
 pub fn duration(seconds: f64) -> Option<Duration> {
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

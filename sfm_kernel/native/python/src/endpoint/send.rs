@@ -22,14 +22,15 @@ pub fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
     let channel = match looked_up(wires.channels.bind(py), dest)? {
         Some(channel) => channel,
         None if arguments.find(intern!(py, "src"))?.is_some() => return Err(src_given(py)),
-        None => wires.hooks().channel.bind(py).call1((slf, dest))?, // the first message to somebody
+        None => wires.hooks().channel.bind(py).call1((slf, dest))?, // the first message to `dest`
     };
     let buffering = slf.get().get_buffering();
     match write(wires, &channel, arguments, buffering) {
         Err(failure) if errors::is(py, &failure, "PeerLost") => {
-            // Another process may have taken its place.
-            let heir = wires.hooks().successor.bind(py).call1((slf, dest, failure, channel))?;
-            write(wires, &heir, arguments, buffering)?;
+            // Another process may have replaced it.
+            let successor =
+                wires.hooks().successor.bind(py).call1((slf, dest, failure, channel))?;
+            write(wires, &successor, arguments, buffering)?;
         }
         sent => sent?,
     }

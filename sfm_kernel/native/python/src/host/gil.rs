@@ -1,21 +1,21 @@
-//! Giving the GIL back while a call waits; and threads that are in a call when the interpreter ends.
+//! Releasing the GIL while a call waits; and threads that are in a call when the interpreter ends.
 //!
-//! Before Python 3.14, a thread that wants the GIL when the interpreter is ending is unwound on the
-//! spot (`pthread_exit`). Frames of C bear that. In those of Rust destructors run, without the GIL,
-//! until the process aborts. So whoever is in a call when the process ends is out of it before, or
-//! never comes back, as in Python 3.14.
+//! Before Python 3.14, a thread that requests the GIL when the interpreter is ending is unwound
+//! immediately (`pthread_exit`). C frames tolerate that. In Rust frames destructors run, without the
+//! GIL, until the process aborts. So a thread that is in a call when the process ends leaves the
+//! call before, or never returns, as in Python 3.14.
 //!
 //! ```text
-//! who waits                                     who ends the interpreter (`end`)
-//!   AWAY += 1, gives the GIL back                 OVER = true            (O)
-//!   sleeps                                        gives the GIL back
-//!   AWAY -= 1            (A)                      sleeps until nobody is in a call but those AWAY (I)
-//!   OVER? never comes back                        takes the GIL, for the last time
+//! waiting thread                                thread that ends the interpreter (`end`)
+//!   AWAY += 1, releases the GIL                   OVER = true            (O)
+//!   sleeps                                        releases the GIL
+//!   AWAY -= 1            (A)                      sleeps until all threads in calls are AWAY (I)
+//!   OVER? never returns                           takes the GIL, for the last time
 //!   takes the GIL
 //! ```
 //!
-//! All of that is sequentially consistent: if A comes before I, it is waited for; if not, it comes
-//! after O, and finds that it is over.
+//! All of these are sequentially consistent: if A comes before I, the ending thread waits for it; if
+//! not, A comes after O, and the waiting thread sees OVER.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -25,23 +25,23 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
-/// How long the end of the interpreter waits for threads that run Python below a call of ours (a
+/// Time that the end of the interpreter waits for threads that run Python inside a call of ours (a
 /// predicate, a check): once for those that may still return, once for those that need not.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Threads in a call that waits, or runs Python. Changed with the GIL held only.
+/// Threads in a call that waits, or runs Python. Changed only with the GIL held.
 static ENTERED: AtomicIsize = AtomicIsize::new(0);
-/// Those of them that have given the GIL back.
+/// Those of them that have released the GIL.
 static AWAY: AtomicIsize = AtomicIsize::new(0);
-/// Threads that Python does not know and that come to visit it.
+/// Threads unknown to Python that are in `visit`.
 static VISITORS: AtomicIsize = AtomicIsize::new(0);
-/// The interpreter is ending: nobody comes back but the thread that ends it.
+/// The interpreter is ending: no thread returns but the one that ends it.
 static OVER: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Calls that this thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// It is the one that ends the interpreter.
+    /// This thread ends the interpreter.
     static LAST: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,10 +49,10 @@ thread_local! {
 pub struct InCall<'py>(PhantomData<Python<'py>>);
 
 impl<'py> InCall<'py> {
-    /// Does not return where the interpreter is ending.
+    /// Does not return if the interpreter is ending.
     pub fn enter(py: Python<'py>) -> InCall<'py> {
         if OVER.load(Ordering::Relaxed) && !LAST.get() {
-            py.detach(never_come_back);
+            py.detach(never_return);
         }
         let depth = DEPTH.get();
         DEPTH.set(depth + 1);
@@ -73,12 +73,12 @@ impl Drop for InCall<'_> {
     }
 }
 
-/// With the GIL, which makes it one step.
+/// The caller holds the GIL, which makes it atomic.
 fn count(change: isize) {
     ENTERED.store(ENTERED.load(Ordering::Relaxed) + change, Ordering::SeqCst);
 }
 
-/// Without the GIL, and about to want it again.
+/// A thread without the GIL; when it is dropped, the thread is about to request the GIL again.
 struct Away;
 
 impl Drop for Away {
@@ -87,18 +87,18 @@ impl Drop for Away {
         AWAY.fetch_sub(1, Ordering::SeqCst);
         if OVER.load(Ordering::SeqCst) && !LAST.get() {
             AWAY.fetch_add(1, Ordering::SeqCst);
-            never_come_back();
+            never_return();
         }
     }
 }
 
-fn never_come_back() {
+fn never_return() {
     loop {
         std::thread::park();
     }
 }
 
-/// Give the GIL back for the time of `work`. The only way to do so: see above.
+/// Release the GIL during `work`. All code here does it through this function: see above.
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
     let _in_call = InCall::enter(py);
     AWAY.fetch_add(1, Ordering::SeqCst);
@@ -108,7 +108,7 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> 
     })
 }
 
-/// Do `work` with the GIL, in a thread that Python does not know. Waits for the GIL; None where the
+/// Do `work` with the GIL, in a thread that Python does not know. Waits for the GIL; None if the
 /// interpreter is ending.
 pub fn visit<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     VISITORS.fetch_add(1, Ordering::SeqCst);
@@ -119,17 +119,18 @@ pub fn visit<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     outcome
 }
 
-/// Python's exit runs it after what closes the endpoints, which wakes all who wait for messages.
+/// Python's exit calls it after the endpoints were closed, which wakes all threads that wait for
+/// messages.
 #[pyfunction]
 fn end(py: Python<'_>) {
-    let own = isize::from(DEPTH.get() > 0);
-    let nobody = || ENTERED.load(Ordering::SeqCst) <= own;
-    wait(py, nobody); // they may hold locks that other functions of Python's exit want
+    let this_thread = isize::from(DEPTH.get() > 0);
+    let no_others = || ENTERED.load(Ordering::SeqCst) <= this_thread;
+    wait(py, no_others); // they may hold locks that other exit functions of Python need
     LAST.set(true);
     // SYNC POINT py/detached: O and I, with A.
     OVER.store(true, Ordering::SeqCst);
-    let all_away = || ENTERED.load(Ordering::SeqCst) - AWAY.load(Ordering::SeqCst) <= own;
-    wait(py, || VISITORS.load(Ordering::SeqCst) == 0 && (nobody() || all_away()));
+    let all_away = || ENTERED.load(Ordering::SeqCst) - AWAY.load(Ordering::SeqCst) <= this_thread;
+    wait(py, || VISITORS.load(Ordering::SeqCst) == 0 && (no_others() || all_away()));
 }
 
 fn wait(py: Python<'_>, over: impl Fn() -> bool) {
@@ -139,7 +140,7 @@ fn wait(py: Python<'_>, over: impl Fn() -> bool) {
     }
 }
 
-/// In a forked child: no other thread has come with this one.
+/// In a forked child: it has no other thread.
 #[pyfunction]
 fn forked() {
     ENTERED.store(isize::from(DEPTH.get() > 0), Ordering::SeqCst);
@@ -148,7 +149,7 @@ fn forked() {
     OVER.store(false, Ordering::SeqCst);
 }
 
-/// Have Python call these.
+/// Register `end` and `forked` with Python.
 pub fn install(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(end, module)?,))?;

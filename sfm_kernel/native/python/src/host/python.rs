@@ -7,25 +7,25 @@ use crate::errors;
 use crate::host::gil::without_gil;
 use sfm_native::calls::{End, Host, Peer};
 
-/// Called when a call has waited for a while: what of the program could go on meanwhile.
+/// Called when a call has waited for a while: returns its bystanders.
 static BYSTANDERS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Have `function()` tell what of this process could go on while this thread is blocked: a text for
-/// observers, empty where there is nothing. Only the first has an effect.
+/// Have `function()` find the bystanders of a blocked thread: a text for observers, empty if there
+/// are none. Only the first call has an effect.
 #[pyfunction]
 #[pyo3(signature = (function, /))]
 pub fn set_bystanders(py: Python<'_>, function: Py<PyAny>) {
     let _ = BYSTANDERS.set(py, function);
 }
 
-/// What they say; None where nobody has been set.
+/// The text about bystanders; None if no function was set.
 pub fn bystanders(py: Python<'_>) -> PyResult<Option<String>> {
     let Some(function) = BYSTANDERS.get(py) else { return Ok(None) };
     function.bind(py).call0()?.extract().map(Some)
 }
 
-/// A program in Python, whose GIL this thread has. Its calls have noted where they come from when
-/// they begin (`here::mark`).
+/// A Python program, whose GIL this thread has. Its calls record their location when they begin
+/// (`location::mark`).
 pub struct PyHost<'py>(pub Python<'py>);
 
 impl Host for PyHost<'_> {
@@ -55,9 +55,9 @@ impl Host for PyHost<'_> {
 /// A peer as Python knows it.
 pub struct PyPeer {
     name: Py<PyAny>,
-    /// As it is shown.
+    /// The name as observers and errors show it.
     shown: String,
-    /// Raises if nothing can arrive there any more.
+    /// Raises if the peer can no longer receive.
     check: Py<PyAny>,
 }
 

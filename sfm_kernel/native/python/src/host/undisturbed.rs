@@ -1,7 +1,7 @@
-//! Python's code that runs inside of a call of the program's, which has to have its answer.
+//! Python code that runs inside a call of the program, which needs its result.
 //!
-//! A signal's handler runs wherever the interpreter is, and what it raises there must end the
-//! program's call, and not a question that is asked on the way.
+//! A signal handler runs wherever the interpreter is. Its error must end the program's call, and not
+//! the Python code inside it.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -10,12 +10,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 thread_local! {
-    /// What a handler has raised, until the call ends with it or the interpreter raises it.
+    /// The error of a signal handler, until the call ends with it or the interpreter raises it.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// What `ask` answers; once more, if a signal's handler has raised meanwhile: that is kept. None if
-/// it fails by itself, which is reported.
+/// The result of `ask`. If a signal handler raises meanwhile, `ask` runs a second time, and the
+/// handler's error is saved. None if `ask` itself fails; its error is reported.
 pub fn undisturbed<T>(py: Python<'_>, ask: impl Fn() -> PyResult<T>) -> Option<T> {
     let raised = match ask() {
         Ok(answer) => return Some(answer),
@@ -24,7 +24,7 @@ pub fn undisturbed<T>(py: Python<'_>, ask: impl Fn() -> PyResult<T>) -> Option<T
     match ask() {
         Ok(answer) => {
             RAISED.set(Some(raised));
-            // Should the call end without having looked. SAFETY: the function takes no argument.
+            // In case the call ends without `check_signals`. SAFETY: it takes no argument.
             unsafe { ffi::Py_AddPendingCall(Some(raise), std::ptr::null_mut()) };
             Some(answer)
         }
@@ -35,12 +35,12 @@ pub fn undisturbed<T>(py: Python<'_>, ask: impl Fn() -> PyResult<T>) -> Option<T
     }
 }
 
-/// What has been kept, and what handlers of signals raise now.
+/// Raise the saved error, or run signal handlers, which may raise.
 pub fn check_signals(py: Python<'_>) -> PyResult<()> {
     RAISED.take().map_or_else(|| py.check_signals(), Err)
 }
 
-/// The interpreter's main thread calls it between two instructions.
+/// Raise the saved error; the interpreter's main thread calls it between two instructions.
 extern "C" fn raise(_: *mut c_void) -> c_int {
     let Some(error) = RAISED.take() else { return 0 };
     Python::attach(|py| error.restore(py));

@@ -1,4 +1,4 @@
-//! MPI in an engine: who the engines are, and the channels to them, asked of Python.
+//! MPI in an engine: the list of engines, and the channels to them, which Python provides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,8 +27,8 @@ struct World {
 
 static WORLD: PyOnceLock<World> = PyOnceLock::new();
 
-/// Have MPI_Init, in this process, ask these functions about the engines; see `_native.pyi`. Only the
-/// first call has an effect.
+/// Have MPI_Init, in this process, find the engines with these functions; see `_native.pyi`. Only
+/// the first call has an effect.
 #[pyfunction]
 #[pyo3(signature = (*, inbox, members, channel, is_near, lives, site))]
 pub fn set_mpi_world(
@@ -74,7 +74,7 @@ fn find(py: Python<'_>, first: bool) -> PyResult<::mpi::host::Found> {
     Ok(Some((Engines { world: name, rank, all }, home)))
 }
 
-/// An engine's end of its world. What it does not know of a process it asks Python.
+/// An engine's end of its world. It asks Python about the other processes.
 struct PyHome {
     core: Arc<Core>,
     folder: PathBuf,
@@ -89,7 +89,7 @@ impl PyHome {
         PyHome { core: inbox.core.clone(), folder, world, around: PythonProgram { ends: false } }
     }
 
-    /// Ask about a process; None where it is not known, or the interpreter is at its end.
+    /// Ask Python about a process; None if it is not known, or the interpreter is ending.
     fn ask<T>(
         &self,
         function: &Py<PyAny>,
@@ -142,6 +142,6 @@ impl Home for PyHome {
         false
     }
 
-    /// Python leaves the world.
+    /// Python's endpoint leaves the world.
     fn leave(&self) {}
 }

@@ -1,10 +1,10 @@
-//! Which call of the program's a thread is in that has given the GIL back: looked for whenever it
-//! begins something of MPI, so that it must cost next to nothing.
+//! The program's call that a thread without the GIL is in. It is searched for at the beginning of
+//! each MPI operation, so it must cost next to nothing.
 //!
-//! Nobody but the thread itself changes its frames, so that it may read them without the GIL; but
-//! where things are in them is the interpreter's own business. For each version whose layout is
-//! known this is compared, once, with what the interpreter says. Where that is not the same, and of
-//! a call that was never seen before, the GIL is asked for.
+//! Only the thread itself changes its frames, so it may read them without the GIL; but their layout
+//! is internal to the interpreter. For each version whose layout is known, the layout is compared
+//! once with the interpreter's functions. If they differ, and for a call that was not seen before,
+//! the thread takes the GIL.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use sfm_endpoint::sites::{self, Key, Lookup, Site, NOWHERE};
 
 use crate::host::undisturbed::undisturbed;
 
-/// Where things are, in bytes.
+/// Offsets in bytes.
 struct Layout {
     /// In a thread's state: the current frame, behind one more pointer in older versions.
     current: usize,
@@ -26,10 +26,10 @@ struct Layout {
     instruction: usize,
 }
 
-/// In the object of a frame: the frame itself.
+/// Offset of the frame in a frame object.
 const FRAME: usize = 24;
 
-/// Python 3.11, 3.12, and those after them as long as it is true.
+/// Python 3.11, 3.12, and later versions as long as `holds` is true.
 const LAYOUTS: [Layout; 3] = [
     Layout { current: 56, through: Some(8), code: 32, previous: 48, instruction: 56 },
     Layout { current: 56, through: Some(0), code: 0, previous: 8, instruction: 56 },
@@ -39,42 +39,41 @@ const LAYOUTS: [Layout; 3] = [
 static LAYOUT: OnceLock<&'static Layout> = OnceLock::new();
 
 /// # Safety
-/// A word of ours is there.
-unsafe fn word(start: usize, at: usize) -> usize {
+/// There is a readable word at this offset.
+unsafe fn word(start: usize, offset: usize) -> usize {
     // SAFETY: as the caller promises.
-    unsafe { *((start + at) as *const usize) }
+    unsafe { *((start + offset) as *const usize) }
 }
 
 impl Layout {
     /// The current frame of a thread; 0 for none.
     ///
     /// # Safety
-    /// The calling thread's state, and the layout is right.
+    /// `thread` is the calling thread's state, and the layout is right.
     #[inline]
     unsafe fn current(&self, thread: *mut ffi::PyThreadState) -> usize {
         // SAFETY: as the caller promises.
         unsafe {
-            let found = word(thread as usize, self.current);
-            self.through.map_or(found, |at| word(found, at))
+            let current = word(thread as usize, self.current);
+            self.through.map_or(current, |offset| word(current, offset))
         }
     }
 
     /// # Safety
-    /// A frame of the calling thread's, and the layout is right.
+    /// `frame` is one of the calling thread, and the layout is right.
     #[inline]
     unsafe fn key(&self, frame: usize) -> Key {
-        // SAFETY: as the caller promises. The lowest bits of a reference may say what it counts.
+        // SAFETY: as the caller promises. The lowest bits of a reference may be flags.
         unsafe { (word(frame, self.code) & !7, word(frame, self.instruction)) }
     }
 
-    /// Whether the interpreter has the current frame, its code and the frame before it where this
-    /// layout says.
+    /// Whether the interpreter has the current frame, its code and its caller at these offsets.
     fn holds(&self, py: Python<'_>) -> bool {
         let Some(top) = current(py) else { return false };
         let code = |frame: &Bound<'_, PyAny>| Some(frame.getattr("f_code").ok()?.as_ptr() as usize);
         let Ok(before) = top.getattr("f_back") else { return false };
-        // SAFETY: the words that are looked at are inside of objects of every version, and nothing
-        // else is followed than a pointer that was found equal to the interpreter's own.
+        // SAFETY: the words that are read are inside the objects of every version, and only pointers
+        // that equal the interpreter's are followed.
         unsafe {
             let frames = [&top, &before].map(|frame| word(frame.as_ptr() as usize, FRAME));
             self.current(ffi::PyThreadState_Get()) == frames[0]
@@ -87,27 +86,27 @@ impl Layout {
     }
 }
 
-/// Whether an instruction so many bytes behind the beginning of the object is one of a frame's code.
+/// Whether an instruction at this offset in a frame's code object can be the frame's current one.
 fn is_in_code(frame: &Bound<'_, PyAny>, offset: usize) -> bool {
     let read = || -> PyResult<(usize, usize)> {
         let length = frame.getattr("f_code")?.getattr("co_code")?.len()?;
         Ok((frame.getattr("f_lasti")?.extract()?, length))
     };
-    // In front of its instructions a code object has other things.
+    // A code object has other fields before its instructions.
     read().is_ok_and(|(last, length)| (last..last + 512 + length).contains(&offset))
 }
 
-/// The frame of Python that has called us.
+/// The Python frame that has called this code.
 fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    // SAFETY: borrowed from the thread, which is ours.
+    // SAFETY: borrowed from this thread.
     unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }
 }
 
-/// Find out how frames are laid out. A function of Python's has called us, and another one that.
+/// Choose the layout of frames. The caller is a Python function, which has a Python caller.
 pub fn learn(py: Python<'_>) {
     let version = py.version_info();
     let known = (version.minor as usize).checked_sub(11).map(|nth| &LAYOUTS[nth.min(2)]);
-    // Builds for debugging have more in every object.
+    // Debug builds have further fields in every object.
     let is_usual = || Ok::<_, PyErr>(!py.import("sys")?.hasattr("gettotalrefcount")?);
     let is_usual = version.major == 3 && is_usual().unwrap_or(false);
     if let Some(layout) = known.filter(|layout| is_usual && layout.holds(py)) {
@@ -115,13 +114,12 @@ pub fn learn(py: Python<'_>) {
     }
 }
 
-/// The number of the call of the program's that this thread is in. `tell` is asked about a frame
-/// that was not seen before: what it calls, in which code and in which line; None for one that is
-/// none of the program's.
-pub fn site(tell: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>) -> u32 {
+/// The number of the program's call that this thread is in. `describe` returns, for a frame that was
+/// not seen before, the text of its call, its code and its line; None if it is not the program's.
+pub fn site(describe: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>) -> u32 {
     if let Some(layout) = LAYOUT.get() {
-        // SAFETY: the calling thread's own, null where Python does not know it; its frames stay as
-        // they are while it is here, and `learn` has seen that the layout is right.
+        // SAFETY: the calling thread's state, null if Python does not know the thread; its frames do
+        // not change during this call, and `learn` has verified the layout.
         unsafe {
             let thread = ffi::PyGILState_GetThisThreadState();
             let mut frame = if thread.is_null() { 0 } else { layout.current(thread) };
@@ -138,25 +136,26 @@ pub fn site(tell: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>)
             }
         }
     }
-    let found = Python::try_attach(|py| undisturbed(py, || new(py, &tell)));
+    let found = Python::try_attach(|py| undisturbed(py, || new(py, &describe)));
     found.flatten().unwrap_or(NOWHERE)
 }
 
 #[cold]
 fn new(
     py: Python<'_>,
-    tell: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+    describe: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
 ) -> PyResult<u32> {
     let mut next = current(py);
     while let Some(frame) = next {
         let key = key_of(&frame)?;
-        let looked = match sites::find(key) {
+        let lookup = match sites::find(key) {
             Lookup::New => {
-                let told: Option<(Option<String>, String, u32)> = tell(py, &frame)?.extract(py)?;
-                // Its address is a key from now on, and must be nobody else's.
+                let about: Option<(Option<String>, String, u32)> =
+                    describe(py, &frame)?.extract(py)?;
+                // Its address is a key from now on, and must not be reused.
                 std::mem::forget(frame.getattr("f_code")?);
-                let site = told.map(|(call, code, line)| {
-                    // Without its source it is known by what mpi4py has called, for large counts.
+                let site = about.map(|(call, code, line)| {
+                    // Without source the call has the name of mpi4py's call, for large counts.
                     let call =
                         call.unwrap_or_else(|| callers::name().trim_end_matches("_c").to_owned());
                     Site::new(call, code, line)
@@ -165,7 +164,7 @@ fn new(
             }
             known => known,
         };
-        match looked {
+        match lookup {
             Lookup::Known(number) => return Ok(number),
             Lookup::Hidden => next = frame.getattr("f_back")?.extract()?,
             Lookup::New | Lookup::Full => return Ok(NOWHERE),
@@ -176,7 +175,7 @@ fn new(
 
 fn key_of(frame: &Bound<'_, PyAny>) -> PyResult<Key> {
     if let Some(layout) = LAYOUT.get() {
-        // SAFETY: `learn` has seen that the layout is right.
+        // SAFETY: `learn` has verified the layout.
         return Ok(unsafe { layout.key(word(frame.as_ptr() as usize, FRAME)) });
     }
     let code = frame.getattr("f_code")?.as_ptr() as usize;

@@ -1,4 +1,4 @@
-//! Python around MPI's calls: mpi4py makes them, without the GIL as a rule.
+//! Python around the MPI calls, which mpi4py makes, usually without the GIL.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -11,7 +11,7 @@ use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
 use crate::observe::location;
 
-/// What `set_mpi` was given.
+/// The arguments of `set_mpi`.
 struct Hooks {
     interrupted: Py<PyAny>,
     call: Py<PyAny>,
@@ -20,11 +20,10 @@ struct Hooks {
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
-/// Have MPI's calls of this process, from now on, know Python around them: `interrupted(error)` is
-/// called when a signal's handler has raised, in the frame whose call ends with a code for that;
-/// `call()` says what that frame calls, None where that cannot be known; `site(frame)` says what a
-/// frame calls, in which code and line, None where it is none of the program's. Only the first has an
-/// effect.
+/// Connect this process's MPI calls with its Python program. `interrupted(error)` is called when a
+/// signal handler has raised, in the frame whose call ends with an error code; `call()` returns the
+/// text of that frame's call, None if it is unknown; `site(frame)` returns the text of a frame's
+/// call, its code and its line, None if it is not the program's. Only the first call has an effect.
 #[pyfunction]
 #[pyo3(signature = (interrupted, call, site, /))]
 pub fn set_mpi(py: Python<'_>, interrupted: Py<PyAny>, call: Py<PyAny>, site: Py<PyAny>) {
@@ -34,8 +33,8 @@ pub fn set_mpi(py: Python<'_>, interrupted: Py<PyAny>, call: Py<PyAny>, site: Py
     }
 }
 
-/// A trace function that raises `error` in place of the first exception that it is told of. One that
-/// is written in Python would stand in the traceback.
+/// A trace function that raises `error` in place of the first exception that it sees. A Python
+/// function would appear in the traceback.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct RaiseInstead {
     error: Py<PyAny>,
@@ -44,7 +43,7 @@ pub struct RaiseInstead {
 
 #[pymethods]
 impl RaiseInstead {
-    /// `end(frame)` takes the function out again.
+    /// `end(frame)` removes the function again.
     #[new]
     fn new(error: Py<PyAny>, end: Py<PyAny>) -> RaiseInstead {
         RaiseInstead { error, end }
@@ -61,7 +60,7 @@ impl RaiseInstead {
         }
         let py = slf.py();
         let error = slf.get().error.bind(py);
-        // The interpreter has noted the frame with what it told of.
+        // The interpreter has added the frame to the traceback of the exception that it reported.
         let trace = py.import("types")?.getattr("TracebackType")?.call1((
             error.getattr("__traceback__")?,
             frame,
@@ -76,7 +75,7 @@ impl RaiseInstead {
 
 /// A program in Python, as the MPI library knows it.
 pub struct PythonProgram {
-    /// It comes to its end, and observers are told then what it has left; engines live on.
+    /// The program ends, and then publishes its bystanders; engines go on.
     pub ends: bool,
 }
 
@@ -90,7 +89,7 @@ impl Surroundings for PythonProgram {
             }
             Err(Error::new(Kind::Interrupted, "the program has interrupted this call"))
         };
-        Python::try_attach(ended).unwrap_or(Ok(())) // None: the interpreter is at its end
+        Python::try_attach(ended).unwrap_or(Ok(())) // None: the interpreter is ending
     }
 
     fn has_addresses(&self) -> bool {
@@ -105,15 +104,12 @@ impl Surroundings for PythonProgram {
     }
 
     fn enter(&self) {
-        if code_location::helping() != 0 {
-            return;
-        }
         let known = sites::get(site())
             .map(|site| site.location)
             .filter(|one| code_location::is_registered(*one));
-        // A long session has more calls than have numbers, and more code than is kept.
-        let asked = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
-        code_location::set_current(known.or_else(asked).unwrap_or(0));
+        // A long session has more calls than there are numbers, and more code than the registry holds.
+        let from_python = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
+        code_location::set_current(known.or_else(from_python).unwrap_or(0));
     }
 
     fn site(&self) -> u32 {
@@ -125,8 +121,8 @@ impl Surroundings for PythonProgram {
     }
 
     fn bystanders(&self) -> String {
-        let told = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
-        told.flatten().flatten().unwrap_or_else(|| Program.bystanders())
+        let text = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
+        text.flatten().flatten().unwrap_or_else(|| Program.bystanders())
     }
 }
 
@@ -134,7 +130,7 @@ fn site() -> u32 {
     frames::site(|py, frame| HOOKS.get(py).expect("set before").site.call1(py, (frame,)))
 }
 
-/// How many bytes of MPI's standard sends another process may have without having received them.
+/// Set the bytes of MPI's standard sends that may wait at another process unreceived.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub fn set_mpi_buffering(nbytes: usize) {

@@ -1,7 +1,7 @@
-//! Which line of a program's source an address in its binary is: from its debug information.
+//! The line of a program's source for an address in its binary, from its debug information.
 //!
-//! Binaries are read whole, not mapped: who compiles one anew while it is read must not kill the
-//! reader. What they say is checked by the libraries that read it, which panic at nothing.
+//! Binaries are copied into memory, not mapped: recompiling one meanwhile must not kill the reader.
+//! The libraries that parse them check their contents, and do not panic.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -16,13 +16,13 @@ use pyo3::prelude::*;
 
 use crate::host::gil::without_gil;
 
-/// Binaries that are kept.
-const KEPT: usize = 16;
-/// Of a larger one nothing is read.
+/// Binaries in the cache, at most.
+const CACHED: usize = 16;
+/// Bytes of a binary; larger ones are not read.
 const LARGEST: u64 = 1 << 30;
 
-/// File, line (0: not known) and function of an address in a binary; None where nothing is known,
-/// or `build_id` does not begin that of the binary that is there now.
+/// File, line (0: not known) and function of an address in a binary; None if nothing is known, or
+/// the build id of the present binary does not begin with `build_id`.
 #[pyfunction]
 #[pyo3(signature = (path, address, build_id="", /))]
 pub fn resolve(py: Python<'_>, path: PathBuf, address: u64, build_id: &str) -> Option<Line> {
@@ -39,19 +39,19 @@ type Bytes = EndianArcSlice<RunTimeEndian>;
 struct Binary {
     build_id: String,
     context: Option<Context<Bytes>>,
-    /// Of functions: where they begin and end, and what they are called; by where they begin.
+    /// Begin, end and name of each function, in the order of their beginnings.
     functions: Vec<(u64, u64, String)>,
     known: HashMap<u64, Option<Line>>,
 }
 
-/// What is at a path, if it is the same file still: device, number, size, time of change.
+/// Identifies a version of a file: device, inode, size, time of change.
 type Stamp = (u64, u64, u64, i64, i64);
 
 fn stamp(about: &Metadata) -> Stamp {
     (about.dev(), about.ino(), about.size(), about.mtime(), about.mtime_nsec())
 }
 
-/// The binary at a path; None where there is none that can be read.
+/// The binary at a path; None if there is none that can be read.
 fn binary(path: &Path) -> Option<Arc<Mutex<Binary>>> {
     type Known = (PathBuf, Stamp, Option<Arc<Mutex<Binary>>>);
     static BINARIES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
@@ -64,7 +64,7 @@ fn binary(path: &Path) -> Option<Arc<Mutex<Binary>>> {
         let fresh = read.flatten().map(|one| Arc::new(Mutex::new(one)));
         let mut binaries = lock();
         binaries.retain(|one| one.0 != path);
-        if binaries.len() >= KEPT {
+        if binaries.len() >= CACHED {
             binaries.remove(0);
         }
         binaries.push((path.to_owned(), stamp, fresh.clone()));
@@ -96,14 +96,14 @@ impl Binary {
         found
     }
 
-    /// From the debug information: of functions that the compiler has put into each other the
-    /// innermost that is the program's own, in whose text the call stands.
+    /// From the debug information: among inlined functions the innermost of the program, whose
+    /// source contains the call.
     fn frame(&self, address: u64) -> Option<Line> {
         let mut frames = self.context.as_ref()?.find_frames(address).skip_all_loads().ok()?;
         let mut outermost = None;
         while let Ok(Some(frame)) = frames.next() {
-            let place = frame.location.and_then(|one| Some((one.file?.to_owned(), one.line?)));
-            let Some((file, line)) = place else { continue };
+            let location = frame.location.and_then(|one| Some((one.file?.to_owned(), one.line?)));
+            let Some((file, line)) = location else { continue };
             let name = frame.function.and_then(|one| Some(one.demangle().ok()?.into_owned()));
             let is_system = is_system(Path::new(&file));
             outermost = Some((Some(file), line, name));

@@ -1,7 +1,7 @@
-//! Where in a program a call comes from: the nearest line that is not this package's own.
+//! The location in the program that a call comes from: the nearest line outside this package.
 //!
-//! Told to observers with each message, so it must cost little: the frame is the interpreter's, and
-//! what was found out about an instruction once is remembered.
+//! It is recorded with each message, so it must be cheap: it reads the interpreter's frames, and
+//! caches the location of each instruction.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,41 +14,41 @@ use pyo3::sync::PyOnceLock;
 
 use sfm_native::code_location::{self, location as location_in, CodeLocation};
 
-/// Instructions that are remembered, by a part of their address.
+/// Instructions in the cache, indexed by some bits of their address.
 const INSTRUCTIONS: usize = 256;
-/// Pieces of code that are remembered.
+/// Code objects in the cache, at most.
 const CODES: usize = 256;
 
-/// Tells more about a file: see `set_locator`.
+/// Describes code: see `set_locator`.
 static LOCATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 thread_local! {
-    /// (code, instruction, location), valid as long as the code is in CODES. Not in the thread's own
-    /// room, of which a library that is loaded late gets little (sfm_endpoint: callers.rs).
+    /// (code, instruction, location), valid as long as the code is in KNOWN. Boxed: a library that is
+    /// loaded late gets little thread-local storage (sfm_endpoint: callers.rs).
     static SEEN: Box<[Cell<(usize, c_int, CodeLocation)>]> =
         (0..INSTRUCTIONS).map(|_| Cell::new((0, 0, 0))).collect();
-    /// Code -> its number, 0 where it is the package's own. The reference keeps the address taken.
+    /// Code -> its number, 0 for this package's. The reference keeps the address from being reused.
     static KNOWN: RefCell<HashMap<usize, (Py<PyAny>, u64)>> = RefCell::default();
 }
 
-/// Have `function(filename, name)` describe a piece of code for observers: a text, or None where
-/// the call is not to be shown there but one level further out. Only the first has an effect.
+/// Have `function(filename, name)` describe a code object for observers: a text, or None to show its
+/// caller instead. Only the first call has an effect.
 #[pyfunction]
 #[pyo3(signature = (function, /))]
 pub fn set_locator(py: Python<'_>, function: Py<PyAny>) {
     let _ = LOCATOR.set(py, function);
 }
 
-/// What the interpreter offers beyond the stable interface, if it does.
-struct Beyond {
+/// Functions of the interpreter outside the stable interface.
+struct FrameFunctions {
     instruction: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int,
     back: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject,
 }
 
-fn beyond() -> Option<&'static Beyond> {
-    static BEYOND: OnceLock<Option<Beyond>> = OnceLock::new();
+fn frame_functions() -> Option<&'static FrameFunctions> {
+    static FUNCTIONS: OnceLock<Option<FrameFunctions>> = OnceLock::new();
     let symbol = |name: &CStr| {
-        // SAFETY: looks a name up; null where there is none.
+        // SAFETY: looks a name up; null if there is none.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         (!found.is_null()).then_some(found)
     };
@@ -56,7 +56,7 @@ fn beyond() -> Option<&'static Beyond> {
         let (instruction, back) = (symbol(c"PyFrame_GetLasti")?, symbol(c"PyFrame_GetBack")?);
         // SAFETY: public functions of CPython since 3.11 and 3.9, with these signatures.
         Some(unsafe {
-            Beyond {
+            FrameFunctions {
                 instruction: std::mem::transmute::<
                     *mut libc::c_void,
                     unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int,
@@ -68,32 +68,29 @@ fn beyond() -> Option<&'static Beyond> {
             }
         })
     };
-    BEYOND.get_or_init(find).as_ref()
+    FUNCTIONS.get_or_init(find).as_ref()
 }
 
-/// This thread is in a call that was made from the current Python frame; a helper is where the
-/// call is that it works for. What a signal's handler raises while code is described is passed on:
-/// it is meant for the call.
+/// Record the current Python frame as the location of this thread's call. An error of a signal
+/// handler meanwhile is passed on: it is meant to end the call.
 pub fn mark(py: Python<'_>) -> PyResult<()> {
-    if code_location::helping() == 0 {
-        code_location::set_current(current(py)?);
-    }
+    code_location::set_current(current(py)?);
     Ok(())
 }
 
 pub fn current(py: Python<'_>) -> PyResult<CodeLocation> {
-    let Some(beyond) = beyond() else { return Ok(0) };
-    // SAFETY: the frame is borrowed from the thread that runs us; those further out are owned until
-    // the next step.
+    let Some(functions) = frame_functions() else { return Ok(0) };
+    // SAFETY: the innermost frame is borrowed from this thread; its callers' are owned until the
+    // next step.
     unsafe {
         let mut frame = ffi::PyEval_GetFrame();
         let mut held: Option<Bound<'_, PyAny>> = None;
         while !frame.is_null() {
-            let found = place_of(py, frame, (beyond.instruction)(frame))?;
-            if found != 0 {
-                return Ok(found);
+            let location = location_of(py, frame, (functions.instruction)(frame))?;
+            if location != 0 {
+                return Ok(location);
             }
-            frame = (beyond.back)(frame);
+            frame = (functions.back)(frame);
             held = Bound::from_owned_ptr_or_opt(py, frame.cast());
         }
         drop(held);
@@ -101,11 +98,11 @@ pub fn current(py: Python<'_>) -> PyResult<CodeLocation> {
     Ok(0)
 }
 
-/// The place of an instruction of a frame; 0 where its code is not to be shown.
+/// The location of an instruction of a frame; 0 if its code is not to be shown.
 ///
 /// # Safety
 /// `frame` is a frame.
-unsafe fn place_of(
+unsafe fn location_of(
     py: Python<'_>,
     frame: *mut ffi::PyFrameObject,
     instruction: c_int,
@@ -114,20 +111,20 @@ unsafe fn place_of(
     let code = unsafe { Bound::<PyAny>::from_owned_ptr(py, ffi::PyFrame_GetCode(frame).cast()) };
     let address = code.as_ptr() as usize;
     let nth = ((address >> 5) ^ instruction as usize) % INSTRUCTIONS;
-    let (seen, at, location) = SEEN.with(|seen| seen[nth].get());
-    if seen == address && at == instruction {
+    let (seen, seen_instruction, location) = SEEN.with(|seen| seen[nth].get());
+    if seen == address && seen_instruction == instruction {
         return Ok(location);
     }
     let Some(number) = number_of(code)? else { return Ok(0) };
     // SAFETY: a frame.
     let line = unsafe { ffi::PyFrame_GetLineNumber(frame) };
-    let found = if number == 0 { 0 } else { location_in(number, line.max(0) as u32) };
-    SEEN.with(|seen| seen[nth].set((address, instruction, found)));
-    Ok(found)
+    let location = if number == 0 { 0 } else { location_in(number, line.max(0) as u32) };
+    SEEN.with(|seen| seen[nth].set((address, instruction, location)));
+    Ok(location)
 }
 
-/// The number of this code, 0 if it is not to be shown. None where that cannot be told now: what
-/// describes code has made a call itself.
+/// The number of this code, 0 if it is not to be shown. None if the locator itself, which runs now,
+/// has made the call.
 fn number_of(code: Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     let address = code.as_ptr() as usize;
     KNOWN.with(|known| {
@@ -145,7 +142,7 @@ fn number_of(code: Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     })
 }
 
-/// A number for this code; 0 where it is not to be shown.
+/// A new number for this code; 0 if it is not to be shown.
 fn describe(code: &Bound<'_, PyAny>) -> PyResult<u64> {
     let Some(locator) = LOCATOR.get(code.py()) else { return Ok(0) };
     let (file, name) = (code.getattr("co_filename")?, code.getattr("co_name")?);

@@ -1,8 +1,8 @@
-//! Where the main thread of a program in Python is, for observers.
+//! The location of a Python program's main thread, for observers.
 //!
-//! Its frames can be read only with the GIL, and whoever serves observers must not wait for that.
-//! So a thread of its own asks for it, once for each look; the system says without the GIL what the
-//! main thread waits in.
+//! Its frames can be read only with the GIL, for which the network thread must not wait. So each
+//! examination runs in a new thread, which takes the GIL. The system call that the main thread waits
+//! in is read from /proc without the GIL.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use sfm_native::core::Core;
 use sfm_native::main_thread::{In, SystemCall};
 use sfm_native::segment::Activity;
 
-/// Who gets the GIL so soon has had nobody to wait for.
-const AT_ONCE: Duration = Duration::from_millis(2);
+/// A thread that gets the GIL within this time did not have to wait for another thread.
+const UNCONTENDED: Duration = Duration::from_millis(2);
 
 static FINDER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Have `function()` tell where the main thread is: the text of its code for observers, the line,
-/// and whether it waits there for somebody's input; None where it is in no line of the program.
-/// Only the first has an effect.
+/// Have `function()` find the main thread: the text of its code for observers, the line, and whether
+/// it waits there for input; None if it is in no line of the program. Only the first call has an
+/// effect.
 #[pyfunction]
 #[pyo3(signature = (function, /))]
 pub fn set_main_line(py: Python<'_>, function: Py<PyAny>) {
@@ -33,20 +33,21 @@ pub fn set_main_line(py: Python<'_>, function: Py<PyAny>) {
 
 type Found = Option<(String, u32, bool)>;
 
-/// An observer wishes to know where the main thread is: find out, in some time.
-pub fn look(core: &Arc<Core>) {
+/// An observer asks for the main thread's location: start to examine it.
+pub fn examine(core: &Arc<Core>) {
     let shared = core.shared();
     if !shared.activity_is(Activity::Running) || !shared.main.ask(now()) {
         return;
     }
-    // Before the GIL is asked for: else the main thread may be found waiting for it.
+    // Read before requesting the GIL: otherwise the main thread may be found waiting for it.
     let call = SystemCall::current();
     let visitor = core.clone();
-    let thread = std::thread::Builder::new().name("sfm-look".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("sfm-main-thread".into()).spawn(move || {
         let (shared, begun) = (visitor.shared(), Instant::now());
         let found = visit(|py| {
-            let contended = begun.elapsed() > AT_ONCE;
-            // With the GIL: who forks has it, and no lock of a thread that the child lacks.
+            let contended = begun.elapsed() > UNCONTENDED;
+            // With the GIL: a thread that forks has the GIL, so the child inherits no lock that
+            // this thread holds.
             let (location, asks) = line(py)
                 .map_or((0, false), |(code, line, asks)| (location(register(code), line), asks));
             shared.codes.note(location);
@@ -63,6 +64,5 @@ pub fn look(core: &Arc<Core>) {
 
 fn line(py: Python<'_>) -> Found {
     let found = FINDER.get(py)?.bind(py).call0().and_then(|found| found.extract::<Found>());
-    // Of no interest to the program: it has not asked.
-    found.unwrap_or_default()
+    found.unwrap_or_default() // an error here does not concern the program
 }

@@ -1,4 +1,4 @@
-//! Looking into the segments of other processes, which need not take part.
+//! Reading the segments of other processes without their help.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -18,15 +18,15 @@ use sfm_native::segment::Activity;
 use sfm_native::summary::summary_of;
 use sfm_native::trace::EventKind;
 
-/// Looks at the segments of a world, which are damaged perhaps. Their files stay open from one look
-/// to the next as long as they are asked for.
+/// Reads the segments of a world, which may be damaged. Their files stay open between calls as long
+/// as the calls name them.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 #[derive(Default)]
 pub struct Observer {
     seen: Mutex<HashMap<PathBuf, Arc<ObservedSegment>>>,
 }
 
-/// None where there is no segment (any more).
+/// None if there is no segment.
 type Found = Option<Result<Arc<ObservedSegment>, Damaged>>;
 
 impl Observer {
@@ -45,7 +45,7 @@ impl Observer {
         }
     }
 
-    /// Those at these paths, and no others from now on.
+    /// The segments at these paths; closes all others.
     fn all(&self, paths: &[PathBuf]) -> Vec<Found> {
         let found: Vec<_> = paths.iter().map(|path| self.open(path)).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Observer {
 }
 
 fn open(path: &Path) -> Option<Result<ObservedSegment, Damaged>> {
-    // What stands there may be no file, or somebody else's. Who has no descriptor left sees nothing.
+    // The path may not be a file, or belong to another user. Without a free descriptor: None.
     const OTHER: [i32; 5] = [libc::ELOOP, libc::EISDIR, libc::EACCES, libc::EPERM, libc::ENXIO];
     match ObservedSegment::open(path) {
         Ok(segment) => Some(Ok(segment)),
@@ -73,8 +73,8 @@ impl Observer {
         Observer::default()
     }
 
-    /// What the segments at `paths` say: state, counters, and what is in the inboxes, which their
-    /// owners are asked to write down. None where there is no segment.
+    /// The state and counters of the segments at `paths`, and the messages in their inboxes, which
+    /// it asks their owners to publish. None if there is no segment.
     #[pyo3(signature = (paths, /))]
     fn segments<'py>(
         &self,
@@ -82,7 +82,8 @@ impl Observer {
         paths: Vec<PathBuf>,
     ) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
         let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
-            // Who dies now is found alive, not the other way.
+            // Liveness is read first: a process that dies meanwhile is reported alive, not the
+            // reverse.
             let with_end =
                 |one: Result<Arc<ObservedSegment>, Damaged>| one.map(|one| (one.is_dead(), one));
             let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
@@ -138,9 +139,9 @@ impl Observer {
     }
 }
 
-/// Have the owners write down what is in their inboxes, and what their main threads are in. Their
-/// network threads do that, which need no GIL: only who is stopped, or holds the GIL, is waited for
-/// in vain.
+/// Ask the owners to publish their inboxes and the locations of their main threads. Their network
+/// threads do that without the GIL: only a stopped process, or a main thread that holds the GIL,
+/// does not answer in time.
 fn ask<'a>(segments: impl Iterator<Item = &'a ObservedSegment>) {
     let mut asked: Vec<_> = segments
         .filter_map(|one| one.request_summary().ok().map(|version| (one, version)))
@@ -213,18 +214,18 @@ pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
         .is_ok_and(|segment| segment.judge(call, judgement).unwrap_or(false))
 }
 
-/// Location in the history, seconds since 1970, what, the lower half of the peer's uid, number, bytes,
+/// Index in the history, seconds since 1970, name, the lower half of the peer's uid, number, bytes,
 /// code, line, attributes, the mark of the context (trace.rs).
 type Event = (u64, f64, &'static str, String, u64, u64, u64, u32, Vec<(String, String)>, u16);
 
-/// What happens to messages, as `trace` has it.
+/// The names of messages' events in `trace`.
 pub const MESSAGE_EVENTS: [&str; 4] = ["sent", "received", "answered", "heard"];
 
 fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, String)>) {
     let shown = events.into_iter().filter_map(|(nth, event, about)| {
         let message =
             |nth: usize| (MESSAGE_EVENTS[nth], format!("{:016x}", event.peer), event.number);
-        let (what, peer, number) = match event.kind {
+        let (name, peer, number) = match event.kind {
             EventKind::Sent => message(0),
             EventKind::Received => message(1),
             EventKind::AckSent => message(2),
@@ -237,7 +238,7 @@ fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, St
         let time = event.time as f64 / 1e9;
         let about = summary_of(&about);
         let (bytes, code, line) = (event.bytes, code_of(location), line_of(location));
-        Some((nth, time, what, peer, number, bytes, code, line, about, event.context))
+        Some((nth, time, name, peer, number, bytes, code, line, about, event.context))
     });
     (shown.collect(), next, texts)
 }

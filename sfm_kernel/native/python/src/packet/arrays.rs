@@ -1,4 +1,4 @@
-//! NumPy arrays as they are: numbers in contiguous memory, in and out without pickle.
+//! NumPy arrays of numbers in contiguous memory, to packets and back without pickle.
 
 use std::ffi::{c_char, c_int};
 
@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use sfm_native::packet::{Shape, MAX_DIMENSIONS};
 
-/// An array's memory and what a `Shape` says of it.
+/// An array's memory and the fields of its `Shape`.
 pub struct Numbers {
     pub from: *const u8,
     pub length: usize,
@@ -27,7 +27,7 @@ pub struct Numbers {
     pub extents: SmallVec<[u8; 64]>,
 }
 
-/// The type numpy.ndarray, if somebody has imported numpy: else no value is one.
+/// The type numpy.ndarray, if numpy was imported: otherwise no value is an array.
 fn ndarray<'py>(py: Python<'py>) -> Option<&'py Bound<'py, PyType>> {
     static NDARRAY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     if let Some(found) = NDARRAY.get(py) {
@@ -40,12 +40,12 @@ fn ndarray<'py>(py: Python<'py>) -> Option<&'py Bound<'py, PyType>> {
 }
 
 /// The numbers of `value`, if it is exactly an ndarray, contiguous, in this machine's byte order.
-/// Everything else is pickle's business. Valid as long as `value` lives.
+/// Other values are pickled. Valid as long as `value` lives.
 pub fn numbers(value: &Bound<'_, PyAny>) -> Option<Numbers> {
     if !value.get_type().is(ndarray(value.py())?) {
         return None;
     }
-    // SAFETY: it is an ndarray, whose C structure NumPy keeps as it is since version 1.
+    // SAFETY: it is an ndarray, whose C structure has not changed since NumPy 1.
     unsafe {
         let array = &*value.as_ptr().cast::<PyArrayObject>();
         let order = match array.flags {
@@ -68,7 +68,7 @@ pub fn numbers(value: &Bound<'_, PyAny>) -> Option<Numbers> {
     }
 }
 
-/// Kind and size of the numbers that an array holds; None for what are no plain numbers.
+/// Kind and size of an array's numbers; None if its items are no plain numbers.
 fn number(descr: &PyArray_Descr) -> Option<(u8, u8)> {
     use NPY_TYPES::*;
     const NATIVE: [c_char; 3] = [b'=' as c_char, b'|' as c_char, b'<' as c_char];
@@ -123,31 +123,29 @@ fn type_number(shape: &Shape<'_>) -> c_int {
     number as c_int
 }
 
-/// The writable array of this shape at `memory`, which `owner` keeps.
+/// The writable array of this shape at `memory`, which `owner` keeps alive.
 ///
 /// # Safety
-/// `memory` holds `shape.bytes()` bytes, aligned for any number, nobody else's, while `owner` lives.
+/// `memory` holds `shape.bytes()` bytes, aligned for any number, while `owner` lives, and nothing else
+/// refers to them.
 pub unsafe fn array<'py>(
     owner: Bound<'py, PyAny>,
     shape: &Shape<'_>,
     memory: *mut u8,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = owner.py();
-    static THERE: PyOnceLock<()> = PyOnceLock::new();
-    // Its absence is an ImportError here, and a panic below.
-    THERE.get_or_try_init(py, || py.import(intern!(py, "numpy")).map(|_| ()))?;
+    // Imported here, where Stop or an ImportError can end the call: the API below panics instead.
+    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
+    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop))?;
     let mut extents = [0 as npy_intp; MAX_DIMENSIONS as usize];
     let mut dimensions = 0;
     for (to, extent) in extents.iter_mut().zip(shape.extents()) {
-        // Only an empty array can have an extent that does not fit: its memory would not.
+        // Only an empty array can have an extent that does not fit: others would not fit in memory.
         *to = npy_intp::try_from(extent).map_err(|_| PyMemoryError::new_err("array too large"))?;
         dimensions += 1;
     }
     let order = if shape.order == b'F' { NPY_ARRAY_F_CONTIGUOUS } else { 0 };
-    // Imported here, where Stop can end it: the API below panics where its import fails.
-    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
-    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop))?;
-    // SAFETY: the arguments are as NumPy wants them; it takes over the reference to the descriptor
+    // SAFETY: the arguments are as NumPy requires; it takes over the reference to the descriptor
     // and, in SetBaseObject, the one to the owner.
     unsafe {
         let made = PY_ARRAY_API.PyArray_NewFromDescr(

@@ -20,7 +20,7 @@ use sfm_native::value::text;
 
 static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// A part of a received packet, as writable memory that keeps the packet alive.
+/// One buffer of a received packet, as writable memory that keeps the packet alive.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Region {
     packet: Arc<Packet>,
@@ -37,15 +37,15 @@ impl Region {
         flags: c_int,
     ) -> PyResult<()> {
         let region = slf.get();
-        let (at, length) = region.packet.buffer(region.nth as usize);
+        let (start, length) = region.packet.buffer(region.nth as usize);
         // SAFETY: the packet lives as long as the object, which the view keeps alive. Regions of
         // a packet do not overlap, and Rust reads none of them after handing it out.
-        unsafe { fill_view(slf.as_any(), view, flags, at, length, false) }
+        unsafe { fill_view(slf.as_any(), view, flags, start, length, false) }
     }
 }
 
-/// The value of one attribute, private to the caller; to be asked for once, since writable memory
-/// is the packet's own.
+/// The value of one attribute, for the caller alone. Call it once for each attribute, since writable
+/// values are memory of the packet.
 pub fn value_of<'py>(
     py: Python<'py>,
     packet: &Arc<Packet>,
@@ -73,11 +73,11 @@ pub fn value_of<'py>(
         }
         Kind::BigBytes => {
             let bytes = slice(u32_at(one.value, 0));
-            // `PyBytes::new` panics where there is no memory; `new_with` writes it twice.
+            // `PyBytes::new` panics without memory; `new_with` writes it twice.
             // SAFETY: a new object, or null and an exception.
             unsafe {
-                let (at, length) = (bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
-                Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(at, length))?
+                let (start, length) = (bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
+                Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(start, length))?
             }
         }
         Kind::BigStr => {
@@ -92,9 +92,9 @@ pub fn value_of<'py>(
         Kind::Array => {
             let nth = u32_at(one.value, 0);
             let shape = Shape::of(one.value).expect("validated");
-            // SAFETY: validated: the buffer is as long as the shape says, at a multiple of 64
-            // in a packet that is itself aligned to 16 bytes at least.
-            // The region keeps the packet, and nobody else has this buffer.
+            // SAFETY: validated: the buffer has the shape's length, at a multiple of 64 in a packet
+            // that is aligned to at least 16 bytes. The region keeps the packet, and nothing else
+            // refers to this buffer.
             unsafe { array(region(nth)?.into_any(), &shape, packet.buffer(nth as usize).0)? }
         }
         Kind::Pickle | Kind::BigPickle => {
@@ -123,25 +123,25 @@ pub fn value_of<'py>(
     })
 }
 
-/// Messages that are complete at the head of `data`, and the leftover.
+/// The complete messages at the head of `data`, and the remaining bytes.
 #[pyfunction]
 #[pyo3(signature = (data, /))]
 pub fn decode<'py>(data: &Bound<'py, PyAny>) -> PyResult<(Vec<Message>, Bound<'py, PyBytes>)> {
     let py = data.py();
     with_bytes(data, |bytes| {
         let mut messages = Vec::new();
-        let mut at = 0;
-        while at < bytes.len() {
-            match head(&bytes[at..]).map_err(|why| packet_error(py, &why))? {
-                Head::Packet(total) if total <= (bytes.len() - at) as u64 => {
-                    let whole = &bytes[at..at + total as usize];
-                    let packet = packet_from(whole).map_err(|why| unfit(py, why))?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match head(rest).map_err(|why| packet_error(py, &why))? {
+                Head::Packet(total) if total <= rest.len() as u64 => {
+                    let (packet, behind) = rest.split_at(total as usize);
+                    let packet = packet_from(packet).map_err(|why| unfit(py, why))?;
                     messages.push(Message::new(Arc::new(packet)));
-                    at += total as usize;
+                    rest = behind;
                 }
                 _ => break,
             }
         }
-        Ok((messages, PyBytes::new(py, &bytes[at..])))
+        Ok((messages, PyBytes::new(py, rest)))
     })
 }

@@ -1,4 +1,4 @@
-//! Values of a message that were decoded: who asks again gets the same objects.
+//! The decoded values of a message: each read of an attribute gives the same object.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,34 +7,34 @@ use smallvec::SmallVec;
 
 use sfm_native::packet::Attribute;
 
-/// Objects by where their value stands in the packet. Mostly there is one: the data.
+/// Objects by the address of their value in the packet. Mostly there is one: the data.
 #[derive(Default)]
-pub struct Kept(Mutex<Objects>);
+pub struct DecodedValues(Mutex<Objects>);
 
 type Objects = SmallVec<[(usize, Py<PyAny>); 1]>;
 
-impl Kept {
+impl DecodedValues {
     pub fn get<'py>(&self, py: Python<'py>, one: &Attribute<'_>) -> Option<Bound<'py, PyAny>> {
         let objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = place(one);
-        objects.iter().find(|kept| kept.0 == place).map(|kept| kept.1.bind(py).clone())
+        let address = address(one);
+        objects.iter().find(|object| object.0 == address).map(|object| object.1.bind(py).clone())
     }
 
-    /// Keep `value`; the one that is kept, should another thread have been faster.
+    /// Store `value` and return it; or the object that another thread has stored before.
     pub fn put<'py>(&self, one: &Attribute<'_>, value: Bound<'py, PyAny>) -> Bound<'py, PyAny> {
         let mut objects = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = place(one);
-        if let Some(kept) = objects.iter().find(|kept| kept.0 == place) {
-            let kept = kept.1.bind(value.py()).clone();
-            drop(objects); // before the value goes: that may run Python
-            return kept;
+        let address = address(one);
+        if let Some(stored) = objects.iter().find(|object| object.0 == address) {
+            let stored = stored.1.bind(value.py()).clone();
+            drop(objects); // before `value` is dropped: that may run Python
+            return stored;
         }
-        objects.push((place, value.clone().unbind()));
+        objects.push((address, value.clone().unbind()));
         value
     }
 }
 
-/// No two values that are kept (none of them is empty) begin at the same byte of a packet.
-fn place(one: &Attribute<'_>) -> usize {
+/// It identifies the value: no stored value is empty, so no two begin at the same byte.
+fn address(one: &Attribute<'_>) -> usize {
     one.value.as_ptr() as usize
 }

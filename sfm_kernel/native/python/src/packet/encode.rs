@@ -17,7 +17,7 @@ use crate::host::gil::{without_gil, InCall};
 use crate::packet::arrays::numbers;
 use sfm_native::packet::{Builder, Gather, Kind, Packet};
 
-/// Values up to this size stand in the table; larger ones are copied only once, out of band.
+/// Bytes of a value in the table, at most; larger values are copied only once, out of band.
 const INLINE: usize = 1024;
 
 static DUMPS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -51,19 +51,19 @@ impl PyPacket {
         flags: c_int,
     ) -> PyResult<()> {
         let bytes = slf.get().packet.contiguous().expect("packed into one place");
-        let (at, length) = (bytes.as_ptr().cast_mut(), bytes.len());
+        let (start, length) = (bytes.as_ptr().cast_mut(), bytes.len());
         // SAFETY: the packet lives as long as the object, which the view keeps alive; read-only.
-        unsafe { fill_view(slf.as_any(), view, flags, at, length, true) }
+        unsafe { fill_view(slf.as_any(), view, flags, start, length, true) }
     }
 }
 
 /// # Safety
-/// `at` is valid for `length` bytes for as long as `owner` lives.
+/// `start` is valid for `length` bytes as long as `owner` lives.
 pub unsafe fn fill_view(
     owner: &Bound<'_, PyAny>,
     view: *mut ffi::Py_buffer,
     flags: c_int,
-    at: *mut u8,
+    start: *mut u8,
     length: usize,
     readonly: bool,
 ) -> PyResult<()> {
@@ -75,7 +75,7 @@ pub unsafe fn fill_view(
         ffi::PyBuffer_FillInfo(
             view,
             owner.as_ptr(),
-            at.cast(),
+            start.cast(),
             length as isize,
             c_int::from(readonly),
             flags,
@@ -88,21 +88,21 @@ pub unsafe fn fill_view(
     }
 }
 
-/// Keeps an out-of-band buffer where it is until it is copied.
+/// Keeps an out-of-band buffer alive and in its position until it is copied.
 enum Owner<'py> {
     Object(#[expect(dead_code, reason = "held")] Bound<'py, PyAny>),
     View(#[expect(dead_code, reason = "held")] PyBuffer<u8>),
 }
 
 thread_local! {
-    /// A builder that is not in use: encoding a small message allocates nothing.
+    /// A builder that is not in use: with it, encoding a small message allocates nothing.
     static SPARE: Cell<Option<Builder>> = const { Cell::new(None) };
 }
 
-/// More than this is not kept for the next message.
+/// Bytes of a builder that is reused for the next message, at most.
 const SPARE_BYTES: usize = 1 << 16;
 
-/// Attributes on their way into a packet; keeps the objects whose memory the packet refers to.
+/// Encodes attributes into a packet; keeps the objects whose memory the packet refers to.
 pub struct Encoder<'py> {
     builder: Builder,
     owners: Vec<Owner<'py>>,
@@ -115,12 +115,12 @@ impl<'py> Encoder<'py> {
         Encoder { builder, owners: Vec::new() }
     }
 
-    /// Add attributes without buffers that were encoded before.
+    /// Add already encoded attributes without buffers.
     pub fn extend(&mut self, entries: &[u8], count: usize) {
         self.builder.extend(entries, count);
     }
 
-    /// Say in which context the packet is matched.
+    /// Set the context in which the packet is matched.
     pub fn set_context(&mut self, context: u64) {
         self.builder.set_context(context);
     }
@@ -132,8 +132,8 @@ impl<'py> Encoder<'py> {
 
     /// The packet; nothing may be added afterwards.
     pub fn gather(&mut self) -> Gather<'_> {
-        // SAFETY: the owners keep the sources where they are as long as self lives. Python code
-        // that changes them meanwhile (another thread) changes what is sent, no more.
+        // SAFETY: the owners keep the sources in their position as long as self lives. If another
+        // thread changes them meanwhile, only the message changes.
         unsafe { self.builder.finish() }
     }
 
@@ -145,7 +145,7 @@ impl<'py> Encoder<'py> {
                     self.builder.attribute(name, Kind::Str, &[text.as_bytes()])
                 }
                 Ok(text) => self.large(name, Kind::BigStr, text.as_bytes(), value),
-                // Lone surrogates have no UTF-8; pickle has a way of its own.
+                // Lone surrogates have no UTF-8; pickle can encode them.
                 Err(_) => return self.object(name, value),
             }
         } else if let Ok(value) = value.cast_exact::<PyInt>() {
@@ -170,8 +170,7 @@ impl<'py> Encoder<'py> {
         } else if let Some(numbers) = numbers(value) {
             let index = self.builder.buffer(numbers.from, numbers.length).to_le_bytes();
             self.owners.push(Owner::Object(value.clone()));
-            let parts: [&[u8]; 3] = [&index, &numbers.front, &numbers.extents];
-            self.builder.attribute(name, Kind::Array, &parts)
+            self.builder.attribute(name, Kind::Array, &[&index, &numbers.front, &numbers.extents])
         } else {
             return self.object(name, value);
         };
@@ -190,7 +189,7 @@ impl<'py> Encoder<'py> {
         self.builder.attribute(name, kind, &[&index.to_le_bytes()])
     }
 
-    /// Everything else: pickle protocol 5, its buffers out of band.
+    /// Add any other value: pickle protocol 5, its buffers out of band.
     fn object(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = value.py();
         let _in_call = InCall::enter(py);
@@ -232,7 +231,7 @@ impl Drop for Encoder<'_> {
 }
 
 fn unpicklable(py: Python<'_>, name: &str, cause: PyErr) -> PyErr {
-    // Stop, or no memory, is not the value's fault.
+    // Stop and MemoryError are not caused by the value.
     if !cause.is_instance_of::<PyException>(py) || cause.is_instance_of::<PyMemoryError>(py) {
         return cause;
     }
@@ -267,7 +266,7 @@ pub fn text_of<'a>(name: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     name.to_str().map_err(invalid)
 }
 
-/// So many bytes are copied without the GIL.
+/// Bytes from which on a copy releases the GIL.
 pub const DETACH_FROM: usize = 1 << 18;
 
 fn big_int(value: &Bound<'_, PyInt>) -> PyResult<Vec<u8>> {
@@ -295,8 +294,8 @@ pub fn with_bytes<T>(
     if !view.is_c_contiguous() {
         return Err(PyBufferError::new_err("the bytes must be contiguous"));
     }
-    // SAFETY: the view keeps the memory alive and of this size; the GIL is held throughout, and
-    // a caller that changes the bytes from another thread meanwhile changes its own packet.
+    // SAFETY: the view keeps the memory alive and of this size; the GIL is held throughout. A
+    // caller that changes the bytes in another thread meanwhile changes only its packet.
     let bytes =
         unsafe { std::slice::from_raw_parts(view.buf_ptr().cast::<u8>(), view.len_bytes()) };
     if view.len_bytes() == 0 {

@@ -10,19 +10,19 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use crate::host::gil::InCall;
 use crate::packet::decode::value_of;
-use crate::packet::decoded::Kept;
+use crate::packet::decoded::DecodedValues;
 use sfm_native::core::Core;
 use sfm_native::matching::{Taken, Ticket};
 use sfm_native::packet::{Kind, Packet};
 
 /// A received packet. Its values are decoded when they are first read.
 ///
-/// ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` tells whether there is
+/// ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` shows whether there is
 /// one, and ``dict(m)`` has all of them; ``src`` and ``dest`` are always there. Values are the
-/// receiver's own, and writable, arrays too.
+/// receiver's, and writable, arrays too.
 ///
-/// To read a value that was pickled runs code of whoever has made the message: in a world a member.
-/// ``repr``, as every display, reads all values.
+/// Reading a pickled value runs code of the message's maker: in a world, a member.
+/// ``repr`` and every display read all values.
 /// Raises:
 ///     AttributeError, KeyError: the message has no such attribute.
 /// Source: SFM paper, section 2.
@@ -37,16 +37,16 @@ use sfm_native::packet::{Kind, Packet};
 #[pyclass(module = "sfm_kernel.message", frozen)]
 pub struct Message {
     pub packet: Arc<Packet>,
-    /// Where it was taken from.
+    /// Its former position in a queue.
     origin: Option<Origin>,
-    /// The receiver has looked at it.
+    /// The receiver has read it.
     touched: AtomicBool,
-    values: Kept,
-    /// Those that matching has decoded while the message was queued.
-    shared: Option<Arc<Kept>>,
+    values: DecodedValues,
+    /// The values that matching has decoded while the message was queued.
+    shared: Option<Arc<DecodedValues>>,
 }
 
-/// Where a message stood in its queue, should it have to go back. Messages outlive endpoints.
+/// The position to which a message may have to return. Messages outlive endpoints.
 struct Origin {
     core: Weak<Core>,
     seq: u64,
@@ -56,15 +56,15 @@ struct Origin {
 impl Message {
     pub fn new(packet: Arc<Packet>) -> Message {
         let touched = AtomicBool::new(false);
-        Message { packet, origin: None, touched, values: Kept::default(), shared: None }
+        Message { packet, origin: None, touched, values: DecodedValues::default(), shared: None }
     }
 
-    /// The value of `name`, private to the receiver; None if there is no such attribute.
+    /// The value of `name`, for the receiver alone; None if there is no such attribute.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.touched.store(true, Ordering::Relaxed);
         let Some(one) = self.packet.find(name) else { return Ok(None) };
         if is_small(one.kind) {
-            return value_of(py, &self.packet, &one).map(Some); // cheaper than keeping it
+            return value_of(py, &self.packet, &one).map(Some); // cheaper than storing it
         }
         let values = self.shared.as_deref().unwrap_or(&self.values);
         if let Some(value) = values.get(py, &one) {
@@ -74,11 +74,8 @@ impl Message {
         Ok(Some(values.put(&one, value)))
     }
 
-    /// The message that nobody has looked at goes back to its place in its queue.
-    pub fn put_back(&self) {
-        if self.touched.swap(true, Ordering::Relaxed) {
-            return;
-        }
+    /// Return the message to its position in its queue.
+    fn put_back(&self) {
         let Some(Origin { core, seq, ticket }) = &self.origin else { return };
         if let Some(core) = core.upgrade() {
             core.put_back(Taken { seq: *seq, packet: self.packet.clone(), ticket: *ticket });
@@ -97,14 +94,10 @@ fn is_small(kind: Kind) -> bool {
 }
 
 impl Drop for Message {
-    /// Stop may strike between the end of `recv` and the assignment of its result. The message
-    /// that nobody has looked at is then dropped while KeyboardInterrupt is on its way: it goes
-    /// back to its place.
+    /// Stop may interrupt between the end of `recv` and the assignment of its result. The message is
+    /// then dropped unread during a KeyboardInterrupt: it returns to its position in the queue.
     fn drop(&mut self) {
-        if *self.touched.get_mut() {
-            return;
-        }
-        if self.origin.is_none() {
+        if *self.touched.get_mut() || self.origin.is_none() {
             return;
         }
         // SAFETY: only Python drops messages that were received, with the GIL.
@@ -120,14 +113,9 @@ impl Drop for Message {
 
 #[pymethods]
 impl Message {
-    #[pyo3(name = "_put_back")]
-    fn put_back_from_python(&self) {
-        self.put_back();
-    }
-
-    /// Attributes of the message go before what every object has; not `keys`, which makes
-    /// `dict(message)` work, and not names that begin with an underscore. (As `__getattr__` alone
-    /// it would be called after an AttributeError was made in vain, which costs a microsecond.)
+    /// Attributes of the message take precedence over those of every object; except `keys`, which
+    /// makes `dict(message)` work, and names that begin with an underscore. (`__getattr__` alone
+    /// would be called only after a useless AttributeError, which costs a microsecond.)
     fn __getattribute__<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyString>,
@@ -147,9 +135,9 @@ impl Message {
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.value(py, name)?.ok_or_else(|| {
-            let there = self.names().join(", ");
+            let names = self.names().join(", ");
             PyAttributeError::new_err(format!(
-                "the message has no attribute '{name}'; it has: {there}"
+                "the message has no attribute '{name}'; it has: {names}"
             ))
         })
     }
@@ -196,8 +184,8 @@ impl Message {
         slf.py().import("sfm_kernel.message")?.call_method1("message_html", (slf,))
     }
 
-    /// A message can itself be sent, copied and pickled: its packet travels. Not before its
-    /// values are encoded anew, since the receiver may have changed them.
+    /// A message can itself be sent, copied and pickled. Its values are encoded again, since the
+    /// receiver may have changed them.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
         let _in_call = InCall::enter(py);
@@ -210,14 +198,14 @@ impl Message {
     }
 }
 
-/// The message that a queued packet decodes to, with the same values each time.
+/// The message of a queued packet, with the same values each time.
 pub fn queued_message(packet: &Arc<Packet>) -> Message {
     let mut message = Message::new(packet.clone());
-    message.shared = Some(packet.decoded(|| Arc::new(Kept::default())));
+    message.shared = Some(packet.decoded(|| Arc::new(DecodedValues::default())));
     message
 }
 
-/// The message of what was taken; values that matching has decoded are not decoded again.
+/// The message of a taken packet, with the values that matching has decoded.
 pub fn received_message(core: &Arc<Core>, taken: Taken) -> Message {
     let Taken { seq, packet, ticket } = taken;
     let mut message = Message::new(packet);

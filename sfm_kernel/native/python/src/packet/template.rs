@@ -1,4 +1,4 @@
-//! Templates: what a receive wants. The native part is compared without Python.
+//! Templates of receives. Native values are compared without Python.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use sfm_native::value::{compare, from_float, Native, Scalar, Verdict};
 /// A template; borrows names and values from Python's objects.
 pub struct Template<'a, 'py> {
     pub native: matching::Template<'a>,
-    /// The wanted values, in the order of the native conditions.
+    /// The expected values, in the order of the native conditions.
     values: SmallVec<[&'a Bound<'py, PyAny>; 4]>,
 }
 
@@ -27,36 +27,37 @@ impl<'a, 'py> Template<'a, 'py> {
         let mut template = Template { native: Default::default(), values: SmallVec::new() };
         for pair in attributes {
             let (name, value) = pair?;
-            let keyed = wanted(value)?;
+            let expected = expected(value)?;
             template.native.conditions.push(Condition {
                 name,
-                never_native: matches!(keyed, Sought::Nothing),
-                expected: if let Sought::Value(wanted) = keyed { Some(wanted) } else { None },
+                never_native: matches!(expected, Expected::Nothing),
+                expected: if let Expected::Value(value) = expected { Some(value) } else { None },
             });
             template.values.push(value);
         }
         Ok(template)
     }
 
-    /// Let Python decide what the native comparison could not. What a predicate raises is passed
-    /// on; the queue is not locked meanwhile.
+    /// Compare in Python the conditions that the native comparison could not decide. Errors of
+    /// predicates are passed on; the queue is not locked meanwhile.
     pub fn accepts(&self, py: Python<'py>, packet: &Arc<Packet>) -> PyResult<bool> {
         let _in_call = InCall::enter(py);
         let message = queued_message(packet);
         for (condition, value) in self.native.conditions.iter().zip(&self.values) {
-            if let (Some(wanted), Some(one)) = (&condition.expected, packet.find(condition.name)) {
-                match compare(wanted, &one) {
+            if let (Some(expected), Some(one)) = (&condition.expected, packet.find(condition.name))
+            {
+                match compare(expected, &one) {
                     Verdict::Yes => continue,
                     Verdict::No => return Ok(false),
                     Verdict::Unknown => {}
                 }
             }
-            let Some(has) = message.value(py, condition.name)? else { return Ok(false) };
+            let Some(actual) = message.value(py, condition.name)? else { return Ok(false) };
             let predicate = condition.expected.is_none() && value.is_callable();
             let agrees = if predicate {
-                value.call1((has,))?.is_truthy()?
+                value.call1((actual,))?.is_truthy()?
             } else {
-                equal(&has, value).map_err(|cause| {
+                equal(&actual, value).map_err(|cause| {
                     if !cause.is_instance_of::<pyo3::exceptions::PyException>(py) {
                         return cause; // KeyboardInterrupt
                     }
@@ -74,20 +75,20 @@ impl<'a, 'py> Template<'a, 'py> {
     }
 }
 
-fn equal(value: &Bound<'_, PyAny>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.rich_compare(wanted, pyo3::basic::CompareOp::Eq)?.is_truthy()
+fn equal(actual: &Bound<'_, PyAny>, expected: &Bound<'_, PyAny>) -> PyResult<bool> {
+    actual.rich_compare(expected, pyo3::basic::CompareOp::Eq)?.is_truthy()
 }
 
-/// How a template's value can be compared.
-enum Sought<'a> {
+/// A template's value, for native comparisons.
+enum Expected<'a> {
     Value(Scalar<'a>),
-    /// It equals nothing that is native (NaN).
+    /// It equals no native value (NaN).
     Nothing,
     /// Only Python can compare it.
     Opaque,
 }
 
-fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
+fn expected<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Expected<'a>> {
     let found = if let Ok(value) = value.cast_exact::<PyInt>() {
         value.extract::<i64>().ok().map(Scalar::Int)
     } else if let Ok(value) = value.cast_exact::<PyString>() {
@@ -100,7 +101,7 @@ fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
         match from_float(value.value()) {
             Native::Scalar(Scalar::Int(number)) => Some(Scalar::Int(number)),
             Native::Scalar(Scalar::Float(bits)) => Some(Scalar::Float(bits)),
-            Native::Nothing => return Ok(Sought::Nothing),
+            Native::Nothing => return Ok(Expected::Nothing),
             _ => None,
         }
     } else if let Ok(value) = value.cast_exact::<PyBytes>() {
@@ -108,7 +109,7 @@ fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
     } else {
         None
     };
-    Ok(found.map_or(Sought::Opaque, Sought::Value))
+    Ok(found.map_or(Expected::Opaque, Expected::Value))
 }
 
 /// Whether `message` has every attribute of `template`.

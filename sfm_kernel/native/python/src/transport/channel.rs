@@ -1,4 +1,4 @@
-//! Channel: where the messages to one peer go, as Python makes it and the core uses it.
+//! Channel: sends messages to one peer; made by Python, used by the core.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,22 +19,22 @@ use sfm_native::packet::Gather;
 use sfm_native::ring_sender::{is_arena_size, is_ring_size, RingSender};
 use sfm_native::segment::{self, SLOTS};
 
-/// How long an earlier process's ring may stay unopened by its reader.
+/// Time that an earlier process's ring may stay unopened by its reader.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The way to one incarnation of a peer. Thread-safe.
+/// The channel to one incarnation of a peer. Thread-safe.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Channel {
     channel: calls::Channel,
     peer: PyPeer,
-    /// The attributes `dest` and `src` of every message that goes this way, encoded.
+    /// The attributes `dest` and `src` of every message through this channel, encoded.
     ends: Vec<u8>,
 }
 
 #[pymethods]
 impl Channel {
-    /// The way to a peer that shares memory: makes the ring. Raises ValueError or OSError where the
-    /// peer's segment cannot be reached, SegmentFull where there is no room for the ring.
+    /// The channel to a peer that shares memory; makes the ring. Raises ValueError or OSError if the
+    /// peer's segment cannot be opened, SegmentFull if there is no room for the ring.
     #[staticmethod]
     #[pyo3(signature = (inbox, peer_segment, peer_uid, slot, capacity, arena, dest, src, check))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
@@ -70,18 +70,18 @@ impl Channel {
             return Err(PyValueError::new_err("the peer's segment is in another folder"));
         }
         let failed = |failure| shm_error(py, failure, &folder.to_string_lossy());
-        // Reaching the segment, and finding its uid in it, is the proof that memory is shared.
+        // An open segment with the right uid proves that memory is shared.
         let peer_segment =
             segment::open(&peer_segment, Some(parse_uid(peer_uid)?)).map_err(failed)?;
-        let own = inbox.core.shared().uid();
-        let patience = Instant::now() + PATIENCE;
-        while RingSender::slot_is_taken(&peer_segment, folder, own, slot) {
+        let uid = inbox.core.shared().uid();
+        let deadline = Instant::now() + PATIENCE;
+        while RingSender::slot_is_taken(&peer_segment, folder, uid, slot) {
             if inbox.core.is_closed() {
                 return Err(closed(py));
             }
-            if Instant::now() > patience {
+            if Instant::now() > deadline {
                 return Err(PyOSError::new_err(format!(
-                    "{} has not taken in what another process sent it before: is it stopped?",
+                    "{} has not read the messages that another process sent before: is it stopped?",
                     dest.repr()?
                 )));
             }
@@ -93,7 +93,7 @@ impl Channel {
         Channel::new(calls::Channel::Ring(sender.map_err(failed)?), dest, src, check)
     }
 
-    /// The way through a link.
+    /// The channel through a link.
     #[staticmethod]
     fn link(
         link: &Bound<'_, Link>,
@@ -104,7 +104,7 @@ impl Channel {
         Channel::new(calls::Channel::Link(link.get().link.clone()), dest, src, check)
     }
 
-    /// The way to another inbox of this process, or to the own one.
+    /// The channel to an inbox of this process, which may be `inbox` itself.
     #[staticmethod]
     fn local(
         inbox: &Bound<'_, Inbox>,
@@ -115,8 +115,8 @@ impl Channel {
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
     ) -> PyResult<Channel> {
-        let (own, peer) = (&inbox.get().core, &peer.get().core);
-        let channel = calls::Channel::local(own, parse_uid(uid)?, peer, parse_uid(peer_uid)?);
+        let (from, to) = (&inbox.get().core, &peer.get().core);
+        let channel = calls::Channel::local(from, parse_uid(uid)?, to, parse_uid(peer_uid)?);
         Channel::new(channel, dest, src, check)
     }
 
@@ -126,7 +126,7 @@ impl Channel {
         self.channel.kind()
     }
 
-    /// Send a packet as it is, with its own ends; see `_native.pyi`.
+    /// Send a packet with the `dest` and `src` that it has; see `_native.pyi`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
         let _in_call = InCall::enter(py);
         location::mark(py)?;
@@ -149,24 +149,14 @@ impl Channel {
         Ok(Channel { channel, peer: PyPeer::new(dest, check)?, ends })
     }
 
-    /// The attributes `dest` and `src` of every message that goes this way, two of them.
+    /// The encoded attributes `dest` and `src` of every message through this channel.
     pub fn ends(&self) -> &[u8] {
         &self.ends
     }
 
-    /// What a send goes through.
+    /// The core's channel.
     pub fn channel(&self) -> &calls::Channel {
         &self.channel
-    }
-
-    /// Whether it is a ring, through which parts go fast.
-    pub fn is_ring(&self) -> bool {
-        matches!(self.channel, calls::Channel::Ring(_))
-    }
-
-    /// Whether it leads to an inbox of this process.
-    pub fn is_local(&self) -> bool {
-        matches!(self.channel, calls::Channel::Local { .. })
     }
 
     /// See `calls::Channel::send`.

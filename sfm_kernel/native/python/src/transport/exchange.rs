@@ -25,7 +25,7 @@ use sfm_native::net::{
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Exchange {
-    /// None when it is closed: its descriptors do not live as long as somebody names the endpoint.
+    /// None when it is closed: its descriptors close then, though the Python object may live on.
     exchange: Mutex<Option<Arc<net::Exchange>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -39,7 +39,7 @@ impl Exchange {
 
 #[pymethods]
 impl Exchange {
-    /// `listener`: a listening socket that does not block, which is the exchange's from now on.
+    /// `listener`: a nonblocking listening socket, which the exchange takes over.
     #[new]
     #[pyo3(signature = (inbox, uid, key, site, address, listener, strangers, patience=None))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
@@ -56,7 +56,7 @@ impl Exchange {
         // SAFETY: the caller gives it away.
         let listener = unsafe { net::Socket::own(listener) };
         let core = inbox.get().core.clone();
-        let own = Identity {
+        let identity = Identity {
             uid: parse_uid(uid)?,
             site: site_number(site),
             address: address.to_owned(),
@@ -65,11 +65,11 @@ impl Exchange {
         let limit = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let patience = limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
         let exchange =
-            net::Exchange::new(core, own, &gateway_key(key), listener, strangers, patience)?;
+            net::Exchange::new(core, identity, &gateway_key(key), listener, strangers, patience)?;
         Ok(Exchange { exchange: Mutex::new(Some(Arc::new(exchange))), thread: Mutex::default() })
     }
 
-    /// Serve who connects, in a thread of this name.
+    /// Serve connections, in a thread of this name.
     fn start(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         let exchange = self.open(py)?;
         let driver: Weak<dyn Driver> = Arc::downgrade(&exchange) as Weak<dyn Driver>;
@@ -79,7 +79,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Stop, when all that was sent has arrived or a peer does not answer.
+    /// Stop, when everything sent has arrived or a peer does not answer.
     fn close(&self, py: Python<'_>) {
         let thread = self.thread.lock().expect("never poisoned").take();
         let Ok(exchange) = self.open(py) else { return };
@@ -92,7 +92,7 @@ impl Exchange {
         drop(self.exchange.lock().expect("never poisoned").take());
     }
 
-    /// These are the world's gateways now: uid, site and address of each.
+    /// Set the list of the world's gateways: uid, site and address of each.
     fn set_gateways(&self, py: Python<'_>, listed: Vec<(String, String, String)>) -> PyResult<()> {
         let listed = listed.into_iter().map(|(uid, site, address)| {
             Ok(Listed { uid: parse_uid(&uid)?, site: site_number(&site), address })
@@ -103,8 +103,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// These peers have left or died: the directory says so.
-    fn tell_gone(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
+    /// Report that these peers have left or died, according to the directory.
+    fn report_departed(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
         let exchange = self.open(py)?;
         for uid in uids {
             if let Some(link) = exchange.known(parse_uid(&uid)?) {
@@ -114,7 +114,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The link to a peer. If it is new, a connection is about to be made.
+    /// The link to a peer. A new link begins to connect.
     #[pyo3(signature = (uid, address, site=""))]
     fn link(&self, py: Python<'_>, uid: &str, address: &str, site: &str) -> PyResult<Link> {
         Ok(Link { link: self.open(py)?.link(parse_uid(uid)?, site_number(site), address) })
@@ -125,36 +125,36 @@ impl Exchange {
         Ok(self.open(py)?.known(parse_uid(uid)?).map(|link| Link { link }))
     }
 
-    /// The connections that lead to other sites or to gateways, as they are now.
+    /// The present connections to other sites or to gateways.
     fn connections<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let exchange = self.open(py)?;
-        let told = without_gil(py, || exchange.connection_reports());
-        told.iter().map(|one| connection(py, one)).collect()
+        let reports = without_gil(py, || exchange.connection_reports());
+        reports.iter().map(|report| connection(py, report)).collect()
     }
 
-    /// Whether all that a dead peer had sent has come in, as far as can be known.
+    /// Whether all that a dead peer had sent has arrived, as far as can be known.
     fn settled(&self, py: Python<'_>, uid: &str) -> PyResult<bool> {
         Ok(self.open(py)?.is_settled(parse_uid(uid)?))
     }
 }
 
-fn connection<'py>(py: Python<'py>, told: &ConnectionReport) -> PyResult<Bound<'py, PyDict>> {
+fn connection<'py>(py: Python<'py>, report: &ConnectionReport) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     let name = |uid: &u128| format!("{uid:032x}");
-    about.set_item("gateway", told.gateway.as_ref().map(name))?;
-    about.set_item("peers", told.peers.iter().map(name).collect::<Vec<_>>())?;
-    about.set_item("count", told.count)?;
-    about.set_item("site", told.site)?;
-    about.set_item("address", &told.address)?;
-    about.set_item("algorithm", &told.algorithm)?;
-    about.set_item("refused", &told.refused)?;
-    about.set_item("warm", told.warmth.name())?;
-    about.set_item("unsent_s", told.unsent)?;
-    about.set_item("silent_s", told.silent)?;
-    let timeouts = told.info.as_ref().map(|info| told.history.timeouts(info));
+    about.set_item("gateway", report.gateway.as_ref().map(name))?;
+    about.set_item("peers", report.peers.iter().map(name).collect::<Vec<_>>())?;
+    about.set_item("count", report.count)?;
+    about.set_item("site", report.site)?;
+    about.set_item("address", &report.address)?;
+    about.set_item("algorithm", &report.algorithm)?;
+    about.set_item("refused", &report.refused)?;
+    about.set_item("warm", report.warmth.name())?;
+    about.set_item("unsent_s", report.unsent)?;
+    about.set_item("silent_s", report.silent)?;
+    let timeouts = report.info.as_ref().map(|info| report.history.timeouts(info));
     about.set_item("timeouts_lately", timeouts)?;
-    about.set_item("idle_restarts", told.history.restarts)?;
-    let last = told.history.last.map(|last| {
+    about.set_item("idle_restarts", report.history.restarts)?;
+    let last = report.history.last.map(|last| {
         let about = PyDict::new(py);
         about.set_item("ago_s", last.at.elapsed().as_secs_f64())?;
         about.set_item("silence_s", last.silence.as_secs_f64())?;
@@ -165,11 +165,11 @@ fn connection<'py>(py: Python<'py>, told: &ConnectionReport) -> PyResult<Bound<'
         PyResult::Ok(about)
     });
     about.set_item("last_restart", last.transpose()?)?;
-    about.set_item("tcp", told.info.as_ref().map(|info| fields(py, info)).transpose()?)?;
+    about.set_item("tcp", report.info.as_ref().map(|info| fields(py, info)).transpose()?)?;
     Ok(about)
 }
 
-/// What lets a connection to the member `receiver` stay open though nothing else is said.
+/// The bytes that let a connection to the member `receiver` stay open without a handshake.
 #[pyfunction]
 pub fn knock(key: &[u8], sender: &str, receiver: &str) -> PyResult<Vec<u8>> {
     Ok(net::knock(&Secret::of_world(key), parse_uid(sender)?, parse_uid(receiver)?))
@@ -181,7 +181,7 @@ pub fn abandon_connections() {
     net::abandon_all();
 }
 
-/// The conversation with one peer.
+/// The messages to and from one peer.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Link {
     pub link: Arc<net::Link>,
@@ -209,13 +209,13 @@ impl Link {
         self.link.lost()
     }
 
-    /// How messages travel on it.
+    /// How messages travel: "tcp", or "gateway".
     #[getter]
     fn kind(&self) -> &'static str {
         self.link.kind()
     }
 
-    /// Seconds for which the peer has not answered, and what gateways say of it; None while it does.
+    /// Seconds since the peer last answered, and what gateways report about it; None while it answers.
     #[getter]
     fn silence(&self) -> Option<(f64, &'static str)> {
         let since = self.link.silent_since();
@@ -223,7 +223,7 @@ impl Link {
         (since != 0).then(|| (seconds, self.link.why_silent()))
     }
 
-    /// Cost of what was sent and is not received yet.
+    /// Cost of the messages that were sent and not yet received, in bytes.
     #[getter]
     fn waiting(&self) -> u64 {
         self.link.credit.all_waiting()

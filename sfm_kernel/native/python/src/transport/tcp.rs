@@ -1,4 +1,4 @@
-//! TCP connections: what the kernel knows of them, and their congestion control.
+//! TCP connections: the kernel's facts about them, and their congestion control.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,14 +10,14 @@ use pyo3::types::PyDict;
 use sfm_native::tcp_info as core;
 use sfm_native::tcp_info::{TcpInfo, Value, FIELDS};
 
-/// What the kernel knows of a TCP connection, by name; None where this kernel does not say it.
+/// The kernel's TCP_INFO of a connection, by name; None for a field that this kernel does not have.
 #[pyfunction]
 #[pyo3(signature = (socket, /))]
 pub fn tcp_info(py: Python<'_>, socket: RawFd) -> PyResult<Bound<'_, PyDict>> {
     fields(py, &TcpInfo::read(socket).map_err(os_error)?)
 }
 
-/// By name; None where this kernel does not say it.
+/// The fields by name; None for a field that this kernel does not have.
 pub fn fields<'py>(py: Python<'py>, info: &TcpInfo) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for field in FIELDS {
@@ -37,14 +37,14 @@ pub fn congestion(socket: RawFd) -> PyResult<String> {
     core::congestion(socket).map_err(os_error)
 }
 
-/// The TCP socket uses this congestion control from now on; the kernel was asked whether it does.
+/// Make the TCP socket use this congestion control, and verify with the kernel that it does.
 #[pyfunction]
 #[pyo3(signature = (socket, name, /))]
 pub fn set_congestion(socket: RawFd, name: &str) -> PyResult<()> {
     core::set_congestion(socket, name).map_err(os_error)
 }
 
-/// With its number, which PyO3's own conversion leaves out.
+/// The Python exception with the error's number, which PyO3's conversion omits.
 pub fn os_error(error: io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, error.to_string())),
