@@ -19,6 +19,7 @@ __all__ = [
     "ARENA_BYTES",
     "BUFFERING",
     "COUNTED",
+    "INBOX_IRRELEVANT",
     "JUDGEMENT_BYTES",
     "LIBRARY",
     "MAIN_THREAD_STATES",
@@ -32,7 +33,6 @@ __all__ = [
     "STATES",
     "SUMMARY_UNIT",
     "UNSETTLED",
-    "WHATEVER",
     "CallHooks",
     "Calls",
     "Channel",
@@ -122,7 +122,7 @@ UNSETTLED: Final[int]
 """In ``examined``: a blocked call has not examined the messages that have arrived, or the other
 side can end it by itself."""
 
-WHATEVER: Final[int]
+INBOX_IRRELEVANT: Final[int]
 """In ``examined``: no message that arrives can end the call."""
 
 SUMMARY_UNIT: Final[str]

@@ -17,7 +17,7 @@ from sfm_kernel.collectives import (
     ring,
     sparse,
     two_level,
-)
+)  # fmt: skip
 from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.choice import check, choose
 from sfm_kernel.collectives.meeting import meet, resolve
@@ -33,7 +33,7 @@ from sfm_kernel.collectives.operations import (
     name_of,
     native_codes,
     put,
-)
+)  # fmt: skip
 from sfm_kernel.collectives.team import KnownFailure, Made, Team, describe
 from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name

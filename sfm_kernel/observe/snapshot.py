@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from sfm_kernel._native import SUMMARY_UNIT, UNSETTLED, WHATEVER, Observer
+from sfm_kernel._native import INBOX_IRRELEVANT, SUMMARY_UNIT, UNSETTLED, Observer
 from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
@@ -312,7 +312,7 @@ class _Process:
         if wait["kind"] == "cell":
             return True
         # Collective calls as well: the process may have other transfers under way.
-        if examined not in (WHATEVER, self.state["arrived"]):
+        if examined not in (INBOX_IRRELEVANT, self.state["arrived"]):
             return False
         known = parse(self.state["facts"]).get("known", 0.0)
         if not known or wait["peers"] is None:

@@ -24,18 +24,6 @@ pub type CodeLocation = u64;
 
 thread_local! {
     static CURRENT: Cell<CodeLocation> = const { Cell::new(0) };
-    /// The number of the helper that this thread is, if it works for another thread's call.
-    static HELPING: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The number of the helper that this thread is; 0 if it is none.
-pub fn helping() -> u64 {
-    HELPING.with(Cell::get)
-}
-
-/// Make this thread a helper (core/helpers.rs), or with 0 no longer one.
-pub fn set_helping(id: u64) {
-    HELPING.with(|helping| helping.set(id));
 }
 
 /// Finds the location of the call that this thread is in; 0 if it is in none.

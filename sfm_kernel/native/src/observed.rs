@@ -1,12 +1,11 @@
 //! An observer's reads and writes of a segment: through its file, never in shared memory.
 //!
-//! A process that touches a mapped page behind the end of its file is killed (SIGBUS), and any
-//! process that may write a file may also cut it. `pread` returns less instead, so that an observer
-//! outlives any damage to a segment; a process of the same user that damages one may still kill its
-//! owner.
+//! A process that touches a mapped page behind the end of its file is killed (SIGBUS), and any that
+//! may write a file may also cut it. `pread` returns less instead: an observer outlives any damage to
+//! a segment. A process of the same user that damages one may still kill its owner.
 //!
-//! The segment may change while it is read. So it is read between two copies of its versions, each
-//! by its own system call: a text with the same version in both did not change between them.
+//! A segment may change while it is read, so it is read between two copies of its versions, each by
+//! its own system call: a text with the same version in both did not change between them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -29,8 +28,7 @@ use crate::shm::Owner;
 use crate::text::Text;
 use crate::trace::{Event, Trace};
 
-/// The fields that change with each action of a process; the same and the versions of its texts;
-/// everything but its history.
+/// The fields that each action changes; with the versions of its texts; all but its history.
 const WORDS: Range<usize> = 0..offset_of!(Shared, waits);
 const HEAD: Range<usize> = 0..offset_of!(Shared, summary) + size_of::<u64>();
 const FRONT: Range<usize> = 0..offset_of!(Shared, codes);

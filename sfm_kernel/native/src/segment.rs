@@ -130,6 +130,8 @@ pub struct Shared {
 
 /// In `examined`: nothing is known.
 pub const UNSETTLED: u64 = u64::MAX;
+/// In `examined`: nothing that arrives in the inbox decides this wait.
+pub const INBOX_IRRELEVANT: u64 = u64::MAX - 1;
 
 pub type Segment = Mapping<Shared>;
 

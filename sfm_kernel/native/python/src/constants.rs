@@ -7,13 +7,15 @@ use crate::collectives::combining_tree;
 use crate::observe::observer::MESSAGE_EVENTS;
 use sfm_endpoint::endpoint::BUFFERING;
 use sfm_native::combining_tree::fold::{Kind, Op};
-use sfm_native::core::{ANSWERS, COUNTED, INBOX_IRRELEVANT};
+use sfm_native::core::{ANSWERS, COUNTED};
 use sfm_native::gateway::handle::MOST_CONNECTIONS;
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::main_thread::In;
 use sfm_native::packet::LIBRARY;
 use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
-use sfm_native::segment::{Activity, JUDGEMENT_BYTES, OTHERS_BYTES, SLOTS, UNSETTLED};
+use sfm_native::segment::{
+    Activity, INBOX_IRRELEVANT, JUDGEMENT_BYTES, OTHERS_BYTES, SLOTS, UNSETTLED,
+};
 use sfm_native::summary::{LONGEST, UNIT};
 
 /// Add them to the module; `_native.pyi` describes each.
@@ -31,7 +33,7 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("RING_BYTES", RING_BYTES as u64),
         ("SHOWN_CHARACTERS", LONGEST as u64),
         ("UNSETTLED", UNSETTLED),
-        ("WHATEVER", INBOX_IRRELEVANT),
+        ("INBOX_IRRELEVANT", INBOX_IRRELEVANT),
     ] {
         module.add(name, number)?;
     }

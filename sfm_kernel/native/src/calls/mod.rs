@@ -107,11 +107,6 @@ pub trait Goal<H: Host> {
         false
     }
 
-    /// The facts of `tick` include those of helpers (core/helpers.rs).
-    fn includes_helpers(&self) -> bool {
-        false
-    }
-
     /// It was reached because another member has given up: perhaps this call was to give up, too.
     fn was_broken(&self) -> bool {
         false

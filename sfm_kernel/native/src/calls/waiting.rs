@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::{Blocked, End, Examined, Goal, Host, TICK};
 use crate::bell::Woken;
-use crate::code_location::helping;
 use crate::core::Core;
 
 /// Polls of a call before it is shown as waiting. Not unlimited: if other messages stream in,
@@ -76,9 +75,8 @@ pub fn wait<H: Host, G: Goal<H>>(
             ticked = Some(Instant::now());
             host.signals()?;
             if lost.is_none() {
-                let version = core.helpers_version();
                 match goal.tick(host) {
-                    Ok(facts) => watched.publish(host, goal, facts.as_deref(), version)?,
+                    Ok(facts) => watched.publish(host, facts.as_deref())?,
                     Err(failure) if goal.outlives_peers() && host.is_loss(&failure) => {
                         lost = Some(Lost::of(core, failure));
                         continue;
@@ -87,7 +85,7 @@ pub fn wait<H: Host, G: Goal<H>>(
                 }
             }
         }
-        watched.settle(core, goal.examined());
+        watched.settle(goal.examined());
         let woken = goal.sleep(host, limit);
         all = woken != Woken::Rung;
         if woken == Woken::Signal {
@@ -105,20 +103,11 @@ enum Watched<'a> {
 }
 
 impl Watched<'_> {
-    fn publish<H: Host, G: Goal<H>>(
-        &mut self,
-        host: &H,
-        goal: &G,
-        facts: Option<&str>,
-        version: u64,
-    ) -> Result<(), H::Error> {
-        if let Watched::By(blocked) = self {
-            blocked.publish(host, facts)?;
-            if goal.includes_helpers() {
-                blocked.include_helpers(version);
-            }
+    fn publish<H: Host>(&mut self, host: &H, facts: Option<&str>) -> Result<(), H::Error> {
+        match self {
+            Watched::By(blocked) => blocked.publish(host, facts),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn judged(&self) -> Result<(), End> {
@@ -128,12 +117,9 @@ impl Watched<'_> {
         }
     }
 
-    fn settle(&mut self, core: &Core, examined: Examined) {
-        match (self, examined) {
-            (Watched::By(blocked), _) => blocked.settle(examined),
-            // A helper's work between its waits is not shown, but counts.
-            (_, Examined::Arrived(count)) if helping() != 0 => core.settle_helper(helping(), count),
-            _ => {}
+    fn settle(&mut self, examined: Examined) {
+        if let Watched::By(blocked) = self {
+            blocked.settle(examined);
         }
     }
 }

@@ -6,7 +6,6 @@
 
 mod arrivals;
 mod driving;
-mod helpers;
 mod info;
 mod network;
 mod posted;
@@ -14,7 +13,6 @@ mod queues;
 mod receiving;
 
 pub use driving::Driver;
-pub use helpers::INBOX_IRRELEVANT;
 pub use posted::{Payload, Receiver};
 pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
 pub use receiving::Found;
@@ -25,7 +23,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use self::helpers::Helpers;
 use self::info::Info;
 use self::posted::Posted;
 use crate::matching::Taken;
@@ -124,7 +121,6 @@ pub struct Core {
     senders: Mutex<Vec<Weak<RingSender>>>,
     /// Processes that have ever sent something here.
     senders_total: AtomicU64,
-    helpers: Helpers,
     /// The template of the receive that is blocked now, for observers. Locked last, and briefly.
     requested: Mutex<Option<RequestedTemplate>>,
 }
@@ -160,7 +156,6 @@ impl Core {
             lock_fd: AtomicI32::new(lock_fd),
             senders: Mutex::default(),
             senders_total: AtomicU64::new(0),
-            helpers: Helpers::default(),
             requested: Mutex::default(),
         })
     }

@@ -19,8 +19,7 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
 use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
 use sfm_native::combining_tree::CombiningTree;
-use sfm_native::core::INBOX_IRRELEVANT;
-use sfm_native::segment::Activity;
+use sfm_native::segment::{Activity, INBOX_IRRELEVANT};
 
 /// One member's end of a tree.
 #[pyclass(name = "CombiningTree", module = "sfm_kernel._native", frozen)]

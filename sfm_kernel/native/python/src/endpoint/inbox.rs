@@ -210,10 +210,6 @@ impl<'py> Goal<PyHost<'py>> for Condition<'_, 'py> {
     fn outlives_peers(&self) -> bool {
         true
     }
-
-    fn includes_helpers(&self) -> bool {
-        true
-    }
 }
 
 /// Run the callback that a new message matches; without one, leave the message in the queue.
