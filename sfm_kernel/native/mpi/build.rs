@@ -9,7 +9,8 @@
 //!
 //! `MPI_X_c`, if the standard has it, calls the same `x`, which gets counts as MPI_Count, arrays of
 //! them as `Numbers`, and pointers to results as `Results`, of either size. If the twins differ in
-//! more than that (`MPI_Op_create_c`) both are written.
+//! more than that (`MPI_Op_create_c`) both are written. Arguments that belong together are one for
+//! `x`: a buffer's address, count and datatype are a `UserBuffer`, see `grouped`.
 //!
 //! Two packages compile these sources: sfm-mpi for MPICH's ABI, and sfm-mpi-abi for the standard's,
 //! with `cfg(abi)`. They differ in the table of constants, in the type of handles (src/handles.rs),
@@ -188,7 +189,40 @@ fn shared(this: &Prototype, twin: &Prototype) -> Option<String> {
         }
     };
     let all = this.parameters.iter().zip(&twin.parameters).map(one);
-    Some(all.collect::<Option<Vec<_>>>()?.join(", "))
+    Some(grouped(this, &all.collect::<Option<Vec<_>>>()?))
+}
+
+/// Arguments that belong together, as one: a buffer, a buffer of blocks, or the target of an
+/// operation on a window. `values`: the value of each argument.
+fn grouped(prototype: &Prototype, values: &[String]) -> String {
+    let number = |kind: &str| ["c_int", "MPI_Count"].contains(&kind);
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < values.len() {
+        let kinds: Vec<&str> =
+            prototype.parameters[at..].iter().map(|(_, kind)| kind.as_str()).collect();
+        let (name, first) = (&prototype.parameters[at].0, values[at].as_str());
+        let (made, length) = match kinds[..] {
+            ["*const c_void" | "*mut c_void", count, "MPI_Datatype", ..] if number(count) => {
+                (format!("data::UserBuffer::new(\"{name}\", "), 3)
+            }
+            ["*const c_void" | "*mut c_void", counts, displs, "MPI_Datatype", ..]
+                if pointed(counts).is_some() && pointed(displs).is_some() =>
+            {
+                (format!("collective::arguments::UserBlocks::new(\"{name}\", "), 4)
+            }
+            ["c_int", "MPI_Aint", count, "MPI_Datatype", ..] if number(count) => {
+                ("window::target::Named::new(".into(), 4)
+            }
+            _ => (String::new(), 1),
+        };
+        all.push(match length {
+            1 => first.to_owned(),
+            _ => made + &values[at..at + length].join(", ") + ")",
+        });
+        at += length;
+    }
+    all.join(", ")
 }
 
 /// A pointer to numbers: its kind, and the type of its target.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::put;
 use crate::comm::{self, Comm};
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -31,18 +31,11 @@ struct Arguments {
     count: MPI_Count,
 }
 
-unsafe fn arguments(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer<Arguments> {
+unsafe fn arguments(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer<Arguments> {
     let comm = comm::get(comm)?;
     let to = ends::to(&comm, dest, tag)?;
-    let data = Data::unless_no_process("buf", buf, count, datatype, to.is_none())?;
-    Ok(Arguments { data, to, comm, dest, count })
+    let data = buf.data_unless_no_process(to.is_none())?;
+    Ok(Arguments { data, to, comm, dest, count: buf.count })
 }
 
 impl Arguments {
@@ -121,143 +114,99 @@ unsafe fn prepare(
     put("request", request, request::persistent(comm, partner, start))
 }
 
-pub unsafe fn send(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
+pub unsafe fn send(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer {
+    arguments(buf, dest, tag, comm)?.complete(SendMode::Standard)
 }
 
-pub unsafe fn ssend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Synchronous)
+pub unsafe fn ssend(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer {
+    arguments(buf, dest, tag, comm)?.complete(SendMode::Synchronous)
 }
 
-pub unsafe fn bsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Buffered)
+pub unsafe fn bsend(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer {
+    arguments(buf, dest, tag, comm)?.complete(SendMode::Buffered)
 }
 
 /// The program promises that the receive is posted, which has no advantage in this library.
-pub unsafe fn rsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
+pub unsafe fn rsend(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer {
+    arguments(buf, dest, tag, comm)?.complete(SendMode::Standard)
 }
 
 pub unsafe fn isend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
+    begin(arguments(buf, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn issend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
+    begin(arguments(buf, dest, tag, comm)?, SendMode::Synchronous, comm, request)
 }
 
 pub unsafe fn ibsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
+    begin(arguments(buf, dest, tag, comm)?, SendMode::Buffered, comm, request)
 }
 
 pub unsafe fn irsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
+    begin(arguments(buf, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn send_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
+    prepare(arguments(buf, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn ssend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
+    prepare(arguments(buf, dest, tag, comm)?, SendMode::Synchronous, comm, request)
 }
 
 pub unsafe fn bsend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
+    prepare(arguments(buf, dest, tag, comm)?, SendMode::Buffered, comm, request)
 }
 
 pub unsafe fn rsend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
+    prepare(arguments(buf, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
