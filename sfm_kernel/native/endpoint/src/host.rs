@@ -1,11 +1,12 @@
 //! The program around an endpoint: what the core's waiting calls know of it (`calls::Host`).
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
+use sfm_native::sync::lock;
 
 use crate::callers;
 use crate::endpoint::Endpoint;
@@ -138,7 +139,7 @@ fn name_of(id: i32) -> String {
 static INTERNAL: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 fn known() -> Vec<i32> {
-    INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(&INTERNAL).clone()
 }
 
 /// Marks the calling thread as the library's while this lives.
@@ -147,14 +148,14 @@ pub struct InternalThread(i32);
 impl InternalThread {
     pub fn enter() -> InternalThread {
         let id = this_thread();
-        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        lock(&INTERNAL).push(id);
         InternalThread(id)
     }
 }
 
 impl Drop for InternalThread {
     fn drop(&mut self) {
-        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != self.0);
+        lock(&INTERNAL).retain(|id| *id != self.0);
     }
 }
 

@@ -8,10 +8,11 @@
 //! *apart* goes on beside calls that do not wait for it: they do not include it.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use super::Core;
 use crate::segment::UNSETTLED;
+use crate::sync::lock;
 
 /// In `examined`: nothing that arrives in the inbox decides this wait.
 pub const INBOX_IRRELEVANT: u64 = u64::MAX - 1;
@@ -70,20 +71,16 @@ impl State {
 }
 
 impl Core {
-    fn helpers(&self) -> MutexGuard<'_, State> {
-        self.helpers.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The shown call has examined this much; UNSETTLED when it begins and ends. `alone`: this is
     /// no number of arrivals.
     pub fn settle(&self, examined: u64, alone: bool) {
-        let mut state = self.helpers();
+        let mut state = lock(&self.helpers.0);
         state.shown = if alone && !state.helpers.is_empty() { UNSETTLED } else { examined };
         self.shared().examined.store(state.all(), Ordering::Release);
     }
 
     fn with_helpers(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.helpers();
+        let mut state = lock(&self.helpers.0);
         change(&mut state);
         if state.shown != UNSETTLED {
             self.shared().examined.store(state.all(), Ordering::Release);
@@ -123,14 +120,14 @@ impl Core {
     /// The latest facts of this helper; None if there is no such helper, or it has published
     /// nothing.
     pub fn helper_facts(&self, id: u64) -> Option<String> {
-        let state = self.helpers();
+        let state = lock(&self.helpers.0);
         let helper = state.helpers.iter().find(|helper| helper.id == id)?;
         (!helper.facts.is_empty()).then(|| helper.facts.clone())
     }
 
     /// The number of the latest publication: to be read before the helpers' facts are.
     pub fn helpers_version(&self) -> u64 {
-        self.helpers().version
+        lock(&self.helpers.0).version
     }
 
     /// The shown call has published what its helpers had published up to `version`; None: the call
