@@ -1,7 +1,7 @@
 //! Generates the exported functions and the constants from the tables of tools/mpi_standard.py.
 //!
 //! Each line of standard.txt becomes an entry `MPI_X` and its profiling twin `PMPI_X`, which call
-//! the `pub unsafe fn x(…)` of a file of src/functions.
+//! the `pub unsafe fn x(…)` of a file of src/functions, or another one: see `implementation`.
 //!
 //! A collective's `x(…)` is in one of COLLECTIVES and returns a `Call` made from its arguments:
 //! `MPI_X` runs it, `MPI_Ix` begins it for a request, and `MPI_X_init` makes a persistent request
@@ -23,6 +23,48 @@ use std::{env, fs};
 
 /// Files of src/collective.
 const COLLECTIVES: [&str; 3] = ["arguments.rs", "reductions.rs", "neighbors.rs"];
+
+/// Functions of the standard without an `x` of their own, and the `x` that implements them.
+const OTHER_NAMES: [(&str, &str); 12] = [
+    // the names before MPI-2 and MPI-3
+    ("address", "get_address"),
+    ("attr_delete", "comm_delete_attr"),
+    ("attr_get", "comm_get_attr"),
+    ("attr_put", "comm_set_attr"),
+    ("errhandler_create", "comm_create_errhandler"),
+    ("errhandler_get", "comm_get_errhandler"),
+    ("errhandler_set", "comm_set_errhandler"),
+    ("keyval_create", "comm_create_keyval"),
+    ("keyval_free", "comm_free_keyval"),
+    ("status_set_elements_x", "status_set_elements"),
+    // An access is complete at its origin only with the target's answer.
+    ("win_flush_local", "win_flush"),
+    ("win_flush_local_all", "win_flush_all"),
+];
+
+/// The `x` that implements a function, and an argument that this `x` gets before the others: the
+/// mode of a send, or the direction of an access to a file.
+fn implementation(function: &str) -> (String, String) {
+    if let Some((_, by)) = OTHER_NAMES.iter().find(|(name, _)| *name == function) {
+        return ((*by).to_owned(), String::new());
+    }
+    let modes = [("", "Standard"), ("r", "Standard"), ("s", "Synchronous"), ("b", "Buffered")];
+    for (letter, mode) in modes {
+        let is_it = |by: &&str| by.replace("send", &format!("{letter}send")) == function;
+        if let Some(by) = ["send", "isend", "send_init"].into_iter().find(is_it) {
+            return (by.to_owned(), format!("functions::sending::SendMode::{mode}, "));
+        }
+    }
+    for (word, direction) in [("read", "Read"), ("write", "Write")] {
+        if ["file_", "file_i"].iter().any(|start| function.starts_with(&format!("{start}{word}"))) {
+            // Collective accesses do the same as the others: each process moves its own data.
+            let by = function.replace(word, "access");
+            let by = by.strip_suffix("_all").unwrap_or(&by).to_owned();
+            return (by, format!("file::access::Direction::{direction}, "));
+        }
+    }
+    (function.to_owned(), String::new())
+}
 
 fn main() {
     let of = |name: &str| PathBuf::from(env::var(name).expect("cargo sets it"));
@@ -114,9 +156,9 @@ fn entries(
         let small = prototype.name.strip_suffix("_c").and_then(|name| all.get(name));
         let shared = large.or(small).and_then(|twin| shared(prototype, twin));
         let base = if shared.is_some() { small.unwrap_or(prototype) } else { prototype };
-        let function = short(&base.name);
+        let (function, first) = implementation(&short(&base.name));
         unused.retain(|name| **name != function);
-        let given = shared.unwrap_or_else(|| listed(prototype, false));
+        let given = first + &shared.unwrap_or_else(|| listed(prototype, false));
         let mut body = match written.get(&function) {
             Some(module) => Some(format!("functions::{module}::{function}({given})")),
             None => collective(&function, &given, collectives),
