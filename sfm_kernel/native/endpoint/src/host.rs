@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
+use sfm_native::main_thread::SystemCall;
 use sfm_native::sync::lock;
 
 use crate::callers;
@@ -171,13 +172,8 @@ fn acts(id: i32) -> bool {
 
 /// From a line of proc(5), /proc/PID/task/TID/syscall.
 fn sleeps_for_others(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace();
-    let Some(Ok(number)) = words.next().map(str::parse::<i64>) else { return false };
-    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
-    let (_, Some(operation), _, Some(limit)) = (argument(), argument(), argument(), argument())
-    else {
-        return false;
-    };
+    let Some(SystemCall { number, arguments }) = SystemCall::of(line) else { return false };
+    let [_, operation, _, limit, ..] = arguments;
     let [wait, wait_for_bits] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
     let this = libc::FUTEX_PRIVATE_FLAG;
     let operation = operation as i32 & !libc::FUTEX_CLOCK_REALTIME;

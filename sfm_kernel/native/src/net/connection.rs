@@ -255,10 +255,8 @@ mod tests {
     }
 
     fn pair(epoll: &OwnedFd) -> (Connection, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = crate::tcp_info::tests::pair();
         stream.set_nonblocking(true).unwrap();
-        let (peer, _) = listener.accept().unwrap();
         // SAFETY: the descriptor is given away.
         let socket = unsafe { Socket::own(stream.into_raw_fd()) };
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
