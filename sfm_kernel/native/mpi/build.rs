@@ -1,7 +1,7 @@
 //! Generates the exported functions and the constants from the tables of tools/mpi_standard.py.
 //!
 //! Each line of standard.txt becomes an entry `MPI_X` and its profiling twin `PMPI_X`, which call
-//! the `pub unsafe fn x(…)` of a file of src/functions.
+//! the `pub unsafe fn x(…)` of a file of src/functions, or another one: see `implementation`.
 //!
 //! A collective's `x(…)` is in one of COLLECTIVES and returns a `Call` made from its arguments:
 //! `MPI_X` runs it, `MPI_Ix` begins it for a request, and `MPI_X_init` makes a persistent request
@@ -9,7 +9,8 @@
 //!
 //! `MPI_X_c`, if the standard has it, calls the same `x`, which gets counts as MPI_Count, arrays of
 //! them as `Numbers`, and pointers to results as `Results`, of either size. If the twins differ in
-//! more than that (`MPI_Op_create_c`) both are written.
+//! more than that (`MPI_Op_create_c`) both are written. Arguments that belong together are one for
+//! `x`: a buffer's address, count and datatype are a `UserBuffer`, see `grouped`.
 //!
 //! Two packages compile these sources: sfm-mpi for MPICH's ABI, and sfm-mpi-abi for the standard's,
 //! with `cfg(abi)`. They differ in the table of constants, in the type of handles (src/handles.rs),
@@ -22,6 +23,48 @@ use std::{env, fs};
 
 /// Files of src/collective.
 const COLLECTIVES: [&str; 3] = ["arguments.rs", "reductions.rs", "neighbors.rs"];
+
+/// Functions of the standard without an `x` of their own, and the `x` that implements them.
+const OTHER_NAMES: [(&str, &str); 12] = [
+    // the names before MPI-2 and MPI-3
+    ("address", "get_address"),
+    ("attr_delete", "comm_delete_attr"),
+    ("attr_get", "comm_get_attr"),
+    ("attr_put", "comm_set_attr"),
+    ("errhandler_create", "comm_create_errhandler"),
+    ("errhandler_get", "comm_get_errhandler"),
+    ("errhandler_set", "comm_set_errhandler"),
+    ("keyval_create", "comm_create_keyval"),
+    ("keyval_free", "comm_free_keyval"),
+    ("status_set_elements_x", "status_set_elements"),
+    // An access is complete at its origin only with the target's answer.
+    ("win_flush_local", "win_flush"),
+    ("win_flush_local_all", "win_flush_all"),
+];
+
+/// The `x` that implements a function, and an argument that this `x` gets before the others: the
+/// mode of a send, or the direction of an access to a file.
+fn implementation(function: &str) -> (String, String) {
+    if let Some((_, by)) = OTHER_NAMES.iter().find(|(name, _)| *name == function) {
+        return ((*by).to_owned(), String::new());
+    }
+    let modes = [("", "Standard"), ("r", "Standard"), ("s", "Synchronous"), ("b", "Buffered")];
+    for (letter, mode) in modes {
+        let is_it = |by: &&str| by.replace("send", &format!("{letter}send")) == function;
+        if let Some(by) = ["send", "isend", "send_init"].into_iter().find(is_it) {
+            return (by.to_owned(), format!("functions::sending::SendMode::{mode}, "));
+        }
+    }
+    for (word, direction) in [("read", "Read"), ("write", "Write")] {
+        if ["file_", "file_i"].iter().any(|start| function.starts_with(&format!("{start}{word}"))) {
+            // Collective accesses do the same as the others: each process moves its own data.
+            let by = function.replace(word, "access");
+            let by = by.strip_suffix("_all").unwrap_or(&by).to_owned();
+            return (by, format!("file::access::Direction::{direction}, "));
+        }
+    }
+    (function.to_owned(), String::new())
+}
 
 fn main() {
     let of = |name: &str| PathBuf::from(env::var(name).expect("cargo sets it"));
@@ -113,9 +156,9 @@ fn entries(
         let small = prototype.name.strip_suffix("_c").and_then(|name| all.get(name));
         let shared = large.or(small).and_then(|twin| shared(prototype, twin));
         let base = if shared.is_some() { small.unwrap_or(prototype) } else { prototype };
-        let function = short(&base.name);
+        let (function, first) = implementation(&short(&base.name));
         unused.retain(|name| **name != function);
-        let given = shared.unwrap_or_else(|| listed(prototype, false));
+        let given = first + &shared.unwrap_or_else(|| listed(prototype, false));
         let mut body = match written.get(&function) {
             Some(module) => Some(format!("functions::{module}::{function}({given})")),
             None => collective(&function, &given, collectives),
@@ -188,7 +231,40 @@ fn shared(this: &Prototype, twin: &Prototype) -> Option<String> {
         }
     };
     let all = this.parameters.iter().zip(&twin.parameters).map(one);
-    Some(all.collect::<Option<Vec<_>>>()?.join(", "))
+    Some(grouped(this, &all.collect::<Option<Vec<_>>>()?))
+}
+
+/// Arguments that belong together, as one: a buffer, a buffer of blocks, or the target of an
+/// operation on a window. `values`: the value of each argument.
+fn grouped(prototype: &Prototype, values: &[String]) -> String {
+    let number = |kind: &str| ["c_int", "MPI_Count"].contains(&kind);
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at < values.len() {
+        let kinds: Vec<&str> =
+            prototype.parameters[at..].iter().map(|(_, kind)| kind.as_str()).collect();
+        let (name, first) = (&prototype.parameters[at].0, values[at].as_str());
+        let (made, length) = match kinds[..] {
+            ["*const c_void" | "*mut c_void", count, "MPI_Datatype", ..] if number(count) => {
+                (format!("data::UserBuffer::new(\"{name}\", "), 3)
+            }
+            ["*const c_void" | "*mut c_void", counts, displs, "MPI_Datatype", ..]
+                if pointed(counts).is_some() && pointed(displs).is_some() =>
+            {
+                (format!("collective::arguments::UserBlocks::new(\"{name}\", "), 4)
+            }
+            ["c_int", "MPI_Aint", count, "MPI_Datatype", ..] if number(count) => {
+                ("window::target::Named::new(".into(), 4)
+            }
+            _ => (String::new(), 1),
+        };
+        all.push(match length {
+            1 => first.to_owned(),
+            _ => made + &values[at..at + length].join(", ") + ")",
+        });
+        at += length;
+    }
+    all.join(", ")
 }
 
 /// A pointer to numbers: its kind, and the type of its target.

@@ -12,8 +12,9 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
+use crate::sync::lock;
 use crate::text::Text;
 
 /// Pieces of code whose text is kept.
@@ -64,7 +65,7 @@ static FIRST: AtomicU64 = AtomicU64::new(1);
 
 /// A number for a piece of code; the same for the same text, as long as it is kept.
 pub fn register(text: String) -> u64 {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     let first = FIRST.load(Ordering::Relaxed);
     if let Some(nth) = known.iter().position(|other| *other == text) {
         return first + nth as u64;
@@ -108,7 +109,7 @@ impl CodeTable {
 
     #[cold]
     fn write(&self, code: u64) {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner); // one writer at a time
+        let known = lock(&KNOWN); // one writer at a time
         let Some(nth) = code.checked_sub(FIRST.load(Ordering::Relaxed)) else { return };
         let Some(text) = known.get(nth as usize) else { return };
         let entry = self.entry(code);

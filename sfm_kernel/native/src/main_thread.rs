@@ -112,21 +112,21 @@ impl MainThread {
     }
 }
 
-/// The main thread's system call.
+/// A thread's system call.
 pub struct SystemCall {
-    number: i64,
-    arguments: [u64; 6],
+    pub number: i64,
+    pub arguments: [u64; 6],
 }
 
 impl SystemCall {
-    /// None if it is in none, or the system does not say.
+    /// The main thread's; None if it is in none, or the system does not say.
     pub fn current() -> Option<SystemCall> {
         let path = format!("/proc/self/task/{}/syscall", std::process::id());
         SystemCall::of(&std::fs::read_to_string(path).ok()?)
     }
 
     /// From a line of proc(5), /proc/PID/syscall.
-    fn of(line: &str) -> Option<SystemCall> {
+    pub fn of(line: &str) -> Option<SystemCall> {
         let mut words = line.split_ascii_whitespace();
         let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
         let mut arguments = [0; 6];

@@ -1,6 +1,8 @@
 //! Random damage, for tests: the same each time, unless SFM_LONG is set; then much more of it.
 
-pub struct Random(u64);
+use crate::lab::splitmix::SplitMix;
+
+pub struct Random(SplitMix);
 
 impl Random {
     /// A generator, and the number of rounds to try. The seed is printed, and can be given as
@@ -11,16 +13,11 @@ impl Random {
         let seed = set("SFM_SEED").map(|seed| seed.parse().expect("SFM_SEED is a number"));
         let seed = seed.unwrap_or_else(|| if is_long { crate::clock::now() } else { 7 });
         println!("SFM_SEED={seed}");
-        (Random(seed), if is_long { long } else { rounds })
+        (Random(SplitMix::new(seed)), if is_long { long } else { rounds })
     }
 
-    /// splitmix64.
     pub fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
+        (self.0.next() % limit as u64) as usize
     }
 
     /// Change some of the first `end` bytes: bits, bytes with a meaning, words.

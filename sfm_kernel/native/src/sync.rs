@@ -1,7 +1,9 @@
-//! Atomics, from the standard library or from loom.
+//! Atomics, from the standard library or from loom; and locks.
 //!
 //! Everything lock-free in this crate takes its atomics from here, so that `make loom` runs the
 //! very code that ships through every interleaving that the memory model allows.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(loom))]
 pub use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
@@ -13,3 +15,8 @@ pub use loom::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 /// process writes does not take from the other's cache what it reads. Source: crossbeam's reason.
 #[repr(C, align(128))]
 pub struct Padded<T>(pub T);
+
+/// The lock of a mutex, also after a panic under it: what it protects is still usable.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -159,7 +159,6 @@ impl History {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
 
     use super::*;
@@ -196,9 +195,7 @@ mod tests {
     #[test]
     fn a_silence_is_counted_if_the_window_falls() {
         const SIZE: usize = 1 << 20;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut other = listener.accept().unwrap().0;
+        let (mut one, mut other) = tcp_info::tests::pair();
         tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
         let reader = std::thread::spawn(move || {
             let mut room = vec![0; SIZE];

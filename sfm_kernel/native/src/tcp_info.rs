@@ -228,14 +228,15 @@ fn option(socket: RawFd, option: libc::c_int, room: &mut [u8]) -> io::Result<usi
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::AsRawFd;
 
     use super::*;
 
-    fn pair() -> (TcpStream, TcpStream) {
+    /// Two connected sockets.
+    pub fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (one, listener.accept().unwrap().0)

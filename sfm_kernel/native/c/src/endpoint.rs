@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
 use sfm_endpoint::{Endpoint, JoinRequest, Name, Program};
 use sfm_native::calls::deadline;
+use sfm_native::sync::lock;
 
 use crate::arguments::{limit, name, optional_text, required, text, writable};
 use crate::codes::{answer, answer_with, Code, Failure, Result};
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn join(
         let endpoint = RwLock::new(Some(Arc::new(made)));
         let handle: &'static Handle =
             Box::leak(Box::new(Handle { endpoint, rank, name, process: std::process::id() }));
-        HANDLES.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
+        lock(&HANDLES).push(handle);
         *to = handle;
         Ok(())
     })

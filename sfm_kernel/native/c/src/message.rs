@@ -1,9 +1,10 @@
 //! `sfm_message`: received attributes.
 
 use std::ffi::{c_char, c_int, c_void, CString};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use sfm_native::packet::{u32_at, u64_at, Attribute, Kind, Packet, Shape, MAX_DIMENSIONS};
+use sfm_native::sync::lock;
 
 use crate::arguments::{attribute, required, writable};
 use crate::codes::{answer, answer_with, Code, Failure, Result};
@@ -131,7 +132,7 @@ pub unsafe extern "C" fn get_text(
             return Err(mismatch(&one));
         }
         let (at, count) = message.bytes(&one);
-        let mut texts = message.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = lock(&message.texts);
         let known = texts.iter().position(|(name, _)| name == one.name);
         let nth = known.unwrap_or_else(|| {
             let mut bytes = std::slice::from_raw_parts(at, count).to_vec();

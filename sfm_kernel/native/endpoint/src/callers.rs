@@ -10,9 +10,10 @@ use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{fence, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use sfm_native::code_location::{self, CodeLocation};
+use sfm_native::sync::lock;
 
 use crate::modules::{self, Module};
 use crate::sites::{self, Lookup, NOWHERE};
@@ -214,7 +215,7 @@ impl Sites {
     }
 
     fn put(&self, address: usize, location: CodeLocation) {
-        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.writing);
         let site = &self.sites[address % CAPACITY];
         // SYNC POINT callers: no address while the location changes.
         site.address.store(0, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -11,6 +11,7 @@ use serde_json::json;
 use sfm_native::calls::{self, Deadline, Goal, Host};
 use sfm_native::core::Core;
 use sfm_native::segment;
+use sfm_native::sync::lock;
 
 use crate::callers;
 use crate::directory::{Directory, JoinRequest, Member};
@@ -216,7 +217,7 @@ impl Endpoint {
 
     /// The member that had this name or rank and has left since this process joined.
     pub fn departed(&self, name: &Name) -> Option<Member> {
-        self.others().peers.departed(name).cloned()
+        lock(&self.others).peers.departed(name).cloned()
     }
 
     /// Return when all of these have joined and live; false when the time is up.
@@ -260,13 +261,9 @@ impl Endpoint {
         ask: impl FnOnce(&mut Others, &Directory) -> Result<T>,
     ) -> Result<T> {
         self.check_open()?; // in a forked child the locks are the parent's
-        let mut others = self.others();
-        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = lock(&self.others);
+        let directory = lock(&self.directory);
         ask(&mut others, directory.as_ref().ok_or_else(Error::closed)?)
-    }
-
-    fn others(&self) -> MutexGuard<'_, Others> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // ---- routes ----
@@ -275,7 +272,7 @@ impl Endpoint {
     pub fn route(&self, dest: &Name) -> Result<Arc<Route>> {
         self.check_open()?;
         let known = {
-            let others = self.others();
+            let others = lock(&self.others);
             let uid = others.peers.known(dest).map(|member| &member.uid);
             others.routes.iter().find(|route| Some(&route.peer().uid) == uid).cloned()
         };
@@ -290,14 +287,14 @@ impl Endpoint {
             others.peers.living(dest, directory)
         })?;
         // One at a time: of two routes to the same process the receiver would see only the first.
-        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _making = lock(&self.making);
         if let Some(known) =
-            self.others().routes.iter().find(|route| route.peer().uid == member.uid)
+            lock(&self.others).routes.iter().find(|route| route.peer().uid == member.uid)
         {
             return Ok(known.clone());
         }
         let route = Arc::new(Route::make(self, member)?);
-        self.others().routes.push(route.clone());
+        lock(&self.others).routes.push(route.clone());
         Ok(route)
     }
 
@@ -339,12 +336,11 @@ impl Endpoint {
         if self.process != std::process::id() {
             return; // a forked child: all of this is its parent's
         }
-        let Some(directory) = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take()
-        else {
+        let Some(directory) = lock(&self.directory).take() else {
             return;
         };
         self.core.close();
-        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let network = lock(&self.network).take();
         if let Some(network) = network {
             let _ = network.join();
         }
@@ -356,7 +352,7 @@ impl Endpoint {
             let _ = fs::remove_file(ring.path());
         }
         let _ = fs::remove_file(self.folder.join(format!("{}.seg", self.member.uid)));
-        self.others().routes.clear();
+        lock(&self.others).routes.clear();
         let _ = directory.leave(&self.member.uid); // the world may be gone
         directory.close();
     }

@@ -1,11 +1,13 @@
 //! The program around an endpoint: what the core's waiting calls know of it (`calls::Host`).
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
+use sfm_native::main_thread::SystemCall;
+use sfm_native::sync::lock;
 
 use crate::callers;
 use crate::endpoint::Endpoint;
@@ -138,7 +140,7 @@ fn name_of(id: i32) -> String {
 static INTERNAL: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 fn known() -> Vec<i32> {
-    INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(&INTERNAL).clone()
 }
 
 /// Marks the calling thread as the library's while this lives.
@@ -147,14 +149,14 @@ pub struct InternalThread(i32);
 impl InternalThread {
     pub fn enter() -> InternalThread {
         let id = this_thread();
-        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        lock(&INTERNAL).push(id);
         InternalThread(id)
     }
 }
 
 impl Drop for InternalThread {
     fn drop(&mut self) {
-        INTERNAL.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != self.0);
+        lock(&INTERNAL).retain(|id| *id != self.0);
     }
 }
 
@@ -170,13 +172,8 @@ fn acts(id: i32) -> bool {
 
 /// From a line of proc(5), /proc/PID/task/TID/syscall.
 fn sleeps_for_others(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace();
-    let Some(Ok(number)) = words.next().map(str::parse::<i64>) else { return false };
-    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
-    let (_, Some(operation), _, Some(limit)) = (argument(), argument(), argument(), argument())
-    else {
-        return false;
-    };
+    let Some(SystemCall { number, arguments }) = SystemCall::of(line) else { return false };
+    let [_, operation, _, limit, ..] = arguments;
     let [wait, wait_for_bits] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
     let this = libc::FUTEX_PRIVATE_FLAG;
     let operation = operation as i32 & !libc::FUTEX_CLOCK_REALTIME;

@@ -5,7 +5,9 @@
 //! sets the limit of bytes, so that a program which relies on more fails here as it does with other
 //! MPI libraries.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use sfm_native::sync::lock;
 
 use crate::comm::Comm;
 use crate::data::Data;
@@ -29,16 +31,12 @@ struct State {
 pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
 
 impl Buffer {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is_attached(&self) -> bool {
-        self.state().attached.is_some()
+        lock(&self.0).attached.is_some()
     }
 
     pub fn attach(&self, at: *mut c_void, size: MPI_Count) -> Answer {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         if state.attached.is_some() {
             let text = "a buffer is attached already; detach it first";
             return Err(fail(MPI_ERR_BUFFER, text));
@@ -49,7 +47,7 @@ impl Buffer {
 
     /// The buffered messages that are not sent yet.
     fn under_way(&self) -> Vec<Arc<Sending>> {
-        self.state().under_way.iter().map(|(sending, _)| sending.clone()).collect()
+        lock(&self.0).under_way.iter().map(|(sending, _)| sending.clone()).collect()
     }
 
     /// Wait until all buffered messages are sent.
@@ -57,7 +55,7 @@ impl Buffer {
         for sending in self.under_way() {
             engine().wait(From::One(sending.dest), || sending.end.is_done())?;
         }
-        self.state().under_way.retain(|(sending, _)| !sending.end.is_done());
+        lock(&self.0).under_way.retain(|(sending, _)| !sending.end.is_done());
         Ok(())
     }
 
@@ -69,7 +67,7 @@ impl Buffer {
     /// Detach the buffer; returns its address and size.
     pub fn detach(&self) -> Answer<(*mut c_void, MPI_Count)> {
         self.flush()?;
-        match self.state().attached.take() {
+        match lock(&self.0).attached.take() {
             Some((at, size)) => Ok((at as *mut c_void, size)),
             None => Err(fail(MPI_ERR_BUFFER, "no buffer is attached")),
         }
@@ -78,7 +76,7 @@ impl Buffer {
     unsafe fn send(&self, to: To, data: &Data) -> Answer {
         let needed = data.len() + MPI_BSEND_OVERHEAD as usize;
         {
-            let mut state = self.state();
+            let mut state = lock(&self.0);
             state.under_way.retain(|(sending, _)| !sending.end.is_done());
             let taken: usize = state.under_way.iter().map(|(_, bytes)| bytes).sum();
             let Some((at, size)) = state.attached else {
@@ -97,7 +95,7 @@ impl Buffer {
         }
         // SAFETY: the copy belongs to the send.
         if let Some(sending) = unsafe { engine().send_copy(to, Mode::Standard, data) } {
-            self.state().under_way.push((sending, needed));
+            lock(&self.0).under_way.push((sending, needed));
         }
         Ok(())
     }

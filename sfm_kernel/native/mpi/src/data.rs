@@ -27,6 +27,44 @@ unsafe impl Send for Data {}
 // SAFETY: as above.
 unsafe impl Sync for Data {}
 
+/// A buffer as a call's arguments describe it, before any check.
+#[derive(Clone, Copy)]
+pub struct UserBuffer {
+    /// The name of the argument `at`, for failures.
+    pub name: &'static str,
+    pub at: *const c_void,
+    pub count: MPI_Count,
+    pub datatype: MPI_Datatype,
+}
+
+impl UserBuffer {
+    pub fn new(
+        name: &'static str,
+        at: *const c_void,
+        count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> UserBuffer {
+        UserBuffer { name, at, count, datatype }
+    }
+
+    pub fn data(&self) -> Answer<Data> {
+        let count = checks::count("count", self.count)?;
+        let datatype = datatype::of_items(self.datatype, count)?;
+        checks::not_in_place(self.name, self.at)?;
+        checks::buffer(self.name, self.at, datatype.bytes(count)?, datatype.basic.is_none())?;
+        Ok(Data::items(self.at, count, &datatype))
+    }
+
+    /// The same; if the other end of the message is MPI_PROC_NULL, the datatype may be
+    /// MPI_DATATYPE_NULL.
+    pub fn data_unless_no_process(&self, no_process: bool) -> Answer<Data> {
+        match self.datatype {
+            MPI_DATATYPE_NULL if no_process => Ok(Data::bytes(std::ptr::null_mut(), 0)),
+            _ => self.data(),
+        }
+    }
+}
+
 impl Data {
     /// Contiguous bytes.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
@@ -47,35 +85,6 @@ impl Data {
         match layout.as_run() {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
             None => Data { at, length: layout.bytes(), layout: Some(layout), first: 0 },
-        }
-    }
-
-    /// The buffer that a call's arguments describe.
-    pub fn of(
-        name: &str,
-        at: *const c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-    ) -> Answer<Data> {
-        let count = checks::count("count", count)?;
-        let datatype = datatype::of_items(datatype, count)?;
-        checks::not_in_place(name, at)?;
-        checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
-        Ok(Data::items(at, count, &datatype))
-    }
-
-    /// The same; if the other end of the message is MPI_PROC_NULL, `datatype` may be
-    /// MPI_DATATYPE_NULL.
-    pub fn unless_no_process(
-        name: &str,
-        at: *const c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-        no_process: bool,
-    ) -> Answer<Data> {
-        match datatype {
-            MPI_DATATYPE_NULL if no_process => Ok(Data::bytes(std::ptr::null_mut(), 0)),
-            _ => Data::of(name, at, count, datatype),
         }
     }
 

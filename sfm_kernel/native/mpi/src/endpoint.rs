@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{json, Value};
 use sfm_endpoint::directory::is_alive;
@@ -15,6 +15,7 @@ use sfm_endpoint::{
 };
 use sfm_native::calls::Channel;
 use sfm_native::core::Core;
+use sfm_native::sync::lock;
 
 use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
@@ -103,13 +104,9 @@ impl Endpoint {
         Ok(Endpoint { inner, identity, members, guests, met })
     }
 
-    fn members(&self) -> MutexGuard<'_, HashMap<usize, Member>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A process's entry in the directory; None if it has not joined, or has left.
     fn member(&self, process: usize) -> Option<Member> {
-        if let Some(known) = self.members().get(&process) {
+        if let Some(known) = lock(&self.members).get(&process) {
             return Some(known.clone());
         }
         let (launch, nth) = process::launch_and_index(process);
@@ -117,13 +114,13 @@ impl Endpoint {
             Some(_) => self.inner.lookup(&process::shown(process)).ok()??,
             None => self.guest(launch)?.lookup(nth as i64)?,
         };
-        self.members().insert(process, found.clone());
+        lock(&self.members).insert(process, found.clone());
         Some(found)
     }
 
     /// Another launch; from now on this process is a guest in its world.
     fn guest(&self, launch: usize) -> Option<Arc<Guest>> {
-        let mut all = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.guests);
         if let Some(known) = all.get(&launch) {
             return Some(known.clone());
         }
@@ -211,7 +208,7 @@ impl Home for Endpoint {
     /// Leave the world, and those in which this process is a guest.
     fn leave(&self) {
         self.inner.leave();
-        let mut all = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.guests);
         for (_, one) in all.drain() {
             if let Some(one) = Arc::into_inner(one) {
                 one.leave();

@@ -6,6 +6,7 @@ use crate::collective::items::Items;
 use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
+use crate::data::UserBuffer;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -49,7 +50,7 @@ async fn swap<T: Copy>(
 /// numbers.
 async fn leader_number(team: &Team, leader: usize) -> Answer<u64> {
     let mut number = if team.rank == leader { making::next() } else { 0 };
-    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
+    let items = UserBuffer::new("number", (&raw mut number).cast(), 1, MPI_UINT64_T).items()?;
     bcast::bcast(team, &items, leader).await?;
     Ok(number)
 }

@@ -3,10 +3,12 @@
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
+
+use sfm_native::sync::lock;
 
 use crate::process::is_rank;
 use crate::{sockets, starting};
@@ -69,7 +71,7 @@ fn send(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
 /// started.
 pub fn ask(kind: &str, text: &str) -> io::Result<Option<String>> {
     static ONE: Mutex<()> = Mutex::new(()); // answers come in the order of requests
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = lock(&ONE);
     if socket().is_none() {
         SOCKET.store(starting::start()?, Ordering::Release);
     }

@@ -68,7 +68,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, collective, datatype, errors, functions, tool, world};
+    use crate::{checks, collective, data, datatype, errors, file, functions, tool, window, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

@@ -7,10 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::collective::items::Items;
 use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::{self, Comm};
+use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
@@ -41,7 +41,7 @@ pub async fn agree(team: &Team) -> Answer<u64> {
         return inter::agree(team).await;
     }
     let mut number = if team.rank == 0 { next() } else { 0 };
-    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
+    let items = UserBuffer::new("number", (&raw mut number).cast(), 1, MPI_UINT64_T).items()?;
     bcast::bcast(team, &items, 0).await?;
     Ok(number)
 }

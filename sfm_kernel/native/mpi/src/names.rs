@@ -9,11 +9,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sfm_endpoint::network;
+
+use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -29,10 +31,6 @@ struct Published {
 static PUBLISHED: LazyLock<Mutex<HashMap<String, Published>>> = LazyLock::new(Mutex::default);
 /// The time limit for an answer, because the publishing process may be stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-fn published() -> MutexGuard<'static, HashMap<String, Published>> {
-    PUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn address(service: &str) -> std::io::Result<SocketAddr> {
     let mut hasher = DefaultHasher::new(); // gives the same hash in every process
@@ -67,12 +65,12 @@ pub fn publish(service: &str, port: &str) -> Answer {
         }
     };
     let thread = network::helper("sfm-name", serve).map_err(|error| failure(service, &error))?;
-    published().insert(service.into(), Published { port: port.into(), withdrawn, thread });
+    lock(&PUBLISHED).insert(service.into(), Published { port: port.into(), withdrawn, thread });
     Ok(())
 }
 
 pub fn unpublish(service: &str, port: &str) -> Answer {
-    let mut all = published();
+    let mut all = lock(&PUBLISHED);
     if all.get(service).is_none_or(|one| one.port != port) {
         let text = format!("this process has not published service {service:?} with port {port:?}");
         return Err(fail(MPI_ERR_SERVICE, text));

@@ -10,8 +10,10 @@
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
+
+use sfm_native::sync::lock;
 
 use crate::collective::schedule::Schedule;
 use crate::comm::Comm;
@@ -73,10 +75,6 @@ impl Partitioning {
         let [partitions, bytes, first] = [0, 1, 2].map(|nth: usize| words[nth].load(Relaxed));
         Partitioning { partitions, bytes, first }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub struct Outgoing {

@@ -9,9 +9,11 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::{json, Value};
+
+use sfm_native::sync::lock;
 
 use crate::comm::Comm;
 use crate::errors::{fail, Answer};
@@ -22,10 +24,6 @@ use crate::{making, process, sockets};
 
 /// The ports that this process has opened, by name.
 static PORTS: LazyLock<Mutex<HashMap<String, Arc<UnixListener>>>> = LazyLock::new(Mutex::default);
-
-fn ports() -> MutexGuard<'static, HashMap<String, Arc<UnixListener>>> {
-    PORTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Open a port; returns its name.
 pub fn open() -> Answer<String> {
@@ -38,12 +36,12 @@ pub fn open() -> Answer<String> {
     let (port, listener) = bound().map_err(|error: io::Error| {
         fail(MPI_ERR_OTHER, format!("no socket can be opened for a port: {error}"))
     })?;
-    ports().insert(port.clone(), Arc::new(listener));
+    lock(&PORTS).insert(port.clone(), Arc::new(listener));
     Ok(port)
 }
 
 pub fn close(port: &str) -> Answer {
-    ports().remove(port).map(|_| ()).ok_or_else(|| not_ours(port))
+    lock(&PORTS).remove(port).map(|_| ()).ok_or_else(|| not_ours(port))
 }
 
 fn not_ours(port: &str) -> crate::errors::Failure {
@@ -70,7 +68,7 @@ fn broken(port: &str, error: &io::Error) -> crate::errors::Failure {
 
 /// Wait for a process that connects.
 pub fn accept(port: &str) -> Answer<OwnedFd> {
-    let listener = ports().get(port).cloned().ok_or_else(|| not_ours(port))?;
+    let listener = lock(&PORTS).get(port).cloned().ok_or_else(|| not_ours(port))?;
     let accepted = || loop {
         sockets::wait_for(listener.as_raw_fd(), libc::POLLIN)?;
         let (stream, _) = listener.accept()?;

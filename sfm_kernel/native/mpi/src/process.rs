@@ -11,9 +11,11 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use sfm_endpoint::Name;
+
+use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -50,10 +52,6 @@ static MAKING: Mutex<()> = Mutex::new(());
 
 /// The core's numbers of all engines that this process has seen.
 static UIDS_OF: Mutex<BTreeMap<usize, u128>> = Mutex::new(BTreeMap::new());
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// See `home::uid_of`.
 pub fn uid_of(process: usize) -> Option<u128> {

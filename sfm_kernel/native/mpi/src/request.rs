@@ -1,11 +1,12 @@
 //! Requests: operations that the program has begun and not yet completed.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::sites::NOWHERE;
 use sfm_native::segment::Activity;
+use sfm_native::sync::lock;
 
 use crate::collective::schedule::Schedule;
 use crate::comm::{self, Comm};
@@ -117,10 +118,6 @@ pub fn release(handle: MPI_Request) -> Answer<Arc<Request>> {
 }
 
 impl Request {
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The object whose error handler gets a failure.
     pub fn on(&self) -> On {
         On::Comm(self.comm)
@@ -137,18 +134,18 @@ impl Request {
                 MPI_Recv_init and the like can be started";
             return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         };
-        if !matches!(*self.work(), Work::Inactive) {
+        if !matches!(*lock(&self.work), Work::Inactive) {
             let text = "the request is active; complete it (MPI_Wait) before starting it again";
             return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         }
         let work = start()?;
-        *self.work() = work;
+        *lock(&self.work) = work;
         self.site.store(unfinished::site(), Relaxed);
         Ok(())
     }
 
     pub fn is_active(&self) -> bool {
-        !matches!(*self.work(), Work::Inactive)
+        !matches!(*lock(&self.work), Work::Inactive)
     }
 
     pub fn site(&self) -> u32 {
@@ -158,7 +155,7 @@ impl Request {
     /// True if it still has to be completed. With `dropped`, a send that was complete at once need
     /// not be, nor a cancelled operation, since the program cannot miss anything of it.
     pub fn is_unfinished(&self, dropped: bool) -> bool {
-        let work = self.work();
+        let work = lock(&self.work);
         let is_over = match &*work {
             Work::Inactive => return false,
             Work::Ended(_) => matches!(self.partner, Partner::To(..)),
@@ -185,19 +182,19 @@ impl Request {
 
     /// True if it has ended; makes no progress.
     pub fn is_done(&self) -> bool {
-        self.work().is_done()
+        lock(&self.work).is_done()
     }
 
     /// The outcome. The request must be done.
     pub fn outcome(&self) -> Outcome {
         // a generalized request calls the program: not under the lock
-        let work = self.work().clone();
+        let work = lock(&self.work).clone();
         work.outcome()
     }
 
     /// The operation of MPI_Grequest_start.
     pub fn generalized(&self) -> Option<Arc<Generalized>> {
-        match &*self.work() {
+        match &*lock(&self.work) {
             Work::Generalized(one) => Some(one.clone()),
             _ => None,
         }
@@ -206,7 +203,7 @@ impl Request {
     /// Complete it: returns the outcome and the failure. A persistent request becomes inactive, any
     /// other is freed.
     pub fn complete(&self, handle: &mut MPI_Request) -> (Outcome, Option<Failure>) {
-        let work = std::mem::replace(&mut *self.work(), Work::Inactive);
+        let work = std::mem::replace(&mut *lock(&self.work), Work::Inactive);
         // a generalized request calls the program: not under the lock
         let mut outcome = work.outcome();
         if let Work::Generalized(one) = &work {
@@ -225,20 +222,20 @@ impl Request {
 
     /// The processes whose death makes waiting useless.
     pub fn from(&self) -> From<'static> {
-        self.work().from()
+        lock(&self.work).from()
     }
 
     /// The description of a call that waits for it, for observers.
     pub fn described(&self) -> Call {
         match comm::get(self.comm) {
-            Ok(comm) => self.work().described(&comm),
+            Ok(comm) => lock(&self.work).described(&comm),
             Err(_) => report::some(vec![], self.from()),
         }
     }
 
     /// The state of the process while it waits for it.
     pub fn doing(&self) -> Activity {
-        match *self.work() {
+        match *lock(&self.work) {
             Work::Sending(_) => Activity::Sending,
             _ => Activity::Receiving,
         }
@@ -246,13 +243,13 @@ impl Request {
 
     /// End it, because a process that it needs has died.
     pub fn give_up(&self) {
-        self.work().give_up();
+        lock(&self.work).give_up();
     }
 
     /// Cancel a receive whose message has not come, or a send that is not matched. A send that has
     /// ended is not cancelled.
     pub fn cancel(&self) -> Answer {
-        let work = self.work().clone();
+        let work = lock(&self.work).clone();
         match work.cancel() {
             MPI_SUCCESS => Ok(()),
             code => {

@@ -1,11 +1,13 @@
 //! The program that this process belongs to: its beginning and its end.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sfm_endpoint::callers;
+
+use sfm_native::sync::lock;
 
 use crate::endpoint::Endpoint;
 use crate::engine::{self, engine, From};
@@ -159,13 +161,9 @@ static JOINED: Mutex<Joined> = Mutex::new(Joined { now: false, times: 0 });
 /// Open sessions.
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 
-fn joined() -> MutexGuard<'static, Joined> {
-    JOINED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Join the world, unless this process is a member.
 fn join() -> Answer {
-    let mut joined = joined();
+    let mut joined = lock(&JOINED);
     if !joined.now {
         match host::engines(true) {
             Some((engines, Some(home))) => {
@@ -244,7 +242,7 @@ pub fn close_session() -> Answer {
 /// only have sessions, before it or after it, leave when they exit: they do not know which others
 /// have some.
 pub fn leave_if_done() {
-    let joined = joined();
+    let joined = lock(&JOINED);
     if is_finalized() && !has_sessions() && joined.times == 0 {
         leave(joined);
     }
@@ -252,7 +250,7 @@ pub fn leave_if_done() {
 
 extern "C" fn leave_at_exit() {
     if !is_running() {
-        leave(joined());
+        leave(lock(&JOINED));
     }
 }
 

@@ -7,6 +7,7 @@ use super::ring::RELEASE_FROM;
 use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::core::Core;
+use crate::json::Json;
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
 use crate::segment::{Activity, UNSETTLED};
@@ -14,21 +15,9 @@ use crate::send_credit::SendCredit;
 
 /// The facts of a wait for `peer`, in JSON; `peer`: as its host writes its name.
 pub fn facts_of_send(peer: &str) -> String {
-    format!("{{\"kind\": \"send\", \"peer\": {}}}", quoted(peer))
-}
-
-/// A text in JSON.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
+    let mut text = Json::default();
+    text.text(peer);
+    format!("{{\"kind\": \"send\", \"peer\": {}}}", text.0)
 }
 
 /// The condition that a send waits for.

@@ -1,9 +1,10 @@
 //! A process's description of itself: its program's description, and its network thread's
 //! connections to other sites. One JSON object in its segment.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::Core;
+use crate::sync::lock;
 
 /// Bytes that the segment has room for (`Shared::info`).
 const ROOM: usize = 4096;
@@ -14,7 +15,7 @@ pub(super) struct Info(Mutex<(String, String)>);
 impl Core {
     /// Publish the program's description: a JSON object.
     pub fn publish_info(&self, info: &str) {
-        let mut members = self.info.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = lock(&self.info.0);
         members.0 = info.to_owned();
         self.shared().info.write(&joined(&members.0, &members.1));
     }
@@ -22,7 +23,7 @@ impl Core {
     /// Publish the network thread's members of that object, `"lines":[…]`. Written only if they
     /// have changed.
     pub fn publish_connections(&self, connections: &str) {
-        let mut members = self.info.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = lock(&self.info.0);
         if members.1 != connections {
             members.1 = connections.to_owned();
             self.shared().info.write(&joined(&members.0, &members.1));

@@ -21,7 +21,7 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use self::info::Info;
 use self::posted::Posted;
@@ -34,6 +34,7 @@ use crate::segment::{Activity, Segment, Shared, SLOTS};
 use crate::send_credit::SendCredit;
 use crate::spin::Spin;
 use crate::summary::RequestedTemplate;
+use crate::sync::lock;
 
 enum Via {
     /// A ring in shared memory, and its sender's segment (for waking it).
@@ -174,7 +175,7 @@ impl Core {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic under the lock is a bug that was reported; our code never leaves the queue
         // half-changed, so that going on beats wedging every later call.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub fn is_closed(&self) -> bool {
@@ -220,7 +221,7 @@ impl Core {
 
     /// Let the network thread look after this sender's arena from now on.
     pub fn tend(&self, sender: &Arc<RingSender>) {
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut senders = lock(&self.senders);
         senders.retain(|sender| sender.strong_count() > 0);
         senders.push(Arc::downgrade(sender));
     }

@@ -1,12 +1,13 @@
 //! The network thread: callbacks, full rings, observers.
 
 use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, Weak};
+use std::sync::Weak;
 use std::time::Duration;
 
 use super::Core;
 use crate::matching::Taken;
 use crate::summary::summary;
+use crate::sync::lock;
 
 impl Core {
     /// Receive for callbacks from now on, or no longer.
@@ -73,7 +74,7 @@ impl Core {
             self.wake_senders(&mut state);
             if requests != *seen {
                 *seen = requests;
-                let requested = self.requested.lock().unwrap_or_else(PoisonError::into_inner);
+                let requested = lock(&self.requested);
                 shared.summary.write(&summary(&state.queue, requested.as_ref()));
             }
             if !state.undecided.is_empty() {
@@ -94,7 +95,7 @@ impl Core {
 
     fn tidy(&self) {
         let senders: Vec<_> = {
-            let known = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = lock(&self.senders);
             known.iter().filter_map(Weak::upgrade).collect()
         };
         for sender in senders {

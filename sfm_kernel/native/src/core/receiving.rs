@@ -1,7 +1,7 @@
 //! Finding, taking, waiting: what a receive does.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
@@ -11,6 +11,7 @@ use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::{account, Packet};
 use crate::peers::bump;
 use crate::summary::RequestedTemplate;
+use crate::sync::lock;
 
 /// Received bytes after which an inbound owes an acknowledgement that was not asked for.
 const ACK_EVERY: u64 = 1 << 20;
@@ -32,7 +33,7 @@ pub enum Found {
 impl Core {
     /// Set the template of the receive that is blocked now; None: no receive is.
     pub fn set_requested(&self, requested: Option<RequestedTemplate>) {
-        *self.requested.lock().unwrap_or_else(PoisonError::into_inner) = requested;
+        *lock(&self.requested) = requested;
     }
 
     /// Find the first match in a context after `cursor`; take it if it is certain. `near`: the slot

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use ::ring::rand::{SecureRandom, SystemRandom};
 use super::engine::Engine;
 use super::poll::ring;
 use super::schedule::{Scheduler, Weights};
+use crate::sync::lock;
 use crate::tcp_info;
 
 /// The maximum number of connections between two gateways.
@@ -134,17 +135,13 @@ impl Mailbox {
         Mailbox { commands: Mutex::default(), alarm }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Vec<Command>> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn put(&self, command: Command) {
-        self.locked().push(command);
+        lock(&self.commands).push(command);
         ring(&self.alarm);
     }
 
     pub fn take(&self) -> Vec<Command> {
-        std::mem::take(&mut *self.locked())
+        std::mem::take(&mut *lock(&self.commands))
     }
 }
 
@@ -195,7 +192,7 @@ impl Gateway {
             return "{}".into();
         }
         self.mailbox.put(Command::Status(sender));
-        if self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if lock(&self.thread).is_none() {
             self.mailbox.take();
         }
         receiver.recv().unwrap_or_else(|_| "{}".into())
@@ -207,7 +204,7 @@ impl Gateway {
             return;
         }
         self.mailbox.put(Command::Close);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
             let _ = thread.join(); // a panic is already on stderr
         }

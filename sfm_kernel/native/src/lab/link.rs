@@ -9,12 +9,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::firewall::Firewall;
 use super::late::Late;
 use super::pipe::{Counts, Pipe, Settings};
+use crate::sync::lock;
 
 /// The longest packet of a device, in bytes: its MTU.
 pub const MTU: usize = 1500;
@@ -62,10 +63,6 @@ pub struct Link {
     bell: Arc<File>,
     thread: Option<JoinHandle<()>>,
     thread_id: Arc<AtomicI32>,
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Link {

@@ -16,7 +16,7 @@ mod firewall;
 mod late;
 mod link;
 mod pipe;
-mod splitmix;
+pub(crate) mod splitmix;
 mod tun;
 
 pub use late::Late;

@@ -11,9 +11,10 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{lock, Exchange, Remote, LISTENER};
+use super::exchange::{Exchange, Remote, LISTENER};
 use super::now;
 use super::socket::Socket;
+use crate::sync::lock;
 
 /// Nanoseconds within which a connection must show the key.
 const HELLO_TIMEOUT: u64 = 3_000_000_000;

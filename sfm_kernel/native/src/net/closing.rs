@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{lock, Exchange};
+use super::exchange::Exchange;
 use super::link::Link;
 use super::now;
+use crate::sync::lock;
 
 const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow

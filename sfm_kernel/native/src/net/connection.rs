@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::frame::Header;
 use super::now;
 use super::report::Warmth;
 use super::socket::Socket;
+use crate::sync::lock;
 use crate::tcp_history::History;
 use crate::tcp_info::TcpInfo;
 
@@ -80,10 +81,6 @@ impl Connection {
         connection
     }
 
-    fn out(&self) -> MutexGuard<'_, Out> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn watch(&self, operation: i32, room: bool) {
         let events = libc::EPOLLIN | if room { libc::EPOLLOUT } else { 0 };
         let mut event = libc::epoll_event { events: events as u32, u64: self.id };
@@ -104,7 +101,7 @@ impl Connection {
 
     /// Remove the queued messages to this peer, except one that has gone in part.
     pub fn withdraw(&self, receiver: u128) {
-        let mut out = self.out();
+        let mut out = lock(&self.out);
         let started = usize::from(out.sent > 0);
         let mut waiting = out.queue.split_off(started);
         waiting.retain(|frame| {
@@ -115,7 +112,7 @@ impl Connection {
     }
 
     fn add(&self, frame: Arc<Vec<u8>>, ahead: bool) {
-        let mut out = self.out();
+        let mut out = lock(&self.out);
         if self.has_ended() || out.failed {
             return;
         }
@@ -133,7 +130,7 @@ impl Connection {
 
     /// Write queued frames: there is room.
     pub fn flush(&self) {
-        self.write(&mut self.out());
+        self.write(&mut lock(&self.out));
     }
 
     fn write(&self, out: &mut Out) {
@@ -186,14 +183,14 @@ impl Connection {
 
     /// The error that a write has met, if any.
     pub fn error(&self) -> Option<i32> {
-        self.out().error
+        lock(&self.out).error
     }
 
     /// Whether the connection is made; if not, `error` says why.
     pub fn is_made(&self) -> bool {
         let error = self.socket.failure();
         if let Some(error) = &error {
-            self.out().error = error.raw_os_error();
+            lock(&self.out).error = error.raw_os_error();
         }
         error.is_none()
     }
@@ -206,24 +203,24 @@ impl Connection {
     /// `refused`: the congestion control that the kernel refused; "" if none.
     pub fn set_warmth(&self, warmth: Warmth, refused: &str) {
         self.warmth.store(warmth as u8, Ordering::Relaxed);
-        self.out().refused = refused.to_owned();
+        lock(&self.out).refused = refused.to_owned();
     }
 
     /// Record what the kernel reports now.
     pub fn sample(&self, info: &TcpInfo) {
-        self.out().history.sample(info);
+        lock(&self.out).history.sample(info);
     }
 
     /// The connection's history; when something was last written, in nanoseconds, 0 if never; and
     /// the congestion control that the kernel refused.
     pub fn history(&self) -> (History, u64, String) {
-        let out = self.out();
+        let out = lock(&self.out);
         (out.history.clone(), out.wrote, out.refused.clone())
     }
 
     /// Whether the kernel has taken everything.
     pub fn is_flushed(&self) -> bool {
-        self.out().queue.is_empty()
+        lock(&self.out).queue.is_empty()
     }
 
     pub fn has_ended(&self) -> bool {
@@ -232,7 +229,7 @@ impl Connection {
 
     /// Stop using it. The peer sees its end; the socket closes when the last owner drops it.
     pub fn end(&self) {
-        let mut out = self.out();
+        let mut out = lock(&self.out);
         if !self.ended.swap(true, Ordering::AcqRel) {
             out.queue.clear();
             self.socket.break_off();
@@ -258,10 +255,8 @@ mod tests {
     }
 
     fn pair(epoll: &OwnedFd) -> (Connection, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = crate::tcp_info::tests::pair();
         stream.set_nonblocking(true).unwrap();
-        let (peer, _) = listener.accept().unwrap();
         // SAFETY: the descriptor is given away.
         let socket = unsafe { Socket::own(stream.into_raw_fd()) };
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
@@ -286,16 +281,16 @@ mod tests {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
         let (connection, peer) = pair(&epoll);
-        connection.out().waits_for_room = true; // as while it is being made
+        lock(&connection.out).waits_for_room = true; // as while it is being made
         connection.put_ahead(Arc::new(vec![1]));
         connection.put(Arc::new(vec![0; LARGE]));
         connection.put_ahead(Arc::new(vec![2]));
         connection.put_ahead(Arc::new(vec![3]));
-        while connection.out().sent == 0 {
+        while lock(&connection.out).sent == 0 {
             connection.flush(); // until a large frame has gone in part
             connection.put(Arc::new(vec![0; LARGE]));
         }
-        let larges = connection.out().queue.len();
+        let larges = lock(&connection.out).queue.len();
         connection.put_ahead(Arc::new(vec![4]));
         connection.put_ahead(Arc::new(vec![5]));
         let all = drain(&connection, peer);
@@ -319,17 +314,17 @@ mod tests {
             header.write(&mut bytes);
             Arc::new(bytes)
         };
-        while connection.out().sent == 0 {
+        while lock(&connection.out).sent == 0 {
             connection.put(frame(7, Class::Bulk, 50_000)); // until a frame has gone in part
         }
-        let started = connection.out().queue.len();
+        let started = lock(&connection.out).queue.len();
         connection.put(frame(7, Class::Message, 50));
         connection.put(frame(8, Class::Message, 60));
         connection.put(frame(7, Class::Control, 70));
         connection.put(frame(7, Class::Bulk, 50_000));
         connection.withdraw(7);
         connection.put_ahead(frame(7, Class::Resume, 80));
-        assert_eq!(connection.out().queue.len(), 4, "of {started} and 4");
+        assert_eq!(lock(&connection.out).queue.len(), 4, "of {started} and 4");
         let (all, mut at, mut came) = (drain(&connection, peer), 0, Vec::new());
         while at < all.len() {
             let header = Header::read(&all[at..]).unwrap();
@@ -366,12 +361,12 @@ mod tests {
         while connection.is_flushed() {
             connection.put(Arc::new(vec![0; 50_000]));
         }
-        assert!(connection.out().sent > 0);
+        assert!(lock(&connection.out).sent > 0);
         drop(peer); // it resets, with unread bytes
         for _ in 0..3 {
             connection.flush();
             connection.put(Arc::new(vec![0; 10]));
         }
-        assert!(connection.is_flushed() && connection.out().sent == 0);
+        assert!(connection.is_flushed() && lock(&connection.out).sent == 0);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::admission::Admission;
 use super::connection::Connection;
@@ -16,6 +16,7 @@ use super::now;
 use super::seal::Secret;
 use super::socket::Socket;
 use crate::core::Core;
+use crate::sync::lock;
 
 /// Event ids: the listening socket's, and that of the alarm which wakes a driving thread.
 pub(super) const LISTENER: u64 = 0;
@@ -116,11 +117,6 @@ pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
     };
     let inner = Inner { kind: Kind::Knock, flag: false, number: 0, arrived: 0 };
     secret.sealer(sender, receiver).seal(&header, &inner, 0, |_| {})
-}
-
-/// Lock a mutex; its data is valid even if another thread has panicked.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn owned(fd: RawFd) -> std::io::Result<OwnedFd> {

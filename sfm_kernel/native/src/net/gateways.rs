@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use super::connection::Connection;
 use super::control::{parse_dropped, Reason, Role};
-use super::exchange::{lock, Event, Exchange, Remote};
+use super::exchange::{Event, Exchange, Remote};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
 use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY, SECOND};
 use super::now;
+use crate::sync::lock;
 
 /// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
 /// waits in this process.

@@ -6,10 +6,11 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{lock, Event, Exchange, Reading, ReceiverRole, Remote, ALARM, LISTENER};
+use super::exchange::{Event, Exchange, Reading, ReceiverRole, Remote, ALARM, LISTENER};
 use super::frame::{Header, Inner, Kind, FRAME, HEADER};
 use super::link::Link;
 use super::now;
+use crate::sync::lock;
 
 /// Bytes of one read.
 const READ_SIZE: usize = 256 << 10;

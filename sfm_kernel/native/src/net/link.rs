@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use super::connection::Connection;
 use super::control::Reason;
@@ -21,6 +21,7 @@ use super::window::Window;
 use crate::core::Core;
 use crate::reentry::Holder;
 use crate::send_credit::SendCredit;
+use crate::sync::lock;
 
 /// Bytes after which the receiver acknowledges, even if it has nothing else to send.
 const ACK_EVERY: usize = 128 << 10;
@@ -153,11 +154,11 @@ impl Link {
     }
 
     pub(super) fn out(&self) -> MutexGuard<'_, Outgoing> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.out)
     }
 
     pub(super) fn reassembly(&self) -> MutexGuard<'_, Reassembly> {
-        self.reassembly.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reassembly)
     }
 
     pub(super) fn core(&self) -> &Core {

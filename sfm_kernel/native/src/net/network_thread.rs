@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 
 use super::closing::Closing;
 use super::dialing::Dialing;
-use super::exchange::{lock, Exchange};
+use super::exchange::Exchange;
 use super::now;
 use crate::bell::Woken;
 use crate::core::Driver;
+use crate::sync::lock;
 
 /// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
 /// short for a sender that waits for credit to notice.

@@ -21,7 +21,7 @@
 //! Source: SFM paper, section 4.1 (header of magic and length), grown by the attribute table.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 mod body;
 mod builder;
@@ -40,6 +40,8 @@ pub use peek::{account, context_of, next_entry, with_entries, ACCOUNTS, LIBRARY}
 pub use shape::{Shape, MAX_DIMENSIONS};
 pub use validate::validate_foreign;
 use validate::{validate, validate_split};
+
+use crate::sync::lock;
 
 pub const MAGIC: [u8; 4] = *b"SFP\xB5";
 pub const VERSION: u8 = 2;
@@ -240,7 +242,7 @@ impl Packet {
 
     /// The decoded values; `make` makes their store. All callers name the same type.
     pub fn decoded<T: Any + Send + Sync>(&self, make: impl Fn() -> Arc<T>) -> Arc<T> {
-        let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decoded = lock(&self.decoded);
         match decoded.clone().and_then(|any| any.downcast().ok()) {
             Some(decoded) => decoded,
             None => {
@@ -259,7 +261,7 @@ impl Packet {
     /// The same for a packet that nobody will read any more. To be dropped without locks: that may
     /// run Python.
     pub fn forget_decoded(&self) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.decoded.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.decoded).take()
     }
 
     /// The bytes up to the end of the tables, at least.

@@ -5,6 +5,7 @@ use super::calls::Call;
 use super::items::Items;
 use crate::checks::{array, root as check_root, Numbers};
 use crate::comm::{self, Comm};
+use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::handles::*;
 
@@ -13,25 +14,42 @@ pub fn equal(items: &Items, size: usize) -> Vec<Items> {
     items.split(&vec![items.count; size])
 }
 
-/// A block for each process, from `counts` and `displs` (in items).
-pub unsafe fn listed(
-    name: &str,
+/// A buffer of blocks as a call's arguments describe it, before any check.
+#[derive(Clone, Copy)]
+pub struct UserBlocks {
+    /// The name of the argument `at`, for failures.
+    name: &'static str,
     at: *const c_void,
     counts: Numbers,
+    /// In items.
     displs: Numbers,
     datatype: MPI_Datatype,
-    size: usize,
-) -> Answer<Vec<Items>> {
-    let counts = counts.counts("counts", size)?;
-    let displs = displs.list("displs", size)?;
-    let most = counts.iter().copied().max().unwrap_or(0);
-    let items = Items::base(name, at, most, datatype)?;
-    let one = |(count, displ)| {
-        let block = items.at(displ as isize * items.datatype.extent, count);
-        block.check(name)?;
-        Ok(block)
-    };
-    counts.into_iter().zip(displs).map(one).collect()
+}
+
+impl UserBlocks {
+    pub fn new(
+        name: &'static str,
+        at: *const c_void,
+        counts: Numbers,
+        displs: Numbers,
+        datatype: MPI_Datatype,
+    ) -> UserBlocks {
+        UserBlocks { name, at, counts, displs, datatype }
+    }
+
+    /// A block for each of `size` processes.
+    pub unsafe fn items(&self, size: usize) -> Answer<Vec<Items>> {
+        let counts = self.counts.counts("counts", size)?;
+        let displs = self.displs.list("displs", size)?;
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let items = Items::base(self.name, self.at, most, self.datatype)?;
+        let one = |(count, displ)| {
+            let block = items.at(displ as isize * items.datatype.extent, count);
+            block.check(self.name)?;
+            Ok(block)
+        };
+        counts.into_iter().zip(displs).map(one).collect()
+    }
 }
 
 /// A block for each process, from `counts`, `displs` (in bytes) and datatypes.
@@ -92,32 +110,20 @@ impl Root {
 
     /// This process's block; None for a root with MPI_IN_PLACE, or a root that has no block
     /// (MPI_ROOT).
-    pub fn local_block(
-        &self,
-        name: &str,
-        at: *const c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-    ) -> Answer<Option<Items>> {
+    pub fn local_block(&self, buffer: &UserBuffer) -> Answer<Option<Items>> {
         match (self.is_here, self.includes_itself) {
-            (false, _) => Items::of(name, at, count, datatype).map(Some),
-            (true, true) => Items::unless_in_place(name, at, count, datatype),
+            (false, _) => buffer.items().map(Some),
+            (true, true) => buffer.items_unless_in_place(),
             (true, false) => Ok(None),
         }
     }
 }
 
 /// This process's send block; None with MPI_IN_PLACE.
-pub fn local_or_in_place(
-    comm: &Comm,
-    name: &str,
-    at: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Answer<Option<Items>> {
-    match is_in_place(comm, at) {
+pub fn local_or_in_place(comm: &Comm, buffer: &UserBuffer) -> Answer<Option<Items>> {
+    match is_in_place(comm, buffer.at) {
         true => Ok(None),
-        false => Items::of(name, at, count, datatype).map(Some),
+        false => buffer.items().map(Some),
     }
 }
 
@@ -125,163 +131,104 @@ pub unsafe fn barrier(comm: MPI_Comm) -> Answer<Call> {
     comm::get(comm).map(|_| Call::Barrier)
 }
 
-pub unsafe fn bcast(
-    buffer: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    root: c_int,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn bcast(buffer: UserBuffer, root: c_int, comm: MPI_Comm) -> Answer<Call> {
     let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
-    Ok(Call::Bcast { items: Items::of("buffer", buffer, count, datatype)?, root: root.rank })
+    Ok(Call::Bcast { items: buffer.items()?, root: root.rank })
 }
 
 pub unsafe fn gather(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block("sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = root.local_block(&sendbuf)?;
     let blocks = match root.is_here {
-        true => equal(&Items::of("recvbuf", recvbuf, recvcount, recvtype)?, number(&comm)),
+        true => equal(&recvbuf.items()?, number(&comm)),
         false => Vec::new(),
     };
     Ok(Call::Gather { local, blocks, root: root.rank })
 }
 
 pub unsafe fn gatherv(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBlocks,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block("sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = root.local_block(&sendbuf)?;
     let blocks = match root.is_here {
-        true => listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?,
+        true => recvbuf.items(number(&comm))?,
         false => Vec::new(),
     };
     Ok(Call::Gather { local, blocks, root: root.rank })
 }
 
 pub unsafe fn scatter(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block("recvbuf", recvbuf, recvcount, recvtype)?;
+    let local = root.local_block(&recvbuf)?;
     let blocks = match root.is_here {
-        true => equal(&Items::of("sendbuf", sendbuf, sendcount, sendtype)?, number(&comm)),
+        true => equal(&sendbuf.items()?, number(&comm)),
         false => Vec::new(),
     };
     Ok(Call::Scatter { blocks, local, root: root.rank })
 }
 
 pub unsafe fn scatterv(
-    sendbuf: *const c_void,
-    sendcounts: Numbers,
-    displs: Numbers,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBlocks,
+    recvbuf: UserBuffer,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block("recvbuf", recvbuf, recvcount, recvtype)?;
+    let local = root.local_block(&recvbuf)?;
     let blocks = match root.is_here {
-        true => listed("sendbuf", sendbuf, sendcounts, displs, sendtype, number(&comm))?,
+        true => sendbuf.items(number(&comm))?,
         false => Vec::new(),
     };
     Ok(Call::Scatter { blocks, local, root: root.rank })
 }
 
-pub unsafe fn allgather(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn allgather(sendbuf: UserBuffer, recvbuf: UserBuffer, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let local = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
-    let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let local = local_or_in_place(&comm, &sendbuf)?;
+    let each = recvbuf.items()?;
     Ok(Call::Allgather { local, blocks: equal(&each, number(&comm)) })
 }
 
-pub unsafe fn allgatherv(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn allgatherv(sendbuf: UserBuffer, recvbuf: UserBlocks, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let local = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
-    let blocks = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?;
+    let local = local_or_in_place(&comm, &sendbuf)?;
+    let blocks = recvbuf.items(number(&comm))?;
     Ok(Call::Allgather { local, blocks })
 }
 
-pub unsafe fn alltoall(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn alltoall(sendbuf: UserBuffer, recvbuf: UserBuffer, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    let out = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let into = recvbuf.items()?;
+    let out = local_or_in_place(&comm, &sendbuf)?;
     let out = out.map(|out| equal(&out, number(&comm)));
     Ok(Call::Alltoall { out, into: equal(&into, number(&comm)) })
 }
 
-pub unsafe fn alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn alltoallv(sendbuf: UserBlocks, recvbuf: UserBlocks, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let size = number(&comm);
-    let into = listed("recvbuf", recvbuf, recvcounts, rdispls, recvtype, size)?;
-    let out = match is_in_place(&comm, sendbuf) {
+    let into = recvbuf.items(size)?;
+    let out = match is_in_place(&comm, sendbuf.at) {
         true => None,
-        false => Some(listed("sendbuf", sendbuf, sendcounts, sdispls, sendtype, size)?),
+        false => Some(sendbuf.items(size)?),
     };
     Ok(Call::Alltoall { out, into })
 }

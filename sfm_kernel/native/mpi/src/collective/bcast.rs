@@ -6,6 +6,7 @@
 
 use super::items::Items;
 use super::team::{all_gone, Team};
+use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::handles::*;
 
@@ -34,7 +35,12 @@ pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
 pub async fn text(team: &Team, text: String, root: usize) -> Answer<String> {
     let mut bytes = text.into_bytes();
     let mut length = bytes.len() as u64;
-    bcast(team, &Items::of("length", (&raw mut length).cast(), 1, MPI_UINT64_T)?, root).await?;
+    bcast(
+        team,
+        &UserBuffer::new("length", (&raw mut length).cast(), 1, MPI_UINT64_T).items()?,
+        root,
+    )
+    .await?;
     bytes.resize(length as usize, 0);
     bcast(team, &Items::of_bytes(&mut bytes)?, root).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -2,7 +2,7 @@
 
 use super::team::fits;
 use crate::checks;
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::datatype::{self, Held};
 use crate::errors::Answer;
 use crate::handles::*;
@@ -18,20 +18,25 @@ pub struct Items {
     handle: MPI_Datatype,
 }
 
-impl Items {
-    /// The buffer that a call's arguments describe.
-    pub fn of(
-        name: &str,
-        at: *const c_void,
-        count: impl Into<MPI_Count>,
-        handle: MPI_Datatype,
-    ) -> Answer<Items> {
-        let count = checks::count("count", count)?;
-        let items = Items { count, ..Items::base(name, at, count, handle)? };
-        items.check(name)?;
+impl UserBuffer {
+    /// The buffer of a collective.
+    pub fn items(&self) -> Answer<Items> {
+        let count = checks::count("count", self.count)?;
+        let items = Items { count, ..Items::base(self.name, self.at, count, self.datatype)? };
+        items.check(self.name)?;
         Ok(items)
     }
 
+    /// The same; None if the argument is MPI_IN_PLACE.
+    pub fn items_unless_in_place(&self) -> Answer<Option<Items>> {
+        match self.at as isize {
+            MPI_IN_PLACE => Ok(None),
+            _ => self.items().map(Some),
+        }
+    }
+}
+
+impl Items {
     /// An empty buffer, the base of blocks with at most `most` items each.
     pub fn base(name: &str, at: *const c_void, most: usize, handle: MPI_Datatype) -> Answer<Items> {
         let datatype = datatype::of_items(handle, most)?;
@@ -44,19 +49,6 @@ impl Items {
     pub fn of_bytes<T: Copy>(all: &mut [T]) -> Answer<Items> {
         let (count, datatype) = (size_of_val(all), datatype::committed(MPI_BYTE)?);
         Ok(Items { at: all.as_mut_ptr().cast(), count, datatype, handle: MPI_BYTE })
-    }
-
-    /// Like `of`; None if the argument is MPI_IN_PLACE.
-    pub fn unless_in_place(
-        name: &str,
-        at: *const c_void,
-        count: MPI_Count,
-        handle: MPI_Datatype,
-    ) -> Answer<Option<Items>> {
-        match at as isize {
-            MPI_IN_PLACE => Ok(None),
-            _ => Items::of(name, at, count, handle).map(Some),
-        }
     }
 
     /// True for MPI_DATATYPE_NULL, of which no item can exist and which no operation knows: a

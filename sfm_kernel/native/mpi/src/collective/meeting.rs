@@ -29,6 +29,7 @@ use super::items::Items;
 use super::reduce;
 use super::team::{self, complete, complete_described, fits, other_call, Team, ANOTHER};
 use crate::comm::Comm;
+use crate::data::UserBuffer;
 use crate::engine::{engine, report, About, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -235,7 +236,7 @@ fn agree(comm: &Comm, team: &Team) -> Answer<State> {
     let opened = open(team, &path);
     let team = Team::of(comm, team.what);
     let mut least = c_int::from(opened.is_some());
-    let items = Items::of("least", (&raw mut least).cast(), 1, MPI_INT)?;
+    let items = UserBuffer::new("least", (&raw mut least).cast(), 1, MPI_INT).items()?;
     // Recursive doubling uses few routes; rings take memory.
     let all = complete(&team, reduce::allreduce(&team, &op::get(MPI_MIN)?, &items));
     match (opened, all) {

@@ -1,12 +1,13 @@
 //! Collectives among the neighbours of a topology, and their arguments: each process exchanges
 //! messages with its neighbours directly.
 
-use super::arguments::{equal, listed, typed};
+use super::arguments::{equal, typed, UserBlocks};
 use super::calls::Call;
 use super::items::Items;
 use super::team::{all_come, all_gone, Team};
 use crate::checks::Numbers;
 use crate::comm;
+use crate::data::UserBuffer;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -50,73 +51,54 @@ fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) ->
 }
 
 pub unsafe fn neighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let local = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
-    let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let local = sendbuf.items()?;
+    let each = recvbuf.items()?;
     let into = equal(&each, neighbors.sources.len());
     let out = vec![local; neighbors.destinations.len()];
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
 pub unsafe fn neighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: Numbers,
-    displs: Numbers,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBlocks,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let local = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = sendbuf.items()?;
     let size = neighbors.sources.len();
-    let into = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, size)?;
+    let into = recvbuf.items(size)?;
     let out = vec![local; neighbors.destinations.len()];
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
 pub unsafe fn neighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let out = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
-    let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let out = sendbuf.items()?;
+    let into = recvbuf.items()?;
     let out = equal(&out, neighbors.destinations.len());
     let into = equal(&into, neighbors.sources.len());
     Ok(call(What::NeighborAlltoall, &neighbors, out, into))
 }
 
 pub unsafe fn neighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: Numbers,
-    sdispls: Numbers,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: Numbers,
-    rdispls: Numbers,
-    recvtype: MPI_Datatype,
+    sendbuf: UserBlocks,
+    recvbuf: UserBlocks,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
     let size = neighbors.destinations.len();
-    let out = listed("sendbuf", sendbuf, sendcounts, sdispls, sendtype, size)?;
+    let out = sendbuf.items(size)?;
     let size = neighbors.sources.len();
-    let into = listed("recvbuf", recvbuf, recvcounts, rdispls, recvtype, size)?;
+    let into = recvbuf.items(size)?;
     Ok(call(What::NeighborAlltoall, &neighbors, out, into))
 }
 

@@ -6,6 +6,7 @@ use super::calls::Call;
 use super::items::Items;
 use crate::checks::{count, Numbers};
 use crate::comm::{self, Comm};
+use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::{self, Op};
@@ -20,17 +21,15 @@ fn operation(handle: MPI_Op, items: &Items) -> Answer<Op> {
 
 pub unsafe fn reduce(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    recvbuf: UserBuffer,
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
-    let from = root.local_block("sendbuf", sendbuf, count, datatype)?;
+    let from = root.local_block(&UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf })?;
     let into = match root.is_here {
-        true => Some(Items::of("recvbuf", recvbuf, count, datatype)?),
+        true => Some(recvbuf.items()?),
         false => None,
     };
     let op = operation(op, from.as_ref().or(into.as_ref()).expect("one of both"))?;
@@ -39,15 +38,13 @@ pub unsafe fn reduce(
 
 pub unsafe fn allreduce(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    recvbuf: UserBuffer,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let into = Items::of("recvbuf", recvbuf, count, datatype)?;
-    let from = local_or_in_place(&comm, "sendbuf", sendbuf, count, datatype)?;
+    let into = recvbuf.items()?;
+    let from = local_or_in_place(&comm, &UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf })?;
     Ok(Call::Allreduce { op: operation(op, &into)?, from, into })
 }
 
@@ -66,20 +63,18 @@ pub unsafe fn reduce_scatter(
 
 pub unsafe fn reduce_scatter_block(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    datatype: MPI_Datatype,
+    recvbuf: UserBuffer,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let counts = vec![count("recvcount", recvcount)?; comm.size() as usize];
-    from_counts(sendbuf, recvbuf, counts, &comm, datatype, op)
+    let counts = vec![count("recvcount", recvbuf.count)?; comm.size() as usize];
+    from_counts(sendbuf, recvbuf.at, counts, &comm, recvbuf.datatype, op)
 }
 
 fn from_counts(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
+    recvbuf: *const c_void,
     counts: Vec<usize>,
     comm: &Comm,
     datatype: MPI_Datatype,
@@ -89,34 +84,30 @@ fn from_counts(
     let into = Items::base("recvbuf", recvbuf, total as usize, datatype)?;
     let into = into.slice(0, counts[comm.rank as usize]);
     into.check("recvbuf")?;
-    let from = local_or_in_place(comm, "sendbuf", sendbuf, total, datatype)?;
+    let from = local_or_in_place(comm, &UserBuffer::new("sendbuf", sendbuf, total, datatype))?;
     Ok(Call::ReduceScatter { op: operation(op, &into)?, from, counts, into })
 }
 
 pub unsafe fn scan(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    recvbuf: UserBuffer,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     comm::intra(comm)?;
-    let into = Items::of("recvbuf", recvbuf, count, datatype)?;
-    let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
+    let into = recvbuf.items()?;
+    let from = UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf }.items_unless_in_place()?;
     Ok(Call::Scan { op: operation(op, &into)?, from, into })
 }
 
 pub unsafe fn exscan(
     sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    recvbuf: UserBuffer,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     comm::intra(comm)?;
-    let into = Items::of("recvbuf", recvbuf, count, datatype)?;
-    let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
+    let into = recvbuf.items()?;
+    let from = UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf }.items_unless_in_place()?;
     Ok(Call::Exscan { op: operation(op, &into)?, from, into })
 }

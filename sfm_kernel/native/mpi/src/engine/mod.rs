@@ -40,10 +40,11 @@ mod what;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
+use sfm_native::sync::lock;
 
 pub use control::{Kind, Note};
 pub use offers::{copy, Proof};
@@ -197,8 +198,4 @@ pub fn collectives(context: u64) -> u64 {
 fn spread(context: u64) -> u64 {
     let number = context + 1;
     number << 48 | (number >> 16) << 16
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use super::moving::{Buffer, Moved, Moving};
 use super::view::View;
 use super::{agreeing, get, File};
 use crate::checks::{self, put};
-use crate::data::Data;
+use crate::data::UserBuffer;
 use crate::datatype;
 use crate::engine::Outcome;
 use crate::errors::{fail, Answer};
@@ -36,9 +36,7 @@ pub struct Access {
     pub fh: MPI_File,
     pub direction: Direction,
     pub start: Start,
-    pub buf: *mut c_void,
-    pub count: MPI_Count,
-    pub datatype: MPI_Datatype,
+    pub buffer: UserBuffer,
 }
 
 /// An access whose arguments are valid.
@@ -116,10 +114,10 @@ impl Access {
         if matches!(self.start, Start::At(_) | Start::Individual) {
             file.must_have_positions()?;
         }
-        let data = Data::of("buf", self.buf, self.count, self.datatype)?;
-        let datatype = datatype::get(self.datatype)?;
-        let count = self.count as usize;
-        let buffer = Buffer { at: self.buf, count, datatype, handle: self.datatype, data };
+        let UserBuffer { at, count, datatype: handle, .. } = self.buffer;
+        let data = self.buffer.data()?;
+        let (datatype, count) = (datatype::get(handle)?, count as usize);
+        let buffer = Buffer { at: at.cast_mut(), count, datatype, handle, data };
         let view = file.view();
         let bytes = view.representation.in_file(&buffer.datatype)?.bytes(count)?;
         if bytes % view.unit != 0 {

@@ -49,8 +49,8 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
         );
         return Err(fail(MPI_ERR_IO, text));
     }
-    let status = access.perform()?;
-    *split() = Some(Split { direction: access.direction, kind, buf: access.buf as usize, status });
+    let (status, buf) = (access.perform()?, access.buffer.at as usize);
+    *split() = Some(Split { direction: access.direction, kind, buf, status });
     Ok(())
 }
 

@@ -1,5 +1,5 @@
-//! Attributes of communicators, also by the names before MPI-2. (Those of datatypes:
-//! type_queries.rs; of windows: window_objects.rs.)
+//! Attributes of communicators. (Those of datatypes: type_queries.rs; of windows:
+//! window_objects.rs.)
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -97,38 +97,6 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
         _ => return None,
     };
     Some(value_at.map(|value_at| value_at.as_ptr().cast()))
-}
-
-// The names before MPI-2.
-
-pub unsafe fn keyval_create(
-    copy_fn: MPI_Copy_function,
-    delete_fn: MPI_Delete_function,
-    keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> Answer {
-    comm_create_keyval(copy_fn, delete_fn, keyval, extra_state)
-}
-
-pub unsafe fn keyval_free(keyval: *mut c_int) -> Answer {
-    comm_free_keyval(keyval)
-}
-
-pub unsafe fn attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Answer {
-    comm_set_attr(comm, keyval, attribute_val)
-}
-
-pub unsafe fn attr_get(
-    comm: MPI_Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> Answer {
-    comm_get_attr(comm, keyval, attribute_val, flag)
-}
-
-pub unsafe fn attr_delete(comm: MPI_Comm, keyval: c_int) -> Answer {
-    comm_delete_attr(comm, keyval)
 }
 
 /// MPI_COMM_DUP_FN and the like: a duplicate gets the same value.

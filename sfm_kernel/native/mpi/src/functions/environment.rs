@@ -83,10 +83,6 @@ pub unsafe fn get_address(location: *const c_void, address: *mut MPI_Aint) -> An
     put("address", address, location as MPI_Aint)
 }
 
-pub unsafe fn address(location: *mut c_void, address: *mut MPI_Aint) -> Answer {
-    get_address(location, address)
-}
-
 pub unsafe fn aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(disp)
 }

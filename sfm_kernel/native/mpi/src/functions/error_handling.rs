@@ -69,21 +69,6 @@ pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> Answer {
     Ok(())
 }
 
-pub unsafe fn errhandler_create(
-    function: MPI_Handler_function,
-    errhandler: *mut MPI_Errhandler,
-) -> Answer {
-    comm_create_errhandler(function, errhandler)
-}
-
-pub unsafe fn errhandler_set(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Answer {
-    comm_set_errhandler(comm, errhandler)
-}
-
-pub unsafe fn errhandler_get(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Answer {
-    comm_get_errhandler(comm, errhandler)
-}
-
 pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Answer {
     put("errorclass", errorclass, classes::class(errorcode)?)
 }

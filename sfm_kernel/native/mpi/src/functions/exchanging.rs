@@ -6,7 +6,7 @@ use super::receiving::{begin, complete, nothing};
 use super::sending::gone;
 use crate::checks::put;
 use crate::comm::{self, Comm};
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::ends;
 use crate::engine::{engine, report, About, From, Mode, Outcome, Pattern, To};
 use crate::errors::Answer;
@@ -35,30 +35,14 @@ impl Ends {
     }
 
     /// The data of both.
-    #[allow(clippy::too_many_arguments)] // as many as the call has
-    fn data(
-        &self,
-        sendbuf: *const c_void,
-        sendcount: MPI_Count,
-        sendtype: MPI_Datatype,
-        recvbuf: *mut c_void,
-        recvcount: MPI_Count,
-        recvtype: MPI_Datatype,
-    ) -> Answer<(Data, Data)> {
-        let (to, from) = (self.to.is_none(), self.pattern.is_none());
-        let out = Data::unless_no_process("sendbuf", sendbuf, sendcount, sendtype, to)?;
-        Ok((out, Data::unless_no_process("recvbuf", recvbuf, recvcount, recvtype, from)?))
+    fn data(&self, sendbuf: &UserBuffer, recvbuf: &UserBuffer) -> Answer<(Data, Data)> {
+        let out = sendbuf.data_unless_no_process(self.to.is_none())?;
+        Ok((out, recvbuf.data_unless_no_process(self.pattern.is_none())?))
     }
 
     /// The data that is sent and then replaced.
-    fn replaced_data(
-        &self,
-        buf: *mut c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-    ) -> Answer<Data> {
-        let no_process = self.to.is_none() && self.pattern.is_none();
-        Data::unless_no_process("buf", buf, count, datatype, no_process)
+    fn replaced_data(&self, buf: &UserBuffer) -> Answer<Data> {
+        buf.data_unless_no_process(self.to.is_none() && self.pattern.is_none())
     }
 
     unsafe fn complete(
@@ -91,28 +75,22 @@ impl Ends {
 }
 
 pub unsafe fn sendrecv(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
+    sendbuf: UserBuffer,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    recvbuf: UserBuffer,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let (out, into) = ends.data(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let (out, into) = ends.data(&sendbuf, &recvbuf)?;
     ends.complete(&out, into, comm, status)
 }
 
 pub unsafe fn sendrecv_replace(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -121,37 +99,31 @@ pub unsafe fn sendrecv_replace(
     status: *mut MPI_Status,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let into = ends.replaced_data(buf, count, datatype)?;
+    let into = ends.replaced_data(&buf)?;
     let mut copy = into.pack();
     let out = Data::bytes(copy.as_mut_ptr(), copy.len());
     ends.complete(&out, into, comm, status)
 }
 
 pub unsafe fn isendrecv(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
+    sendbuf: UserBuffer,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    recvbuf: UserBuffer,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let (out, into) = ends.data(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
+    let (out, into) = ends.data(&sendbuf, &recvbuf)?;
     let receiving = begin(ends.pattern.as_ref(), into);
     let sending = ends.to.and_then(|to| engine().send(to, Mode::Standard, &out));
     put("request", request, request::open(comm, Partner::Others, Work::after(sending, receiving)))
 }
 
 pub unsafe fn isendrecv_replace(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
@@ -160,7 +132,7 @@ pub unsafe fn isendrecv_replace(
     request: *mut MPI_Request,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let into = ends.replaced_data(buf, count, datatype)?;
+    let into = ends.replaced_data(&buf)?;
     // The copy first, because the received message may overwrite the same memory at once.
     let sending = ends.to.and_then(|to| engine().send_copy(to, Mode::Standard, &into));
     let receiving = begin(ends.pattern.as_ref(), into);

@@ -1,6 +1,7 @@
 //! Making operations, and reducing within one process.
 
 use crate::checks::{self, put};
+use crate::data::UserBuffer;
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -27,24 +28,19 @@ pub unsafe fn op_commutative(op: MPI_Op, commute: *mut c_int) -> Answer {
     put("commute", commute, c_int::from(!of_windows && op::get(op)?.commutes()))
 }
 
-pub unsafe fn reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Answer {
+pub unsafe fn reduce_local(inbuf: *const c_void, inoutbuf: UserBuffer, op: MPI_Op) -> Answer {
+    let UserBuffer { at: inoutbuf, count, datatype, .. } = inoutbuf;
     let count = checks::count("count", count)?;
     let (found, op) = (datatype::committed(datatype)?, op::get(op)?);
     op.check(&found)?;
     let bytes = found.bytes(count)?;
-    for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
+    for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf)] {
         checks::not_in_place(name, buffer)?;
         checks::buffer(name, buffer, bytes, found.basic.is_none())?;
     }
-    if bytes > 0 && inbuf == inoutbuf.cast_const() {
+    if bytes > 0 && inbuf == inoutbuf {
         let text = "arguments inbuf and inoutbuf are the same memory";
         return Err(fail(MPI_ERR_BUFFER, text));
     }
-    op.combine(inbuf, inoutbuf, count, &found, datatype)
+    op.combine(inbuf, inoutbuf.cast_mut(), count, &found, datatype)
 }

@@ -4,7 +4,7 @@ use sfm_native::core::Payload;
 
 use crate::checks::{self, array, Results};
 use crate::comm;
-use crate::data::Data;
+use crate::data::UserBuffer;
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -22,22 +22,20 @@ pub unsafe fn pack_size(
 }
 
 pub unsafe fn pack(
-    inbuf: *const c_void,
-    incount: MPI_Count,
-    datatype: MPI_Datatype,
+    inbuf: UserBuffer,
     outbuf: *mut c_void,
     outsize: MPI_Count,
     position: Results,
     comm: MPI_Comm,
 ) -> Answer {
     comm::get(comm)?;
-    let count = checks::count("incount", incount)?;
-    let found = datatype::committed(datatype)?;
+    let count = checks::count("incount", inbuf.count)?;
+    let found = datatype::committed(inbuf.datatype)?;
     let bytes = found.bytes(count)?;
-    checks::buffer("inbuf", inbuf, bytes, found.basic.is_none())?;
+    checks::buffer("inbuf", inbuf.at, bytes, found.basic.is_none())?;
     checks::buffer("outbuf", outbuf, bytes, false)?;
     let at = step(("outsize", outsize), position, bytes, "make the buffer larger: MPI_Pack_size")?;
-    found.pack(inbuf, count, 0..bytes, outbuf.cast::<u8>().add(at));
+    found.pack(inbuf.at, count, 0..bytes, outbuf.cast::<u8>().add(at));
     position.put("position", at + bytes)
 }
 
@@ -45,19 +43,17 @@ pub unsafe fn unpack(
     inbuf: *const c_void,
     insize: MPI_Count,
     position: Results,
-    outbuf: *mut c_void,
-    outcount: MPI_Count,
-    datatype: MPI_Datatype,
+    outbuf: UserBuffer,
     comm: MPI_Comm,
 ) -> Answer {
     comm::get(comm)?;
-    let count = checks::count("outcount", outcount)?;
-    let found = datatype::committed(datatype)?;
+    let count = checks::count("outcount", outbuf.count)?;
+    let found = datatype::committed(outbuf.datatype)?;
     let bytes = found.bytes(count)?;
     checks::buffer("inbuf", inbuf, bytes, false)?;
-    checks::buffer("outbuf", outbuf, bytes, found.basic.is_none())?;
+    checks::buffer("outbuf", outbuf.at, bytes, found.basic.is_none())?;
     let at = step(("insize", insize), position, bytes, "the packed data has fewer bytes")?;
-    found.unpack(outbuf, count, 0..bytes, inbuf.cast::<u8>().add(at));
+    found.unpack(outbuf.at.cast_mut(), count, 0..bytes, inbuf.cast::<u8>().add(at));
     position.put("position", at + bytes)
 }
 
@@ -88,23 +84,21 @@ pub unsafe fn pack_external_size(
 
 pub unsafe fn pack_external(
     datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: MPI_Count,
-    datatype: MPI_Datatype,
+    inbuf: UserBuffer,
     outbuf: *mut c_void,
     outsize: MPI_Count,
     position: Results,
 ) -> Answer {
     known(datarep)?;
-    let data = Data::of("inbuf", inbuf, incount, datatype)?;
-    let signature = datatype::get(datatype)?.signature.clone();
-    let bytes = incount as usize * signature.external_bytes();
+    let data = inbuf.data()?;
+    let signature = datatype::get(inbuf.datatype)?.signature.clone();
+    let bytes = inbuf.count as usize * signature.external_bytes();
     checks::buffer("outbuf", outbuf, bytes, false)?;
     let what_to_do = "make the buffer larger: MPI_Pack_external_size";
     let at = step(("outsize", outsize), position, bytes, what_to_do)?;
     let (packed, mut row) = (data.pack(), Vec::with_capacity(bytes));
     let mut rest = &packed[..];
-    for _ in 0..incount {
+    for _ in 0..inbuf.count {
         signature.write_external(&mut rest, &mut row)?;
     }
     outbuf.cast::<u8>().add(at).copy_from_nonoverlapping(row.as_ptr(), row.len());
@@ -116,20 +110,18 @@ pub unsafe fn unpack_external(
     inbuf: *const c_void,
     insize: MPI_Count,
     position: Results,
-    outbuf: *mut c_void,
-    outcount: MPI_Count,
-    datatype: MPI_Datatype,
+    outbuf: UserBuffer,
 ) -> Answer {
     known(datarep)?;
-    let data = Data::of("outbuf", outbuf, outcount, datatype)?;
-    let signature = datatype::get(datatype)?.signature.clone();
-    let bytes = outcount as usize * signature.external_bytes();
+    let data = outbuf.data()?;
+    let signature = datatype::get(outbuf.datatype)?.signature.clone();
+    let bytes = outbuf.count as usize * signature.external_bytes();
     checks::buffer("inbuf", inbuf, bytes, false)?;
     let what_to_do = "the packed data has fewer bytes";
     let at = step(("insize", insize), position, bytes, what_to_do)?;
     let mut rest = array("inbuf", inbuf.cast::<u8>().wrapping_add(at), bytes)?;
     let mut row = Vec::with_capacity(data.len());
-    for _ in 0..outcount {
+    for _ in 0..outbuf.count {
         signature.read_external(&mut rest, &mut row);
     }
     data.fill(Payload(&row, &[]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::requests::check_once;
 use crate::checks::{array, count as checked_count, put};
 use crate::comm::{self, Comm};
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::ends;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -29,7 +29,8 @@ fn data(
         let text = format!("{partitions} partitions of {count} items are more than any memory has");
         return Err(fail(MPI_ERR_COUNT, text));
     };
-    Ok((Data::unless_no_process("buf", buf, all, datatype, no_process)?, partitions as usize))
+    let all = UserBuffer::new("buf", buf, all, datatype);
+    Ok((all.data_unless_no_process(no_process)?, partitions as usize))
 }
 
 pub unsafe fn psend_init(

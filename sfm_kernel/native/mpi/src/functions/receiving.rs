@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::put;
 use crate::comm;
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::ends;
 use crate::engine::{engine, probed, report, About, From, Outcome, Pattern, Receiving, What};
 use crate::errors::{fail, Answer};
@@ -38,9 +38,7 @@ pub(super) unsafe fn complete(
 }
 
 pub unsafe fn recv(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
@@ -48,7 +46,7 @@ pub unsafe fn recv(
 ) -> Answer {
     let on = comm::get(comm)?;
     let pattern = ends::pattern(&on, source, tag)?;
-    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    let data = buf.data_unless_no_process(pattern.is_none())?;
     let Some(pattern) = pattern else { return finish(&nothing(), comm, status) };
     let receiving = engine().receive(&pattern, data);
     let call = || report::receive(&on, &pattern);
@@ -56,16 +54,14 @@ pub unsafe fn recv(
 }
 
 pub unsafe fn irecv(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
     let pattern = ends::pattern(&*comm::get(comm)?, source, tag)?;
-    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    let data = buf.data_unless_no_process(pattern.is_none())?;
     let work = begin(pattern.as_ref(), data);
     put("request", request, request::open(comm, Partner::From(source, tag), work))
 }
@@ -78,16 +74,14 @@ pub(super) unsafe fn begin(pattern: Option<&Pattern>, data: Data) -> Work {
 }
 
 pub unsafe fn recv_init(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
     let pattern = ends::pattern(&*comm::get(comm)?, source, tag)?;
-    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    let data = buf.data_unless_no_process(pattern.is_none())?;
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || Ok(unsafe { begin(pattern.as_ref(), data.clone()) }));
     put("request", request, request::persistent(comm, Partner::From(source, tag), start))
@@ -207,12 +201,10 @@ pub unsafe fn improbe(
 
 /// Begin to receive a message that was taken out of the inbox.
 unsafe fn begin_taken(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     message: *mut MPI_Message,
 ) -> Answer<Option<(Arc<Receiving>, MPI_Comm)>> {
-    let data = Data::of("buf", buf, count, datatype)?;
+    let data = buf.data()?;
     if *message == MPI_MESSAGE_NULL {
         let text = "the message is MPI_MESSAGE_NULL: it was received before, or no probe has \
             returned one";
@@ -226,27 +218,19 @@ unsafe fn begin_taken(
     Ok(Some((engine().receive_taken(&taken, What::Message, data), taken.comm)))
 }
 
-pub unsafe fn mrecv(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-    status: *mut MPI_Status,
-) -> Answer {
-    match begin_taken(buf, count, datatype, message)? {
+pub unsafe fn mrecv(buf: UserBuffer, message: *mut MPI_Message, status: *mut MPI_Status) -> Answer {
+    match begin_taken(buf, message)? {
         None => finish(&nothing(), MPI_COMM_WORLD, status),
         Some((receiving, comm)) => complete(&receiving, From::Nobody.into(), comm, status),
     }
 }
 
 pub unsafe fn imrecv(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+    buf: UserBuffer,
     message: *mut MPI_Message,
     request: *mut MPI_Request,
 ) -> Answer {
-    let (work, comm) = match begin_taken(buf, count, datatype, message)? {
+    let (work, comm) = match begin_taken(buf, message)? {
         None => (Work::Ended(nothing()), MPI_COMM_WORLD),
         Some((receiving, comm)) => (Work::Receiving(receiving), comm),
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::put;
 use crate::comm::{self, Comm};
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -13,9 +13,10 @@ use crate::request::{self, Partner, Work};
 use crate::unfinished;
 use crate::{buffer, ends};
 
-/// The mode of a send.
+/// The mode of a send. Ready mode is the standard one: the program promises that the receive is
+/// posted, which has no advantage in this library.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SendMode {
+pub enum SendMode {
     Standard,
     Synchronous,
     /// The message is copied into the buffer that the program has attached.
@@ -31,18 +32,11 @@ struct Arguments {
     count: MPI_Count,
 }
 
-unsafe fn arguments(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer<Arguments> {
+unsafe fn arguments(buf: UserBuffer, dest: c_int, tag: c_int, comm: MPI_Comm) -> Answer<Arguments> {
     let comm = comm::get(comm)?;
     let to = ends::to(&comm, dest, tag)?;
-    let data = Data::unless_no_process("buf", buf, count, datatype, to.is_none())?;
-    Ok(Arguments { data, to, comm, dest, count })
+    let data = buf.data_unless_no_process(to.is_none())?;
+    Ok(Arguments { data, to, comm, dest, count: buf.count })
 }
 
 impl Arguments {
@@ -94,24 +88,40 @@ pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer
     }
 }
 
-unsafe fn begin(
-    arguments: Arguments,
+pub unsafe fn send(
     mode: SendMode,
+    buf: UserBuffer,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer {
+    arguments(buf, dest, tag, comm)?.complete(mode)
+}
+
+pub unsafe fn isend(
+    mode: SendMode,
+    buf: UserBuffer,
+    dest: c_int,
+    tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
+    let arguments = arguments(buf, dest, tag, comm)?;
     let (partner, work) = (arguments.partner(), arguments.begin(mode)?);
     engine().advance();
     let site = arguments.to.map_or_else(unfinished::site, |to| to.site);
     put("request", request, request::open_at(site, comm, partner, work))
 }
 
-unsafe fn prepare(
-    arguments: Arguments,
+pub unsafe fn send_init(
     mode: SendMode,
+    buf: UserBuffer,
+    dest: c_int,
+    tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
+    let arguments = arguments(buf, dest, tag, comm)?;
     let partner = arguments.partner();
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
@@ -119,145 +129,4 @@ unsafe fn prepare(
         arguments.begin_to(to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))
-}
-
-pub unsafe fn send(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
-}
-
-pub unsafe fn ssend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Synchronous)
-}
-
-pub unsafe fn bsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Buffered)
-}
-
-/// The program promises that the receive is posted, which has no advantage in this library.
-pub unsafe fn rsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
-}
-
-pub unsafe fn isend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
-}
-
-pub unsafe fn issend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
-}
-
-pub unsafe fn ibsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
-}
-
-pub unsafe fn irsend(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
-}
-
-pub unsafe fn send_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
-}
-
-pub unsafe fn ssend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
-}
-
-pub unsafe fn bsend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
-}
-
-pub unsafe fn rsend_init(
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
 }

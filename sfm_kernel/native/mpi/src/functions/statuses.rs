@@ -74,14 +74,6 @@ pub unsafe fn status_set_elements(
     Ok(())
 }
 
-pub unsafe fn status_set_elements_x(
-    status: *mut MPI_Status,
-    datatype: MPI_Datatype,
-    count: MPI_Count,
-) -> Answer {
-    status_set_elements(status, datatype, count)
-}
-
 pub unsafe fn status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> Answer {
     change(status)?.set_cancelled(flag != 0);
     Ok(())

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use crate::checks::{self, put as put_result};
 use crate::collective::schedule::Schedule;
-use crate::data::Data;
+use crate::data::{Data, UserBuffer};
 use crate::datatype;
 use crate::engine::{engine, Outcome};
 use crate::errors::{fail, Answer};
@@ -16,33 +16,22 @@ use crate::window::combining::{comparable, predefined, Combining};
 use crate::window::operation::{Combined, Progress};
 use crate::window::target::Named;
 
-/// The arguments that describe memory of the origin.
-#[derive(Clone, Copy)]
-struct Origin {
-    at: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+fn data_of(buffer: &UserBuffer, target: &Named) -> Answer<Data> {
+    buffer.data_unless_no_process(target.rank == MPI_PROC_NULL)
 }
 
-impl Origin {
-    fn data(&self, name: &str, target: &Named) -> Answer<Data> {
-        let has_no_process = target.rank == MPI_PROC_NULL;
-        Data::unless_no_process(name, self.at, self.count, self.datatype, has_no_process)
-    }
-}
-
-unsafe fn begin_put(origin: Origin, named: Named, win: MPI_Win) -> Answer<Progress> {
+unsafe fn begin_put(origin: UserBuffer, named: Named, win: MPI_Win) -> Answer<Progress> {
     let window = window::get(win)?;
-    let data = origin.data("origin_addr", &named)?;
+    let data = data_of(&origin, &named)?;
     match window.target(&named)? {
         Some((target, _)) => target.put(&data),
         None => Ok(None),
     }
 }
 
-unsafe fn begin_get(origin: Origin, named: Named, win: MPI_Win) -> Answer<Progress> {
+unsafe fn begin_get(origin: UserBuffer, named: Named, win: MPI_Win) -> Answer<Progress> {
     let window = window::get(win)?;
-    let data = origin.data("origin_addr", &named)?;
+    let data = data_of(&origin, &named)?;
     match window.target(&named)? {
         Some((target, _)) => target.get(&data),
         None => Ok(None),
@@ -51,16 +40,16 @@ unsafe fn begin_get(origin: Origin, named: Named, win: MPI_Win) -> Answer<Progre
 
 /// `result`: the buffer for the elements' previous values; MPI_NO_OP is allowed only with it.
 unsafe fn begin_accumulate(
-    origin: Origin,
-    result: Option<Origin>,
+    origin: UserBuffer,
+    result: Option<UserBuffer>,
     named: Named,
     op: MPI_Op,
     win: MPI_Win,
 ) -> Answer<Progress> {
     let window = window::get(win)?;
     let is_no_op = op == MPI_NO_OP && result.is_some();
-    let data = (!is_no_op).then(|| origin.data("origin_addr", &named)).transpose()?;
-    let into = result.map(|result| result.data("result_addr", &named)).transpose()?;
+    let data = (!is_no_op).then(|| data_of(&origin, &named)).transpose()?;
+    let into = result.map(|result| data_of(&result, &named)).transpose()?;
     let Some((target, target_type)) = window.target(&named)? else { return Ok(None) };
     let is_nothing = |data: &Data| data.len() == 0;
     if is_nothing(&target.data) && data.as_ref().is_none_or(is_nothing) {
@@ -94,150 +83,75 @@ unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
     put_result("request", request, request::open(MPI_COMM_SELF, Partner::Others, work))
 }
 
-pub unsafe fn put(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> Answer {
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    begin_put(origin, named, win).map(|_| ())
-}
-
-fn named(rank: c_int, disp: MPI_Aint, count: MPI_Count, datatype: MPI_Datatype) -> Named {
-    Named { rank, disp, count, datatype, by_request: false }
+pub unsafe fn put(origin_addr: UserBuffer, target: Named, win: MPI_Win) -> Answer {
+    begin_put(origin_addr, target, win).map(|_| ())
 }
 
 pub unsafe fn rput(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    target: Named,
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
     checks::not_null("request", request)?;
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    requested(begin_put(origin, Named { by_request: true, ..named }, win)?, request)
+    requested(begin_put(origin_addr, target.by_request(), win)?, request)
 }
 
-pub unsafe fn get(
-    origin_addr: *mut c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> Answer {
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    begin_get(origin, named, win).map(|_| ())
+pub unsafe fn get(origin_addr: UserBuffer, target: Named, win: MPI_Win) -> Answer {
+    begin_get(origin_addr, target, win).map(|_| ())
 }
 
 pub unsafe fn rget(
-    origin_addr: *mut c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    target: Named,
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
     checks::not_null("request", request)?;
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    requested(begin_get(origin, Named { by_request: true, ..named }, win)?, request)
+    requested(begin_get(origin_addr, target.by_request(), win)?, request)
 }
 
 pub unsafe fn accumulate(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    target: Named,
     op: MPI_Op,
     win: MPI_Win,
 ) -> Answer {
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    begin_accumulate(origin, None, named, op, win).map(|_| ())
+    begin_accumulate(origin_addr, None, target, op, win).map(|_| ())
 }
 
 pub unsafe fn raccumulate(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    target: Named,
     op: MPI_Op,
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
     checks::not_null("request", request)?;
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    let named = Named { by_request: true, ..named };
-    requested(begin_accumulate(origin, None, named, op, win)?, request)
+    requested(begin_accumulate(origin_addr, None, target.by_request(), op, win)?, request)
 }
 
 pub unsafe fn get_accumulate(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: *mut c_void,
-    result_count: MPI_Count,
-    result_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    result_addr: UserBuffer,
+    target: Named,
     op: MPI_Op,
     win: MPI_Win,
 ) -> Answer {
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let result = Origin { at: result_addr, count: result_count, datatype: result_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    begin_accumulate(origin, Some(result), named, op, win).map(|_| ())
+    begin_accumulate(origin_addr, Some(result_addr), target, op, win).map(|_| ())
 }
 
 pub unsafe fn rget_accumulate(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: *mut c_void,
-    result_count: MPI_Count,
-    result_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
+    origin_addr: UserBuffer,
+    result_addr: UserBuffer,
+    target: Named,
     op: MPI_Op,
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
     checks::not_null("request", request)?;
-    let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
-    let result = Origin { at: result_addr, count: result_count, datatype: result_datatype };
-    let named = named(target_rank, target_disp, target_count, target_datatype);
-    let named = Named { by_request: true, ..named };
-    requested(begin_accumulate(origin, Some(result), named, op, win)?, request)
+    let target = target.by_request();
+    requested(begin_accumulate(origin_addr, Some(result_addr), target, op, win)?, request)
 }
 
 pub unsafe fn fetch_and_op(
@@ -250,9 +164,9 @@ pub unsafe fn fetch_and_op(
     win: MPI_Win,
 ) -> Answer {
     predefined(&*datatype::get(datatype)?)?;
-    let origin = Origin { at: origin_addr, count: 1, datatype };
-    let result = Origin { at: result_addr, count: 1, datatype };
-    let named = named(target_rank, target_disp, 1, datatype);
+    let origin = UserBuffer::new("origin_addr", origin_addr, 1, datatype);
+    let result = UserBuffer::new("result_addr", result_addr, 1, datatype);
+    let named = Named::new(target_rank, target_disp, 1, datatype);
     begin_accumulate(origin, Some(result), named, op, win).map(|_| ())
 }
 
@@ -275,7 +189,7 @@ pub unsafe fn compare_and_swap(
         checks::not_in_place(name, at)?;
         checks::buffer(name, at, kind.size, false)?;
     }
-    let named = named(target_rank, target_disp, 1, datatype);
+    let named = Named::new(target_rank, target_disp, 1, datatype);
     let Some((target, _)) = window.target(&named)? else { return Ok(()) };
     target.compare_and_swap(compare_addr.cast(), origin_addr.cast(), result_addr.cast()).map(|_| ())
 }

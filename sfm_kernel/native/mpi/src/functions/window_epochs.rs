@@ -193,15 +193,6 @@ pub unsafe fn win_flush_all(win: MPI_Win) -> Answer {
     window.flush_all()
 }
 
-/// Results arrive only with the target's answer, so this has to do all that a flush does.
-pub unsafe fn win_flush_local(rank: c_int, win: MPI_Win) -> Answer {
-    win_flush(rank, win)
-}
-
-pub unsafe fn win_flush_local_all(win: MPI_Win) -> Answer {
-    win_flush_all(win)
-}
-
 pub unsafe fn win_sync(win: MPI_Win) -> Answer {
     window::get(win)?.epochs().flush(None)?;
     fence(SeqCst);

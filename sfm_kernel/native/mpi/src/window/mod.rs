@@ -35,7 +35,9 @@ pub mod target;
 pub mod waiting;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use sfm_native::sync::lock;
 
 use crate::attributes::Attributes;
 use crate::comm::Comm;
@@ -116,10 +118,6 @@ static WINDOWS: Table<Window> = Table::new(0xa000_0000);
 static MADE: AtomicUsize = AtomicUsize::new(0);
 /// The windows that may be open.
 static OPEN: Mutex<Vec<Weak<Window>>> = Mutex::new(Vec::new());
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Window {
     pub fn rank(&self) -> usize {

@@ -31,6 +31,17 @@ pub struct Named {
     pub by_request: bool,
 }
 
+impl Named {
+    pub fn new(rank: c_int, disp: MPI_Aint, count: MPI_Count, datatype: MPI_Datatype) -> Named {
+        Named { rank, disp, count, datatype, by_request: false }
+    }
+
+    /// The same, of an operation with a request.
+    pub fn by_request(self) -> Named {
+        Named { by_request: true, ..self }
+    }
+}
+
 impl Window {
     /// None for MPI_PROC_NULL.
     pub fn target<'a>(self: &'a Arc<Window>, named: &Named) -> Answer<Option<(Target<'a>, Held)>> {
