@@ -78,13 +78,11 @@ class Group(Collectives):
 
     Each call may raise
         PeerLost: a member has died; raised on all others.
-        CollectiveMismatch: members make different calls, or their arguments differ in root,
-            operation, shape or type; raised on all members. The text names each member's call.
-        CollectiveError: another member could not go on; the text names the member, its call and
-            the reason.
-    A member that is not in the failed call, or has left it already, raises the error in its next
-    call. When all members have raised it, the group can be used again. A new ``Group`` can be made
-    at any time.
+        CollectiveMismatch: the members' calls differ, or their roots, operations, shapes or types;
+            raised on all members. The text names each member's call.
+        CollectiveError: another member could not go on; the text says which, where, and why.
+    A member that is not in the failed call raises the error in its next call. When all members have
+    raised it, the group can be used again. A new ``Group`` can be made at any time.
 
     ``barrier`` and ``allreduce`` come from the native base class
     (``native/python/src/collectives/calls.rs``). The argument ``algorithm`` of a call is one of
@@ -177,7 +175,7 @@ class Group(Collectives):
         """Combine the values of all members; the root returns the result, the others None.
 
         Args:
-            value: an object; or an array, of the same shape and type on all members.
+            value: an object, or an array of the same shape and type on all members.
             op: an associative function of two values. Values are combined in the order of ranks.
                 For arrays a NumPy ufunc; ``operator.add``, ``operator.mul``, ``min`` and ``max``
                 then mean ``numpy.add``, ``multiply``, ``minimum`` and ``maximum``.
@@ -197,10 +195,7 @@ class Group(Collectives):
     def gather(
         self, value: Any, root: int = 0, *, algorithm: str | None = None
     ) -> list[Any] | None:
-        """Collect the values of all members; the root returns a list by rank, the others None.
-
-        Example: of "a", "b" and "c", the root gets ``["a", "b", "c"]``.
-        """
+        """Collect the values of all members; the root returns a list by rank, the others None."""
         with self._refusing("gather"):
             root = self._root(root)
         chosen = self._algorithm("gather", algorithm)
@@ -213,8 +208,7 @@ class Group(Collectives):
         """Distribute the root's values; each member returns the value for its rank.
 
         Args:
-            values: (root only) one value for each rank; other members give None.
-            root: the rank of the member that gives the values.
+            values: (the member of rank ``root`` only) one value for each rank.
         Example: of ``["a", "b", "c"]`` at the root, rank 1 gets "b".
         """
         with self._refusing("scatter"):
@@ -231,10 +225,8 @@ class Group(Collectives):
         return values
 
     def alltoall(self, values: Sequence[Any], *, algorithm: str | None = None) -> list[Any]:
-        """Send one value to each member; returns the values from all members, by rank.
+        """Send one of ``values`` to each rank; returns the values from all members, by rank.
 
-        Args:
-            values: one value for each rank.
         Example: of ``[1, 2]`` on rank 0 and ``[3, 4]`` on rank 1, rank 0 gets ``[1, 3]``.
         """
         chosen = self._algorithm("alltoall", algorithm)
@@ -247,10 +239,8 @@ class Group(Collectives):
 
         Args:
             values: pairs of the receiver's rank and the value.
-            sources: the senders' ranks, one for each value that this member receives. Values from
-                one sender arrive in the order in which it gave them.
-        Returns:
-            The received values, one for each of ``sources``.
+            sources: the senders' ranks, one for each value that this member receives and returns.
+                Values from one sender arrive in the order in which it gave them.
         """
         received: list[Any] = self._run("sparse", ("exchange", ""), (values, sources))
         return received
