@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,13 @@ _either: dict[str, Any] = {
 hypothesis.settings.register_profile("fast", max_examples=60, derandomize=IN_CI, **_either)
 hypothesis.settings.register_profile("slow", max_examples=5000, **_either)
 hypothesis.settings.load_profile("slow" if LONG else "fast")
+
+
+def crossed(rows: Iterable[Any], columns: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """All pairs with SFM_LONG=1; otherwise those of the first row or the first column."""
+    (row, *_), (column, *_) = rows, columns = list(rows), list(columns)
+    return [(one, other) for one in rows for other in columns
+            if LONG or one == row or other == column]  # fmt: skip
 
 
 # --- the session -------------------------------------------------------------------------------

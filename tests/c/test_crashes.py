@@ -14,6 +14,7 @@ import pytest
 
 from sfm_kernel.observe.crashes import crash_text
 from tests.c.building import PROGRAMS, variant
+from tests.conftest import crossed
 from tests.mpi.launching import run
 
 SOURCE = PROGRAMS.parent / "lines" / "crash.c"
@@ -49,8 +50,7 @@ def line_of(text: str) -> str:
     return f"({'|'.join(map(str, found))})"
 
 
-@pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "flags"), crossed(CASES, FLAGS))
 def test_the_launcher_says_what_has_crashed_and_where(case: str, flags: tuple[str, ...]) -> None:
     what, function, text = CASES[case]
     done = run("-n", "2", str(variant(SOURCE, *flags)), case)

@@ -11,6 +11,7 @@ import pytest
 
 from sfm_kernel.c import LIBMPI
 from tests.c.building import PROGRAMS
+from tests.conftest import crossed
 from tests.jupyter.notebook import notebook
 from tests.mpi.launching import launched, lines, mpi_worlds, run
 
@@ -67,8 +68,7 @@ def place(case: str, test: str = "wants(") -> str:
     return f"in ends.c, line {nth}" + (" (main)" if test == "wants(" else "")
 
 
-@pytest.mark.parametrize("who", ["one", "all"])
-@pytest.mark.parametrize("case", CALLS)
+@pytest.mark.parametrize(("case", "who"), crossed(CALLS, ["one", "all"]))
 def test_a_call_that_fails_says_why_and_where_but_once(case: str, who: str) -> None:
     said, status = CALLS[case]
     done = run("-n", "3", str(SOURCE), case, "none", who)
@@ -80,8 +80,7 @@ def test_a_call_that_fails_says_why_and_where_but_once(case: str, who: str) -> N
     assert mpi_worlds() == []
 
 
-@pytest.mark.parametrize("others", OTHERS)
-@pytest.mark.parametrize("case", DEEDS)
+@pytest.mark.parametrize(("case", "others"), crossed(DEEDS, OTHERS))
 def test_what_others_wait_for_in_vain(case: str, others: str) -> None:
     said, status = DEEDS[case]
     done = run("-n", "3", str(SOURCE), case, others, "one")
@@ -95,8 +94,7 @@ def test_what_main_returns_at_its_end_is_the_status_and_ends_nobody() -> None:
     assert done.stdout == "before"
 
 
-@pytest.mark.parametrize("others", OTHERS)
-@pytest.mark.parametrize("case", ABORTS)
+@pytest.mark.parametrize(("case", "others"), crossed(ABORTS, OTHERS))
 def test_abort_ends_all(case: str, others: str) -> None:
     """``others``: what they are in meanwhile."""
     said, status = ABORTS[case]

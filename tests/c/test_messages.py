@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import crossed
 from tests.mpi import launching
 
 ROOT = Path(__file__).parents[2]
@@ -95,8 +96,10 @@ def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -
     return told
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("name", ["messages", "communicators", "collectives", "tools"])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    crossed(["collectives", "messages", "communicators", "tools"], [5, 1, 2, 3, 8]),
+)
 def test_every_result_is_right(name: str, size: int, world: dict[str, str], library: Path) -> None:
     told = run([str(compiled(name, library))], size, world, library)
     assert told[0].endswith(f"all {name} are right\n")

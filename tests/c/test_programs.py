@@ -1,5 +1,5 @@
-"""The programs that courses teach MPI with: each runs as its source, with our header, and as a
-binary that was linked with MPICH and knows nothing of us; some also in the ABI of MPI 5.0."""
+"""The programs that courses teach MPI with: each runs as its source, with our header; some also as
+a binary that was linked with MPICH and knows nothing of us, and in the ABI of MPI 5.0."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ import pytest
 
 from tests.c import catalogue, mpich
 from tests.c.catalogue import Program
+from tests.conftest import LONG
 from tests.mpi.launching import PATIENCE, run
 
 FOLDER = Path(__file__).parent / "programs" / "mpi"
 PROGRAMS = catalogue.programs(str(FOLDER))
-each = pytest.mark.parametrize("program", PROGRAMS, ids=[one.name for one in PROGRAMS])
-
 
 # Statuses, arrays of handles, special values, callbacks that get handles.
 OF_ABI = ["attributes.c", "cancel.c", "collectives_v.c", "complex_op.c", "error_codes.c",
           "environment.c", "error_handler.c", "external32.c", "groups.c", "in_place.c", "mprobe.c",
           "null_type.c", "persistent.c", "struct_type.c", "task_farm.cpp", "tools.c",
           "waiting.c"]  # fmt: skip
+BINARIES = [one for one in PROGRAMS if LONG or one.name in OF_ABI]
+"""What is compiled with MPICH: test_abi.py has compared its header with ours, value by value."""
+
+
+def each(programs: list[Program]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("program", programs, ids=lambda one: one.name)
 
 
 @pytest.fixture(scope="module")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All programs, compiled with MPICH; no more at a time than there are processors."""
+    """Programs, compiled with MPICH; no more at a time than there are processors."""
     folder = tmp_path_factory.mktemp("mpich")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        places = [Path(one.path) for one in PROGRAMS]
+        places = [Path(one.path) for one in BINARIES]
         said = list(pool.map(mpich.compiled, places, [folder / one.name for one in places]))
     assert "".join(said) == ""
     return folder
@@ -55,12 +60,12 @@ def check(program: Program, path: str) -> None:
         assert done.stderr == ""
 
 
-@each
+@each(PROGRAMS)
 def test_as_a_source(program: Program) -> None:
     check(program, program.path)
 
 
-@each
+@each(BINARIES)
 def test_as_a_binary_of_mpich(program: Program, binaries: Path) -> None:
     check(program, str(binaries / program.name))
 
@@ -82,10 +87,7 @@ def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:
         catalogue.read(str(source))
 
 
-WINDOWS = [one for one in PROGRAMS if one.name.startswith("window_")]
-
-
-@pytest.mark.parametrize("program", WINDOWS, ids=[one.name for one in WINDOWS])
+@each([one for one in PROGRAMS if one.name.startswith("window_")])
 def test_windows_that_messages_reach(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where the system lets no process reach another's memory, or it is on another machine."""
     monkeypatch.setenv("SFM_MPI_WINDOWS", "served")

@@ -1,10 +1,9 @@
 """Programs for mpi4py give here what they give with the real mpi4py on MPICH.
 
-Each program of ``programs`` prints one JSON document: name of a case -> its result. What the real
-one prints is stored in ``programs/expected``; where it is installed, this is checked, too.
+Each program of ``programs`` runs on both, and prints one JSON document: name of a case -> its
+result. The two documents are compared.
 
-    python -m tests.mpi.test_against_mpi4py --record            store what the real one prints now
-    python -m tests.mpi.test_against_mpi4py --show PROGRAM N    both results of cases that differ
+    python -m tests.mpi.test_against_mpi4py PROGRAM N    both results of cases that differ, in full
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sfm_kernel.lessons.measure.launched import absent
-
 Document = dict[str, Any]
 
 PROGRAMS = Path(__file__).with_name("programs")
-EXPECTED = PROGRAMS / "expected"
-SECONDS = 120
+SECONDS = 60
 
 RUNS = {
     "collectives": (5,),
@@ -45,9 +42,6 @@ RUNS = {
     "topologies": (5,),
 }
 """Program -> numbers of ranks. Most make communicators of fewer ranks themselves."""
-
-NAMES = "names"
-"""The program that prints the names of MPI."""
 
 OTHERWISE = {
     "communicators": {"Split": "a color below 0 is an error here"},
@@ -87,7 +81,7 @@ def command(real: bool, ranks: int) -> list[str]:
         return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(ranks), *limit]
     own = Path(sys.executable).with_name("mpiexec")
     mpiexec = str(own) if own.exists() else shutil.which("mpiexec")
-    assert mpiexec is not None
+    assert mpiexec is not None, "MPICH's mpiexec is not here: pip install 'mpich>=5'"
     # By its module, so that a rank that raises ends the others.
     return [mpiexec, "-n", str(ranks), sys.executable, "-m", "mpi4py"]
 
@@ -106,11 +100,10 @@ def document(program: str, ranks: int, *, real: bool, whole: bool = False) -> Do
     return result
 
 
-def stored(program: str) -> dict[str, Document]:
-    """Number of ranks -> what the real one has printed."""
-    path = EXPECTED / f"{program}.json"
-    result: dict[str, Document] = json.loads(path.read_text(encoding="utf-8"))
-    return result
+@cache
+def names() -> dict[str, set[str]]:
+    """Kind of object -> the names that the real one has."""
+    return {kind: words(text) for kind, text in document("names", 1, real=True).items()}
 
 
 def differences(
@@ -133,8 +126,8 @@ def words(names: str) -> set[str]:
 
 
 def test_every_name_of_mpi4py_is_there() -> None:
-    real, ours = stored(NAMES)["1"], document(NAMES, 1, real=False)
-    missing = {kind: words(real[kind]) - words(ours.get(kind, "")) for kind in real}
+    ours = document("names", 1, real=False)
+    missing = {kind: real - words(ours.get(kind, "")) for kind, real in names().items()}
     assert not {kind: names for kind, names in missing.items() if names}
 
 
@@ -150,61 +143,29 @@ def test_the_programs_call_every_function() -> None:
         ("Test", "Wait", "test", "wait", "Get_status_"), words("any all some")
     ):
         called.add(verb + many)
-    listed = {kind: words(names) for kind, names in stored(NAMES)["1"].items()}
-    listed["MPI"] = {name for name in listed["MPI"] if not name.isupper()}
+    listed = names() | {"MPI": {name for name in names()["MPI"] if not name.isupper()}}
     own = set().union(*(listed[kind] for kind in listed.keys() - {"Win", "File"}))
     assert own - called <= words(ELSEWHERE) | words(START_AND_END)
 
 
 @pytest.mark.parametrize(("program", "ranks"), ALL)
 def test_results_are_those_of_mpi4py(program: str, ranks: int) -> None:
-    ours = document(program, ranks, real=False)
-    found = list(differences(stored(program)[str(ranks)], ours, OTHERWISE.get(program, ())))
+    real, ours = (document(program, ranks, real=real) for real in (True, False))
+    assert real, "no case has run"
+    found = list(differences(real, ours, OTHERWISE.get(program, ())))
     assert not found, "\n".join([f"{len(found)} cases differ", *found])
 
 
-@pytest.mark.skipif(absent("mpi4py") is not None, reason="mpi4py or its mpiexec is not installed")
-@pytest.mark.parametrize(("program", "ranks"), ALL)
-def test_stored_results_are_those_of_mpi4py_still(program: str, ranks: int) -> None:
-    found = list(differences(document(program, ranks, real=True), stored(program)[str(ranks)]))
-    assert not found, "\n".join(["record them again, see above", *found])
-
-
-# The command line
-
-
-def record(programs: list[str]) -> None:
-    """Store what the real one prints."""
-    EXPECTED.mkdir(exist_ok=True)
-    for program in programs:
-        if program == NAMES:
-            store(program, {"1": document(program, 1, real=True)})
-            continue
-        found = {str(ranks): document(program, ranks, real=True) for ranks in RUNS[program]}
-        store(program, found)
-        print(f"{program}: {', '.join(f'{len(found[ranks])} cases of {ranks}' for ranks in found)}")
-
-
-def store(program: str, found: dict[str, Document]) -> None:
-    text = json.dumps(found, indent=0, ensure_ascii=False)
-    (EXPECTED / f"{program}.json").write_text(text + "\n", encoding="utf-8")
-
-
-def show(program: str, ranks: int) -> None:
-    """Print the cases that differ, as both give them now, in full."""
-    both = [document(program, ranks, real=real, whole=True) for real in (True, False)]
-    print("\n".join(differences(*both, most=2000)) or "no case differs")
-
-
 def main() -> None:
+    """Print the cases that differ, as both give them now, in full."""
     parser = argparse.ArgumentParser(description="Compare with the real mpi4py.")
-    parser.add_argument("--record", nargs="*", choices=[NAMES, *RUNS])
-    parser.add_argument("--show", nargs=2, metavar=("PROGRAM", "RANKS"))
+    parser.add_argument("program", choices=RUNS)
+    parser.add_argument("ranks", type=int)
     options = parser.parse_args()
-    if options.record is not None:
-        record(options.record or [NAMES, *RUNS])
-    if options.show is not None:
-        show(options.show[0], int(options.show[1]))
+    both = [
+        document(options.program, options.ranks, real=real, whole=True) for real in (True, False)
+    ]
+    print("\n".join(differences(*both, most=2000)) or "no case differs")
 
 
 if __name__ == "__main__":
