@@ -286,7 +286,7 @@ def test_a_proven_deadlock_ends_the_call(world: str) -> None:
     ):
         sfm.wait_for("A", "B", timeout=PATIENCE)
         watch = DeadlockMonitor(sfm.folder, proof=0.5)
-        found = wait_until(watch.look)
+        found = wait_until(watch.check)
         assert found["verdict"] == "deadlock" and set(found["cycle"]) == {"A", "B"}
         assert set(end_calls(sfm.folder, found)) == {"A", "B"}
         for process in (one, other):
