@@ -16,7 +16,11 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["sfm_kernel.spawn.worker", "sfm_kernel.mpi.engines", "mpi4py"])
+_CONTEXT.set_forkserver_preload(
+    # What runs, and what the modules import in which these tests have their functions.
+    ["sfm_kernel.spawn.worker", "sfm_kernel.mpi.engines", "mpi4py", "pytest", "hypothesis",
+     "tests.observe.harness", "tests.observe.pictures"]
+)  # fmt: skip
 
 
 class Fork:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.browser import fake, ui
 from tests.browser.lab import Lab
+from tests.conftest import LONG
 
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page
@@ -130,7 +131,7 @@ class Busy:
         )
 
 
-@pytest.mark.parametrize("shown", PARTS)
+@pytest.mark.parametrize("shown", PARTS if LONG else ["processes", "timeline"])
 def test_sixteen_processes_ten_times_a_second(
     page: Page, lab: Lab, screenshots: Path, shown: str
 ) -> None:

@@ -6,8 +6,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from sfm_kernel.observe import explain
 from sfm_kernel.observe.code_locations import code_location, source, words
 from sfm_kernel.observe.events import events
 from tests.c.building import PROGRAMS, variant
+from tests.waiting import wait_until
 
 SOURCE = PROGRAMS.parent / "lines" / "exchange.c"
 LINES = SOURCE.read_text().splitlines()
@@ -27,13 +27,6 @@ IN_RECEIVE, IN_MAIN = (
 )
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-
-
-def until(truth: Callable[[], Any]) -> Any:
-    """What is true in the end; the watchdog decides that it never comes."""
-    while not (found := truth()):
-        time.sleep(0.01)
-    return found
 
 
 @contextlib.contextmanager
@@ -59,7 +52,7 @@ def stuck(folder: Path, *names: str) -> dict[str, Any]:
                 return diagnosis
         return None
 
-    return dict(until(found))
+    return dict(wait_until(found))
 
 
 @pytest.mark.parametrize("flags", [("-g", "-O0"), ("-g", "-O2"), ("-g", "-O2", "-no-pie")])

@@ -6,9 +6,8 @@ import os
 import re
 import signal
 import subprocess
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from sfm_kernel.errors import PeerLost
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.deadlocks import DeadlockMonitor, end_calls
 from tests.c.building import INCLUDE, PROGRAMS, program
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 
@@ -54,13 +54,6 @@ def outcome(process: subprocess.Popen[str], status: int = 0) -> str:
 def ran(name: str, *arguments: str) -> str:
     with running(name, *arguments) as process:
         return outcome(process)
-
-
-def until(truth: Callable[[], Any]) -> Any:
-    """What is true in the end; the watchdog decides that it never comes."""
-    while not (found := truth()):
-        time.sleep(0.01)
-    return found
 
 
 def shown(sfm: sfm_kernel.Endpoint, name: str) -> dict[str, Any]:
@@ -235,9 +228,9 @@ def test_c_learns_that_its_peer_has_died(world: str) -> None:
     ):
         with sfm_kernel.join(world, name="P") as sfm:
             sfm.wait_for("victim", "waits", "fills", timeout=PATIENCE)
-            until(lambda: shown(sfm, "waits").get("state") == "blocked in recv")
+            wait_until(lambda: shown(sfm, "waits").get("state") == "blocked in recv")
             victim.send_signal(signal.SIGSTOP)
-            until(lambda: shown(sfm, "fills").get("state") == "blocked in send")
+            wait_until(lambda: shown(sfm, "fills").get("state") == "blocked in send")
             victim.kill()
             code, text = outcome(waits).splitlines()[1].split(" ", 1)
             assert code == "3" and "'victim' is gone while 'waits' waited" in text
@@ -253,7 +246,7 @@ def test_without_buffering_a_send_waits_until_it_is_received(world: str) -> None
     ):
         sfm.wait_for("C", timeout=PATIENCE)
         assert sfm.recv(PATIENCE).numbers.shape == (256, 256)
-        seen = until(lambda: (one := shown(sfm, "C")).get("waits") and one)
+        seen = wait_until(lambda: (one := shown(sfm, "C")).get("waits") and one)
         assert seen["waits"] == "'P' to receive it (buffering=0)"
         sfm.recv(PATIENCE)
         sfm.close()
@@ -270,7 +263,7 @@ def test_observers_see_what_a_c_process_waits_for_and_what_it_has(world: str) ->
     ):
         sfm.wait_for("C", timeout=PATIENCE)
         sfm.send(dest="C", n=6, tag="other")
-        seen = until(
+        seen = wait_until(
             lambda: (
                 (one := shown(sfm, "C")).get("state") == "blocked in recv"
                 and one["messages"]
@@ -293,7 +286,7 @@ def test_a_proven_deadlock_ends_the_call(world: str) -> None:
     ):
         sfm.wait_for("A", "B", timeout=PATIENCE)
         watch = DeadlockMonitor(sfm.folder, proof=0.5)
-        found = until(watch.look)
+        found = wait_until(watch.check)
         assert found["verdict"] == "deadlock" and set(found["cycle"]) == {"A", "B"}
         assert set(end_calls(sfm.folder, found)) == {"A", "B"}
         for process in (one, other):

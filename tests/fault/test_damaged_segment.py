@@ -82,7 +82,7 @@ def look(home: Endpoint) -> Iterator[Look]:
 
 
 def test_a_segment_that_is_cut_is_told_as_damaged(
-    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look
+    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look, effort: int
 ) -> None:
     (uid, victim), *others = members.items()
     path = Path(segments(home.folder)[uid])
@@ -90,7 +90,7 @@ def test_a_segment_that_is_cut_is_told_as_damaged(
     whole = path.read_bytes()
     before = look()
     assert before[uid] == "blocked in recv"
-    for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * 3:
+    for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * effort:
         os.truncate(path, size)
         told = look()
         # What nobody has to read is not missed: old events.

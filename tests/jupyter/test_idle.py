@@ -10,8 +10,8 @@ import pytest
 from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
 from tests.jupyter.server import server
 
-LONG = 5.0
-"""Seconds: more than twice as long as engines may be idle in these tests."""
+LONG = 4.0
+"""Seconds: twice as long as engines may be idle in these tests."""
 
 
 def ended(book: Notebook) -> None:

@@ -15,6 +15,8 @@ from tests.observe.harness import Run, running
 from tests.observe.rounds import Round, make, play
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("size", [2, 4, 6])

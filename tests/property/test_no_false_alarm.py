@@ -26,6 +26,8 @@ from tests.observe.harness import Run, running
 from tests.observe.programs import Script, play
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def watch(run: Run, until_alarm: bool = False) -> tuple[Counter[str], dict[str, Any] | None]:
     """Ask until the program has ended: how often each verdict came, and the first alarm."""

@@ -10,12 +10,6 @@ from sfm_kernel import Endpoint
 pytestmark = pytest.mark.timeout(1800)
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
 def program(sfm: Endpoint, seed: int, count: int) -> int:
     """``count`` random calls, the same on all; each result is compared with the one it must be."""
     import random

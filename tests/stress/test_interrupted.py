@@ -19,12 +19,6 @@ from sfm_kernel import Endpoint
 pytestmark = pytest.mark.timeout(1800)
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
 def sizes(seed: int, count: int) -> list[int]:
     rng = random.Random(seed)
     return [rng.choice([10, 5_000, 400_000, 3_000_000]) for _ in range(count)]

@@ -17,12 +17,6 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.timeout(1800)
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
 def test_everybody_talks_to_everybody(kind: str, effort: int) -> None:
     """Random sizes and receivers; each stream is complete, whole and in order."""
 

@@ -17,12 +17,6 @@ ALLOWANCE = 24 << 10
 is needed, and far less than all messages of the short version together."""
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
 def resident() -> int:
     """Private memory of this process, in kB."""
     with open("/proc/self/status") as status:

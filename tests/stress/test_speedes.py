@@ -24,12 +24,6 @@ from sfm_kernel.speedes import SpeedesComm, start_up
 pytestmark = pytest.mark.timeout(600)
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
 def test_every_stream_is_complete_whole_and_in_order(kind: str, effort: int) -> None:
     """Random sizes and sets; large ones are written once, and their memory is used again."""
 
