@@ -78,7 +78,7 @@ def test_particles_keep_their_mean_distance_about(tmp_path: Path) -> None:
     assert not nbody.exists()
 
 
-# What is made of rows
+# The tables and plots that are made of rows
 
 
 def message(what: str, mechanism: str, nbytes: int, us: float) -> dict[str, Any]:

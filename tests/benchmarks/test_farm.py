@@ -58,7 +58,7 @@ def test_targets_are_about_short_tasks_and_pools_as_they_are() -> None:
     ]
 
 
-def test_who_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(pools.MODULES, pools.DASK, "no_such_module")
     told = farm.notes(argparse.Namespace(only=None))
     assert told == ["Dask is left out, it is not installed: pip install 'sfm-kernel[bench]'"]

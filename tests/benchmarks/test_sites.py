@@ -43,7 +43,7 @@ def test_a_disturbed_run_meets_and_misses_no_target() -> None:
 
     assert verdict("flowing") == (0.5, "disturbed") and verdict("lost") == (0.0, "disturbed")
     measured.append(row("cut 5", "gateway", "cut of 5 s", **{**found, "seconds": 0.1}))
-    assert verdict("flowing") == (0.1, "met")  # of the other one alone
+    assert verdict("flowing") == (0.1, "met")  # the verdict on the other row alone
     measured[0]["lost"] = 1
     assert verdict("lost") == (1.0, "missed")  # which no load excuses
 

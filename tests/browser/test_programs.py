@@ -61,7 +61,7 @@ def until_shown(page: Page, text: str) -> None:
 
 @pytest.fixture
 def folder(lab: Lab) -> Path:
-    """Where the program lies: a folder whose name a shell would take apart."""
+    """The folder of the program. A shell would split its name in two."""
     made = lab.folder / "my programs"
     made.mkdir()
     (made / "ring.py").write_text(PROGRAM)
@@ -90,7 +90,7 @@ def test_program_runs_in_a_terminal_beside_its_picture(
         while not (folder / f"ended-{rank}").exists():
             page.wait_for_timeout(50)
 
-    # What was said is remembered, and offered in the panel.
+    # The dialog in the panel remembers the last entries, and offers them.
     panel.locator("[data-command='sfm:run-program']").click()
     dialog = page.locator(".jp-Dialog")
     ui.expect(dialog.get_by_label("Processes")).to_have_value("3")

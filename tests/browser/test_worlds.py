@@ -192,7 +192,7 @@ def test_lost_connection_comes_back(page: Page, lab: Lab, stream: fake.Stream) -
     stream.drop()
     notice = panel.get_by_text("The server does not answer")
     ui.expect(notice).to_be_visible(timeout=20_000)
-    ui.expect(ui.rows(panel)).to_have_count(1)  # what was last known
+    ui.expect(ui.rows(panel)).to_have_count(1)  # the last known state
     assert not ui.enabled(page, "sfm:start")
     stream.refuse = False
     ui.expect(notice).to_be_hidden(timeout=60_000)
@@ -215,7 +215,7 @@ def test_commands_are_enabled_only_where_they_make_sense(
     ui.expect(ui.panel(page).get_by_role("searchbox")).to_be_visible()
     for name in [*of_world, *of_process, "copy-diagnosis", "interrupt-stuck"]:
         assert ui.enabled(page, f"sfm:{name}"), name
-    for name in ("stop", "restart", "rescale"):  # of somebody else
+    for name in ("stop", "restart", "rescale"):  # w2 belongs to somebody else
         assert not ui.enabled(page, f"sfm:{name}", world="w2"), name
     assert ui.enabled(page, "sfm:interrupt", world="w2")
 

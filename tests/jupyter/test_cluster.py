@@ -110,7 +110,7 @@ def test_an_engine_that_will_not_stop_is_started_again() -> None:
 
 def test_a_second_notebook_and_a_restarted_one_connect() -> None:
     with notebook("%sfm start A B") as one, notebook() as two:
-        one.run("%%sfm --noblock --out held\nrecv(free=1)").ok()  # who is busy cannot answer
+        one.run("%%sfm --noblock --out held\nrecv(free=1)").ok()  # a busy engine cannot answer
         assert "this notebook is 'home2'" in two.run("%sfm connect").ok().text
         two.run("send(dest='A', free=1); send(dest='B', free=1)").ok()
         two.run("%%sfm A\nsend(dest='home', to=1); send(dest='home2', to=2)").ok()
@@ -138,7 +138,7 @@ def test_stop_takes_the_names_away_and_start_works_again() -> None:
         assert "nothing to stop" in book.run("%sfm stop").ok().text
         assert not descendants(book.pid)
         assert "0, 1" in book.run("%sfm start 2").ok().text
-        # whoever loses the controller is told, and can start afresh
+        # a notebook that loses its controller is told, and can start afresh
         controller = [one for one in descendants(book.pid) if "controller" in str(one.cmdline())]
         controller[0].kill()
         wait_for(lambda: "controller has ended" in book.run("%%sfm\n1").error, "it is noticed")

@@ -53,7 +53,7 @@ def test_a_running_program_is_never_ended() -> None:
         assert alive(one)
         one.run("%sfm restart A").ok()
         one.run(f"%%sfm B\nimport time; time.sleep({LONG})").ok()
-        one.run(f"import time; time.sleep({LONG})").ok()  # of the notebook's own
+        one.run(f"import time; time.sleep({LONG})").ok()  # a cell of the notebook's own
         one.run("%%sfm A\nprint('still there')").ok()
         left = "import threading, time\nthreading.Thread(target=time.sleep, args=(%s,)).start()"
         one.run(f"%%sfm A\n{left % LONG}").ok()

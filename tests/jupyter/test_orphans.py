@@ -27,7 +27,7 @@ elif rank == 1:
         except KeyboardInterrupt:
             pass
 elif rank == 2:
-    time.sleep(2)  # what it printed needs the GIL
+    time.sleep(2)  # its output needs the GIL
     sum(range(10**13))  # never gives it back
 else:
     subprocess.run(["sleep", "1000"])
@@ -99,7 +99,7 @@ def test_a_helper_dies_before_the_notebook(sfm_dir: Path, victim: str) -> None:
         min(found, key=lambda one: one.pid).kill()
         book.kill(signal.SIGKILL)
         wait_for(lambda: not cluster.running(), f"the end of {cluster.running()}")
-    directory.clean()  # of two who would remove the files, one was killed
+    directory.clean()  # one of the two processes that remove the files was killed
     for left in cluster.files():
         left.unlink()
 

@@ -137,6 +137,6 @@ def test_an_engine_dies(book: Notebook) -> None:
     os.kill(pid, signal.SIGKILL)
     assert "PeerLost: process 'B' is gone" in book.wait(cell).error
     book.run("%sfm restart B").ok()
-    assert "PeerLost" in book.run("b.account").error  # what it was is gone
+    assert "PeerLost" in book.run("b.account").error  # the remote object is gone
     book.run("%%sfm B\nx = 7").ok()
     assert "7" in told(book, "remote.connect(sfm, 'B').x")

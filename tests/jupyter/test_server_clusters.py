@@ -52,7 +52,7 @@ def files(sfm_dir: Path) -> list[Path]:
 
 def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
     with server(tmp_path) as one:
-        # What holds the cluster does not look for Python's modules in the server's folder.
+        # The cluster's owner does not look for Python's modules in the server's folder.
         (tmp_path / "queue.py").write_text("raise SystemExit('an impostor')")
         status, answer = one.post("sfm/worlds", {"names": ["A", "B"]})
         assert status == 201

@@ -150,7 +150,7 @@ def test_a_snapshot_is_not_taken_again_while_nothing_moves(
         before = settle(shown)
         count, moves = len(taken), shown.moves
         assert all(shown.read() is before for _ in range(100)) and len(taken) == count
-        now[0] += sampler.HEARTBEAT  # what pulses do not tell is seen now
+        now[0] += sampler.HEARTBEAT  # changes without a pulse are seen now
         shown.read()  # in which another line of this test may be seen, which is no move
         assert len(taken) == count + 1 and shown.moves == moves
         sfm.send(dest="A", n=1)

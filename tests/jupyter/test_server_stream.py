@@ -65,7 +65,7 @@ def test_nothing_is_sent_to_who_hides(one: Server, world: str) -> None:
         hidden.watch(world, "snapshot")
         hidden.until("snapshot")
         hidden.watch(world)
-        hidden.until_silence()  # what was on its way
+        hidden.until_silence()  # snapshots were on their way
         stream.watch(world, "snapshot")
         for _ in range(20):
             stream.until("snapshot")

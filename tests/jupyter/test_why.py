@@ -45,7 +45,7 @@ def test_in_mpi_it_is_shown_as_short_and_is_an_error_of_mpi(book: Notebook) -> N
     catch += "print(error == MPI.ERR_OTHER, 'Deadlock: ' in str(error))"
     text = book.run(f"%%sfm\ntry:\n    comm.recv(source=rank)\n{catch}").ok().text
     assert text.count("True True") == 3
-    # What was sent is still there.
+    # The messages sent before are still there.
     book.run("%%sfm\ncomm.recv(source=(rank - 1) % 3)").ok()
 
 

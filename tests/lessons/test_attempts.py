@@ -84,7 +84,7 @@ def test_definitions_are_kept_and_what_tries_them_is_not() -> None:
         ("def ring(w):\n    return w\n\tx", "a syntax error in line 4"),
     ],
 )
-def test_what_cannot_be_tried_is_told_at_once(text: str, said: str) -> None:
+def test_an_attempt_that_cannot_be_tried_is_refused_at_once(text: str, said: str) -> None:
     with pytest.raises(Unready) as problem:
         ready(Attempt(text, 7, 1), "ring")
     assert said in str(problem.value)
@@ -114,7 +114,7 @@ def test_lines_of_ipython_do_no_harm() -> None:
         (GOOD.replace("return", "yield"), "which cannot be compared with anything"),
     ],
 )
-def test_what_students_write(examiner: Examiner, text: str, said: str) -> None:
+def test_the_verdicts_on_attempts_of_students(examiner: Examiner, text: str, said: str) -> None:
     verdict = judged(examiner, text)
     assert said in verdict.text, verdict.text
     assert verdict.passed == said.startswith("✓")

@@ -148,7 +148,7 @@ def solved(
     tolerance: float,
     algorithms: tuple[str | None, ...] = (None,),
 ) -> list[Found]:
-    """What a rank finds for every (engines, m) and algorithm; nothing where it has no part."""
+    """The results of a rank for every (engines, m) and algorithm; none where it has no part."""
     found = []
     for (engines, m), algorithm in product(sizes, algorithms):
         if sfm.rank in range(engines):

@@ -90,7 +90,7 @@ def test_summary_and_plot(measured: list[Row]) -> None:
         assert all(y == x * window for x, y in line.get_xydata())
 
 
-def test_where_the_kernel_does_not_tell_memory(
+def test_a_kernel_that_does_not_report_memory_leaves_it_out(
     measured: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blind = [row | {"peak_bytes": None} for row in measured]

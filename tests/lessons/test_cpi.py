@@ -96,7 +96,7 @@ def serving(world: str, size: int) -> Iterator[Endpoint]:
         for thread in threads:
             thread.start()
         yield home
-        engines[0].close()  # who still waits for engine 0 would wait for ever
+        engines[0].close()  # a process that still waits for engine 0 would never end
         for thread in threads:
             thread.join()
 

@@ -34,7 +34,7 @@ OF_DOT = COMMON | {"length", "count", "fastest", "value", "different", "error"}
 OF_CG = COMMON | {"m", "unknowns", "iteration", "residual", "halo_share", "done"}
 
 
-def test_what_needs_arrays_is_left_out() -> None:
+def test_algorithms_that_need_arrays_are_left_out() -> None:
     assert set(dot.FOR_ARRAYS) < set(ALGORITHMS["allreduce"])
     assert set(REDUCTIONS) == {EXAMPLE_2, *ALGORITHMS["allreduce"]} - set(dot.FOR_ARRAYS)
 
@@ -61,7 +61,7 @@ def serving(world: str, size: int) -> Iterator[Endpoint]:
         for thread in threads:
             thread.start()
         yield home
-        engines[0].close()  # who still waits for engine 0 would wait for ever
+        engines[0].close()  # a process that still waits for engine 0 would never end
         for thread in threads:
             thread.join()
 
@@ -76,7 +76,7 @@ def test_rows_from_the_engines_of_a_world(world: str) -> None:
         assert set(row) == OF_DOT
         assert row["error"] < 1e-12 and row["count"] == 5
         assert 0 < row["fastest"] <= row["seconds"]
-        # Who takes the parts as they come may add them in several orders.
+        # An algorithm that takes the parts as they come may add them in several orders.
         assert row["different"] == 1 or (row["algorithm"] == EXAMPLE_2 and row["engines"] > 2)
     for row in solvers:
         assert set(row) == OF_CG | ({"true_residual", "error"} if row["done"] else set())

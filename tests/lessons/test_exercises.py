@@ -42,7 +42,7 @@ def test_the_solution_passes(examiner: Examiner, name: str) -> None:
 
 @pytest.mark.keeps("one process tries all attempts of the module")
 @pytest.mark.parametrize("name", CHECKS)
-def test_what_students_begin_with_is_not_solved_yet(examiner: Examiner, name: str) -> None:
+def test_an_untouched_exercise_is_not_solved_yet(examiner: Examiner, name: str) -> None:
     verdict = judged(examiner, name, cleared(solution(name)))
     assert not verdict.passed and not verdict.begun
     assert verdict.text.startswith(f"{name}: not solved yet: {name} still has `...` in cell 7, ")

@@ -108,7 +108,7 @@ def test_the_solved_notebook_passes_where_grades_are_given(
     assert ran.count("✓ ring: right with ") == ran.count("✓ swap: right with ") == 1
 
 
-def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
+def test_notebooks_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="there are no notebooks"):
         students(tmp_path, tmp_path / "class")
     with pytest.raises(NotebookError, match="name another folder"):

@@ -106,7 +106,7 @@ def frozen(array: Any) -> Any:
         ("array 128 B", frozen(np.arange(16.0)), False),  # the receiver's own, and writable
     ],
 )
-def test_what_came_back_is_compared(message: str, opened: Any, good: bool) -> None:
+def test_the_returned_message_is_compared(message: str, opened: Any, good: bool) -> None:
     assert same(opened, message) is good
 
 
@@ -266,5 +266,5 @@ def test_a_crew_ends_with_its_driver_even_in_a_job() -> None:
         assert driver.stdout is not None
         folder = driver.stdout.readline().decode().strip()
         driver.kill()
-    shutil.rmtree(folder)  # who is killed cannot remove it
-    # That no process is left is looked at after every test.
+    shutil.rmtree(folder)  # a killed process cannot remove it
+    # A check after every test makes sure that no process is left.

@@ -141,7 +141,7 @@ def test_a_wrong_sum_is_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> 
     assert len(failures) == 2
 
 
-def test_what_goes_over_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_TRANSPORT", "tcp")
     with pytest.raises(SFMError, match="through tcp, not shm"):
         list(reductions.rows(transports=("shm",), processes=(2,), repeat=1))
@@ -271,7 +271,7 @@ def test_the_size_that_was_asked_for_is_drawn(cores: int) -> None:
     assert drawn and all(set(line.get_ydata()) == {65536} for line in drawn)
 
 
-def test_what_is_measured_without_two_processes_has_no_model() -> None:
+def test_measurements_without_two_processes_have_no_model() -> None:
     rows = [row | {"cores": 2} for row in plotted() if row["processes"] > 2]
     assert "Prices of the model" not in reductions.tables(rows)
     assert len(reductions.plot(rows).axes) == 2

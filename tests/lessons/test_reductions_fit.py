@@ -115,7 +115,7 @@ def test_the_table_says_which_law_fits_better() -> None:
         (BACK_TO_BACK, 2, 101, (0, 1, 100)),
     ],
 )
-def test_what_a_reduction_pays_for(
+def test_each_reduction_has_the_expected_bill(
     algorithm: str, p: int, nbytes: int, due: tuple[float, float, float]
 ) -> None:
     assert bill(algorithm, p, nbytes) == pytest.approx(due)

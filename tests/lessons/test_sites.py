@@ -23,7 +23,7 @@ def test_a_pattern_ends_and_all_ranks_take_part(name: str) -> None:
     assert len(received) == RANKS and min(received) > 0
 
 
-def test_what_would_wait_for_ever_is_noticed() -> None:
+def test_a_pattern_that_would_wait_for_ever_is_noticed() -> None:
     def wrong(rank: int) -> list[patterns.Step]:
         return [([], [(rank + 1) % RANKS])]
 

@@ -30,7 +30,7 @@ def rgb(colour: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(colour[1:]))
 
 
-def test_what_messages_without_cost_would_give() -> None:
+def test_the_prediction_for_messages_without_cost() -> None:
     """One step after the other, by hand."""
     for other in (0.0, 1.0, 5.0):
         assert predicted("barrier", 4, 12, 6, 2, other) == 6 + other
@@ -79,7 +79,7 @@ def test_bad_arguments_start_nothing(wrong: dict[str, Any], says: str) -> None:
         next(speedes.rows(**wrong))
 
 
-def test_what_engines_do_is_drawn_in_its_colours() -> None:
+def test_activities_of_engines_are_drawn_in_their_colours() -> None:
     spans = [Span(0, "work", 1.0, 1.2), Span(0, "waiting", 1.2, 1.3), Span(1, "work", 1.0, 1.3)]
     found = colours(gantt({"one": spans, "other": [*spans, Span(1, "other work", 1.3, 1.5)]}))
     assert {rgb(colour) for colour in ACTIVITIES.values()} <= found

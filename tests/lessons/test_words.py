@@ -1,4 +1,4 @@
-"""What is said of a trial, in words."""
+"""The sentences that report a trial."""
 
 from __future__ import annotations
 

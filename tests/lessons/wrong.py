@@ -1,4 +1,4 @@
-"""What students write: typical mistakes in each exercise, and what is said of them.
+"""Typical mistakes of students in each exercise, and what the checks say of them.
 
 A mistake is a solution with some of its text replaced, or a text of its own.
 """

@@ -65,7 +65,7 @@ def test_the_wheel_of_this_version_is_installed(copy: Path) -> None:
     assert "jupyter execute notebooks/00-first-steps.ipynb" in calls
 
 
-def test_where_there_is_no_wheel_it_says_so_and_compiles(copy: Path) -> None:
+def test_without_a_wheel_it_says_so_and_compiles(copy: Path) -> None:
     status, said, calls = post_build(copy, INDEX_HAS_NONE, REPO_DIR=str(copy))
     assert status == 0
     assert "no wheel" in said and "compiled instead" in said and "tag of a release" in said

@@ -50,7 +50,7 @@ def is_error(one: object) -> bool:
 
 
 def text(page: Path) -> str:
-    """What a reader sees, in one line."""
+    """The text of a page that a reader sees, in one line."""
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", page.read_text())))
 
 
@@ -61,7 +61,7 @@ def test_each_page_is_in_the_site(site: Path) -> None:
     assert {path.stem for path in (site / "notebooks").glob("*.html")} == notebooks
 
 
-def test_what_was_not_run_says_so(site: Path) -> None:
+def test_a_notebook_that_was_not_run_says_so(site: Path) -> None:
     said = "This notebook is shown without outputs"
     found = {page.stem for page in (site / "notebooks").glob("*.html") if said in text(page)}
     assert found == {"10-sites"}
@@ -130,7 +130,7 @@ Every call may raise
     assert re.sub(r"\n{2,}", "\n\n", made).strip() == wanted
 
 
-def test_what_cannot_be_explained_is_an_error() -> None:
+def test_a_missing_explanation_is_an_error() -> None:
     with pytest.raises(ValueError, match="without explanation: '%sfm dance'"):
         list(extension("commands").entries("%sfm start  start engines\n%sfm dance"))
     header = '/* h */\nextern "C" {\n#endif\nint f(\n#ifdef __cplusplus'

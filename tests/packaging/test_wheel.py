@@ -1,4 +1,4 @@
-"""What `pip install sfm-kernel` brings, where there is no compiler, no cargo and no node.
+"""The result of `pip install sfm-kernel` on a machine without a compiler, cargo and node.
 
 SFM_WHEEL and SFM_SDIST name what is tested (`make wheel-test`). Without them a wheel is packed from
 what the installation has compiled: in a checkout that is installed nothing is compiled again.
@@ -25,7 +25,7 @@ import pytest
 
 from tests.unit.test_packaging import ROOT, repository
 
-pytestmark = pytest.mark.timeout(900)  # who has changed a crate compiles it here
+pytestmark = pytest.mark.timeout(900)  # a changed crate is compiled here
 
 COMPILED = {
     "sfm_kernel/_native.abi3.so",
@@ -62,8 +62,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Bare:
     """An environment into which the wheel was installed, and nothing else.
 
-    What the wheel depends on comes from the environment of the tests. The package itself, its
-    commands, and what lies under ``sys.prefix`` do not.
+    The wheel's dependencies come from the environment of the tests. The package itself, its
+    commands, and the files under ``sys.prefix`` do not.
     """
 
     folder: Path
@@ -80,7 +80,7 @@ class Bare:
         return kept | {"PATH": path, "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
 
     def run(self, *words: str | Path, timeout: float = 120) -> str:
-        """What a command prints, whose name is looked for there; it must succeed."""
+        """The output of one of the environment's commands, which must succeed."""
         command = [str(word) for word in words]
         command[0] = str(self.folder / "bin" / command[0])
         done = subprocess.run(

@@ -63,7 +63,7 @@ def test_only_the_tag_of_this_version_is_released() -> None:
     assert wrong.returncode == 1 and f"Cargo.toml says {version}" in wrong.stderr
 
 
-def test_what_is_published_was_tried_on_every_python() -> None:
+def test_a_release_was_tried_on_every_python() -> None:
     known = jobs(ROOT / ".github/workflows/release.yml")
     assert known["publish"]["needs"] == "try" and known["try"]["needs"] == "build"
     assert known["publish"]["if"] == "github.ref_type == 'tag'"

@@ -1,4 +1,4 @@
-"""Generated deadlocks: the cycle is told exactly, and so is who cannot go on because of it."""
+"""Generated deadlocks: the cycle and the processes that it blocks are reported exactly."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def expected_verdict(run: Run, one: Round) -> str:
 
 
 def test_rounds_are_of_many_kinds() -> None:
-    """What is generated has all that is to be found."""
+    """The generated rounds contain everything that the tests look for."""
     rounds = [make(str(seed), 2 + seed % 5) for seed in range(300)]
     assert {len(one.cycle) for one in rounds} == {0, 1, 2, 3, 4, 5}
     assert any(one.cycle and one.sends & set(one.cycle) < set(one.cycle) for one in rounds)

@@ -1,4 +1,4 @@
-"""Whoever has the key may ask the directory server anything: it answers, and goes on."""
+"""The directory server answers any request of a client that has the key, and goes on."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_request_is_answered(
     dealer.send_multipart([json.dumps(request_).encode(), body])
     dealer.send(b'{"number": "last", "ask": "hello"}')
     while json.loads(dealer.recv_multipart()[0]).get("number") != "last":
-        pass  # what a relay or an observer asks may be answered later
+        pass  # a relay or an observer may be answered later
 
 
 @given(st.binary(max_size=300))

@@ -98,7 +98,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(template=TEMPLATES)
     def receive_and_be_interrupted(self, template: dict[str, Any]) -> None:
-        """What nobody has looked at when Stop strikes goes back to where it was."""
+        """A message that nobody has looked at when Stop strikes goes back to where it was."""
         if any(matches(one[1], template) for one in self.list):
             with pytest.raises(KeyboardInterrupt):
                 [self.calls.recv_nb(**template), interrupt()]

@@ -123,8 +123,8 @@ def test_one_is_stopped_that_would_find_what_it_waits_for(
         run.results()
 
 
-def test_who_is_missing_at_a_board_is_compared_from_the_first_look_on(world: str) -> None:
-    """Else who is stopped then is called stuck, though the others have come since, and ended."""
+def test_members_missing_at_a_tree_are_compared_from_the_first_tick_on(world: str) -> None:
+    """Else a process stopped then is called stuck, though the others have since come and ended."""
     with sfm_kernel.join(world, "A") as sfm:
         group = Group(sfm, ["A"])
         group.barrier()
@@ -150,7 +150,7 @@ def test_somebody_may_still_join(world: str) -> None:
             late.kill()
 
 
-def test_who_waits_for_a_rank_before_it_is_there(world: str) -> None:
+def test_waiting_for_a_rank_that_has_not_joined_is_no_deadlock(world: str) -> None:
     command = [sys.executable, "-c", "import sys, sfm_kernel\n" + EARLY, world]
     with subprocess.Popen(command) as early:
         try:
@@ -175,7 +175,7 @@ RECV = "blocked in recv"
 
 
 def test_a_planted_deadlock_is_seen() -> None:
-    """What the tests above look for would be found."""
+    """The tests above would notice a deadlock."""
     steps = Script(1, 3, asks=False).write(20).steps
     steps.append((2, "receive", ("exactly", 1, 2, 1_000_000)))
     with running(play, 3, steps) as run:

@@ -109,7 +109,7 @@ GOOD = encode(tag=1, data=b"x" * 2000)
         (GOOD[:12] + b"\xff\xff\xff\x7f" + GOOD[16:], "length"),
     ],
 )
-def test_what_is_wrong_is_said(packet: bytes, says: str) -> None:
+def test_errors_say_what_is_wrong_with_a_packet(packet: bytes, says: str) -> None:
     with pytest.raises(PacketError, match=says):
         decode(packet)
 

@@ -162,7 +162,7 @@ def test_bit_by_bit_it_is_the_same(h: Histories, data: st.DataObject) -> None:
 
 
 def told_by(recorder: Recorder, reading: Reading) -> dict[str, Any]:
-    """What an update tells whose reading is this."""
+    """The news of an update with this reading."""
     recorder.take(reading)
     return recorder.news()
 

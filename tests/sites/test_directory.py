@@ -1,4 +1,4 @@
-"""What the directory server knows of gateways, and what it tells them."""
+"""The directory server tells processes and gateways which gateways there are."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_request_is_answered_that_comes_while_others_are_told(
     def tell_slowly(self: DirectoryServer) -> bool:
         if any(version != self._version for version in self._subscribers.values()):
             telling.set()
-            time.sleep(0.3)  # what comes now is there before anything is sent
+            time.sleep(0.3)  # changes made now are there before anything is sent
         return tell(self)
 
     monkeypatch.setattr(DirectoryServer, "_publish", tell_slowly)

@@ -90,7 +90,7 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
     asked = {measure, *(one for one, like in ALIKE.items() if like == measure)}
     found = [
         {**row, "measure": one, "way": each}
-        for row in rows for one in asked for each in ROUTES  # what a row says is of no way
+        for row in rows for one in asked for each in ROUTES  # rows are alike for all of them
     ]  # fmt: skip
     listed = benchmark.verdicts(found)
     targets = [one for one in benchmark.targets() if one.measure in asked]
@@ -103,7 +103,7 @@ def test_each_target_s_experiment_is_among_these() -> None:
     assert {one.measure for one in benchmark.targets()} <= {*QUICKEST, *ALIKE}
 
 
-def test_where_there_is_no_lab_gateways_play_the_way() -> None:
+def test_without_a_lab_gateways_emulate_the_path() -> None:
     with Emulated({"A": 2, "B": 2}, rtt=0.04) as played:
         row, *_ = pairs.small(played, ROUTES["gateway"], count=5)
     assert row["rtts"] >= 1
@@ -111,8 +111,8 @@ def test_where_there_is_no_lab_gateways_play_the_way() -> None:
         LabWorld(played, ROUTES["direct"])
 
 
-def test_who_is_not_root_can_play_every_way() -> None:
-    """Of TCP's congestion controls all others may be root's to choose."""
+def test_every_path_between_gateways_can_be_emulated_without_root() -> None:
+    """Only root may be allowed to choose another congestion control of TCP than the usual one."""
     usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     with Emulated() as played:
         for way in filter(lambda way: way.gateways, ROUTES.values()):
@@ -120,7 +120,7 @@ def test_who_is_not_root_can_play_every_way() -> None:
             assert parser().parse_args(words).algorithm == usual
 
 
-def test_where_a_lab_is_refused_what_can_be_played_is_measured(
+def test_without_a_lab_the_emulated_paths_are_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lab, "_REFUSAL", ["not here"])
@@ -157,7 +157,7 @@ def test_a_way_that_was_played_late_has_disturbed_what_was_measured() -> None:
             played.check()
 
 
-def test_what_was_disturbed_is_measured_again_and_marked(
+def test_a_disturbed_measurement_is_repeated_and_marked(
     make_lab: MakeLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_lab(rtt=0)  # or skip

@@ -1,4 +1,4 @@
-"""What happens to messages between sites when lines and gateways fail: nothing."""
+"""Messages between sites arrive unharmed when connections and gateways fail."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Talk:
         return way
 
     def gateway_at(self, site: str, address: str) -> subprocess.Popen[str]:
-        """Of those of its own site."""
+        """The gateway of this site that has the address."""
         hosts = [self.lab.address(site, host) for host in range(2, 2 + len(self.gateways[site]))]
         return self.gateways[site][hosts.index(place(address)[0])]
 
     def outcome(self) -> list[dict[str, Any]]:
-        """What both have told, when they are through."""
+        """The reports of both processes, when they have finished."""
         told = []
         for one in self._both.values():
             assert one.stdin is not None

@@ -170,7 +170,7 @@ def test_it_says_what_a_played_path_cannot_show(
         (["--weight", "3"], {}, "NAME=WEIGHT"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(
+def test_the_command_says_what_is_wrong_in_a_sentence(
     server: DirectoryServer, arguments: list[str], change: dict[str, str], sentence: str
 ) -> None:
     surroundings = {

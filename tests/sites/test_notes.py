@@ -1,4 +1,4 @@
-"""What is wrong with sites and gateways is told to who looks, in a sentence."""
+"""Observers are told in a sentence what is wrong with sites and gateways."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_report_that_is_too_large_ends_nothing(
         one.update()
 
 
-def test_what_no_process_could_find_is_refused(server: DirectoryServer) -> None:
+def test_a_gateway_that_no_process_could_find_is_refused(server: DirectoryServer) -> None:
     with pytest.raises(BadName, match="one word"):
         service(server, site="two words")
     with pytest.raises(SFMError, match="IPv4"):

@@ -1,4 +1,4 @@
-"""What is seen of the connections between sites: each machine is a folder, and a site."""
+"""Observers see the connections between sites. Each machine is a folder, and a site."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
 
 @pytest.fixture
 def nowhere() -> Iterator[str]:
-    """An address at which nobody answers: who listens there has no place left for anybody."""
+    """An address at which nobody answers: its listener has no room for another connection."""
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):
@@ -117,7 +117,7 @@ def listed(machines: Machines, name: str, address: str) -> None:
     )  # fmt: skip
 
 
-def test_what_gateways_say_of_whom_nothing_reaches(machines: Machines, nowhere: str) -> None:
+def test_gateways_say_why_a_process_is_unreachable(machines: Machines, nowhere: str) -> None:
     def is_said(why: str) -> bool:
         text = rf"B has been unreachable for \d+ s: {why}; it may still be alive"
         return re.search(text, " ".join(machines.diagnosis()["sentences"])) is not None
@@ -153,7 +153,7 @@ somebody else has the socket that it listens on: only its machine's relay can te
 
 
 @pytest.mark.fault
-def test_who_is_killed_behind_a_gateway_is_lost(machines: Machines) -> None:
+def test_a_process_killed_behind_a_gateway_is_lost(machines: Machines) -> None:
     with gateway(machines, "here"), gateway(machines, "there"):
         with sfm_kernel.join(machines.world, "A") as sfm:
             b = machines.process("B", "there", UNPLUGGED)
@@ -177,7 +177,7 @@ def wait_for_ever(sfm: Endpoint, name: str) -> None:
         sfm.recv(src=name)
 
 
-def test_who_is_given_up_is_told_of_with_the_reason(
+def test_a_process_that_is_given_up_is_reported_with_the_reason(
     machines: Machines, nowhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFM_UNREACHABLE", "1")

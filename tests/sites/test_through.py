@@ -1,5 +1,5 @@
-"""What processes have of gateways: weights, reservations. Who does not read, or sends more than the
-way carries, stops nobody else."""
+"""Gateways give processes weights and reservations. A process that does not read, or sends more
+than the path carries, stops nobody else."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_acknowledgements_pass_what_their_process_sends_to_others(sites: TwoSite
 
 
 def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
-    """Of two that crowd a narrow way it has three turns of four."""
+    """When two processes crowd a narrow path, the favoured one has three turns of four."""
     sites.add_gateway("a", weights={"favoured": 3.0, "nobody": 9.0}, limit=8_000_000)
     sites.add_gateway("b")
     count, much = 40, bytes(100_000)
@@ -109,7 +109,7 @@ def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
 
 
 def test_a_reservation_is_for_each_gateway_of_another_site(sites: TwoSites) -> None:
-    """Of several connections to one each has its part; between gateways of a site there is none."""
+    """Connections to the same gateway share it; between gateways of one site there is none."""
     one = sites.add_gateway("a", pacing=10_000_000, connections=2)
     for site in ("a", "b", "b", "c"):
         sites.add_gateway(site)
@@ -126,9 +126,7 @@ def test_a_reservation_is_for_each_gateway_of_another_site(sites: TwoSites) -> N
 
 
 @pytest.mark.parametrize("connections", [1, 3])
-def test_what_goes_over_a_reserved_connection_is_never_faster(
-    sites: TwoSites, connections: int
-) -> None:
+def test_data_over_a_reserved_connection_is_never_faster(sites: TwoSites, connections: int) -> None:
     rate, much = 10_000_000, 8_000_000
     sites.add_gateway("a", pacing=rate, connections=connections)
     sites.add_gateway("b")
@@ -138,7 +136,7 @@ def test_what_goes_over_a_reserved_connection_is_never_faster(
         a.send(dest="B", data=bytes(much))
         b.recv()
         own = rate / connections  # all of one flow goes over one of them
-        # (What TCP sends at once, before it begins to pace: half of it at most.)
+        # (TCP sends half of it at most at once, before it begins to pace.)
         assert time.monotonic() - start > 0.5 * much / own
 
 

@@ -1,4 +1,4 @@
-"""What silence does to direct lines between sites, and what keeps them warm: real TCP, in a lab."""
+"""Silence slows direct connections between sites unless they are kept warm: real TCP, in a lab."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Lines:
         assert self._answer(name) == "joined"
 
     def ask(self, name: str, command: str) -> Any:
-        """What this gives there."""
+        """The answer of the process to the command."""
         stdin = self._started[name].stdin
         assert stdin is not None
         stdin.write(command + "\n")

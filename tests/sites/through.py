@@ -49,7 +49,7 @@ class TwoSites:
         return one
 
     def environment(self, site: str) -> dict[str, str]:
-        """Of a process there."""
+        """The environment variables of a process there."""
         about = {"SFM_DIRECTORY": self._server.url, "SFM_KEY": self._server.key.hex()}
         about |= {"SFM_DIR": str(self._root / site), "SFM_SITE": site}
         return about | {"SFM_TRANSPORT": "shm,tcp"}  # not straight through this process

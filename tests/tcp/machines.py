@@ -100,7 +100,7 @@ class Machines:
         return found
 
     def known_relays(self) -> list[Any]:
-        """What the server knows of each."""
+        """The server's entry of each relay."""
         return list(self.server._carrier._relays.values())
 
     def snapshot(self) -> dict[str, Any]:

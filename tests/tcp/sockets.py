@@ -1,4 +1,4 @@
-"""What networks do to sockets, and how many of them a process has."""
+"""Sockets disturbed as a network would disturb them, and the number that a process has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SO_DETACH_FILTER = 27
 
 
 def place(address: str) -> tuple[str, int]:
-    """Of "tcp://IP:port"."""
+    """The IP and the port of "tcp://IP:port"."""
     parts = urlsplit(address)
     assert parts.hostname is not None and parts.port is not None
     return parts.hostname, parts.port
@@ -36,7 +36,7 @@ def port(endpoint: Endpoint) -> int:
 
 
 def ports(one: socket.socket) -> set[int]:
-    """Of both its ends."""
+    """The ports of both its ends."""
     found = {one.getsockname()[1]}
     with contextlib.suppress(OSError):
         found.add(one.getpeername()[1])

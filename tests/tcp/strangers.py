@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from tests.tcp.sockets import connect, place
 
 LONGER_THAN_ALLOWED = 25.0
-"""Seconds. Who has not shown the key after 3 is hung up on."""
+"""Seconds. A peer that has not shown the key after 3 is hung up on."""
 FEW = 128
 """Descriptors of the process that is attacked."""
 CROWD = 200

@@ -129,7 +129,7 @@ def test_many_peers_while_connections_break(join: Callable[..., Endpoint], effor
         ended([Background(lambda one=one: talk(one)) for one in ends])
 
 
-def test_who_leaves_while_connections_break_has_sent_everything(world: str) -> None:
+def test_a_process_that_leaves_while_connections_break_has_sent_everything(world: str) -> None:
     for _ in range(5):
         a, b = sfm_kernel.join(world, "A"), sfm_kernel.join(world, "B")
         with Breaking(a, pause=0.02):
@@ -203,7 +203,7 @@ def test_two_that_connect_at_the_same_instant(join: Callable[..., Endpoint], eff
 # ---- silence is not death --------------------------------------------------------------------
 
 
-def test_who_cannot_be_reached_is_waited_for(join: Callable[..., Endpoint]) -> None:
+def test_an_unreachable_process_is_waited_for(join: Callable[..., Endpoint]) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
     b.send(dest="A", n=0)
@@ -262,7 +262,7 @@ def test_new_connections_are_tried_as_long_as_nobody_answers(join: Callable[...,
     assert b.recv(src="A").n == 1
 
 
-def test_who_cannot_be_reached_too_long_is_given_up(
+def test_a_process_unreachable_for_too_long_is_given_up(
     join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = join("B")  # waits as long as it takes
@@ -289,7 +289,7 @@ def test_a_limit_that_is_none(wrong: str, world: str, monkeypatch: pytest.Monkey
         sfm_kernel.join(world, "A")
 
 
-def test_who_reaches_us_need_not_be_reached(
+def test_a_process_that_reaches_us_need_not_be_reached(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     """A firewall lets connections through from one side only, and they break."""
@@ -323,7 +323,7 @@ def test_another_process_at_its_address(join: Callable[..., Endpoint]) -> None:
     assert a.recv().n == 3
 
 
-def test_who_was_asked_for_another_one_can_be_the_first_to_speak(
+def test_a_process_asked_for_another_one_can_be_the_first_to_speak(
     join: Callable[..., Endpoint],
 ) -> None:
     a, b = join("A"), join("B")
@@ -333,7 +333,7 @@ def test_who_was_asked_for_another_one_can_be_the_first_to_speak(
     assert a.recv().n == 3
 
 
-def test_who_refuses_connections_is_gone(join: Callable[..., Endpoint]) -> None:
+def test_a_process_that_refuses_connections_is_gone(join: Callable[..., Endpoint]) -> None:
     a, b = join("A"), join("B")
     address = member(a, "B").address
     b.close()

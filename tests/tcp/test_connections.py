@@ -1,4 +1,4 @@
-"""Who may connect, and what connections cost."""
+"""The peers that may connect, and the cost of connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_transport_without_a_secret() -> None:
             TcpTransport(Inbox(None), key, "0" * 32)
 
 
-def test_what_is_meant_for_a_former_owner_of_the_port_is_not_taken_in(
+def test_messages_for_a_former_owner_of_the_port_are_not_taken_in(
     join: Callable[..., Endpoint],
 ) -> None:
     a, b = join("A"), join("B")
@@ -59,7 +59,7 @@ def test_what_is_meant_for_a_former_owner_of_the_port_is_not_taken_in(
 # ---- what it costs ---------------------------------------------------------------------------
 
 
-def test_what_was_sent_before_closing_arrives(
+def test_messages_sent_before_closing_arrive(
     join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
 ) -> None:
     b = join("B")
@@ -112,7 +112,7 @@ def test_nothing_stays_open(world: str) -> None:
 
 
 def listening() -> set[str]:
-    """Where this process waits for TCP connections."""
+    """The IP addresses at which this process waits for TCP connections."""
     connections = psutil.Process().net_connections("tcp")
     return {one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN}
 

@@ -101,7 +101,7 @@ threading.Event().wait()
     wait_until(lambda: not is_alive(member(a, "B").segment))
 
 
-def test_who_leaves_is_gone_at_once(join: Callable[..., Endpoint]) -> None:
+def test_a_process_that_leaves_is_gone_at_once(join: Callable[..., Endpoint]) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
     b.recv()
@@ -140,7 +140,7 @@ def test_between_machines(
     assert (a.route_kind("B"), a.route_kind("C")) == ("tcp", "shm")
     for n in range(100):
         if n == 50:
-            machines.close()  # who knows each other goes on
+            machines.close()  # processes that know each other go on
         for dest in ("B", "C"):
             a.send(dest=dest, n=n)
             assert a.recv(src=dest).n == n
@@ -168,7 +168,7 @@ def test_the_death_of_a_silent_process_on_another_machine(
     assert again.poll() is None
 
 
-def test_who_is_silent_and_gone_is_given_up(join: Callable[..., Endpoint]) -> None:
+def test_a_silent_process_that_has_departed_is_given_up(join: Callable[..., Endpoint]) -> None:
     """Its machine was switched off, and the directory no longer has it: nothing refuses for it."""
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)

@@ -1,4 +1,4 @@
-"""What connections do to messages: in order, complete, once. (All transports alike: contract/.)"""
+"""Connections deliver messages in order, complete and once. (All transports alike: contract/.)"""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_nonsense_ends_its_connection_and_nothing_else(
     assert b.peek() == first
 
 
-def test_who_has_not_greeted_says_nothing(
+def test_a_message_before_the_greeting_is_not_taken_in(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     b, a = join("B"), join("A")
@@ -132,7 +132,7 @@ def test_a_large_message_in_parts(
     fake.put(b"F", 1, length + large[:1000])
     fake.put(b"X", 2)  # interrupted: forgotten
     fake.put(b"F", 3, length + large[:1000])
-    fake.put(b"D", 4, packet(n="between"))  # of another thread
+    fake.put(b"D", 4, packet(n="between"))  # another thread's message
     fake.put(b"P", 5, large[1000:])
     assert b.recv(src="A").n == "between"
     assert b.recv(src="A").data == bytes(range(200)) * 20

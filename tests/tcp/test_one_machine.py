@@ -84,7 +84,7 @@ threading.Event().wait()
     b.stdin.close()
 
 
-def test_who_was_not_told_to_listen_is_told_of(
+def test_sending_to_a_process_that_does_not_listen_is_explained(
     join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = join("A")
@@ -115,7 +115,7 @@ assert "zmq" not in sys.modules
     subprocess.run([sys.executable, "-c", code, world], check=True)
 
 
-def test_where_it_was_asked_for_zmq_is_not_imported_either(world: str) -> None:
+def test_zmq_is_not_imported_when_tcp_was_asked_for_either(world: str) -> None:
     code = """
 import sys, threading, sfm_kernel
 with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:

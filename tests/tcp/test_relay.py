@@ -1,4 +1,4 @@
-"""What observers see of processes on other machines, and what they can do to them.
+"""Observers see processes on other machines, and can interrupt them.
 
 Machines are folders. A is on the observer's own one, B is not, and the observer is no member.
 """
@@ -331,7 +331,7 @@ def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machine
     assert machines.snapshot()["processes"] == []
 
 
-def test_who_comes_later_is_seen(machines: Machines) -> None:
+def test_a_process_that_comes_later_is_seen(machines: Machines) -> None:
     for _ in range(3):  # the relay of the one before is ending, or has ended
         one = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
         wait_until(lambda: machines.seen("A").get("sent") == 0 and machines.relays("there"))

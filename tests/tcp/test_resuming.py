@@ -1,4 +1,4 @@
-"""What is sent again when a connection broke, or something was lost on the way."""
+"""Frames are sent again when a connection broke, or when one was lost on the way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tcp.conftest import Impostor, packet, unpacked
 pytestmark = pytest.mark.tcp
 
 
-def test_what_comes_too_early_is_asked_for_again(
+def test_frames_before_one_that_came_too_early_are_asked_for_again(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     b, a = join("B"), join("A")
@@ -32,7 +32,7 @@ def test_what_comes_too_early_is_asked_for_again(
     assert not b.peek()
 
 
-def test_who_comes_again_is_told_how_far_everything_has_come(
+def test_a_peer_that_reconnects_is_told_how_far_everything_has_come(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     b, a = join("B"), join("A")
@@ -63,7 +63,7 @@ def test_who_comes_again_is_told_how_far_everything_has_come(
     assert fake.hears(b"D").number == 3
 
 
-def test_what_is_missing_is_said_once_for_each_question(
+def test_missing_frames_are_reported_once_for_each_question(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     b, a = join("B"), join("A")
@@ -80,7 +80,7 @@ def test_what_is_missing_is_said_once_for_each_question(
     assert [(one.number, one.arrived) for one in said] == [(0, 0), (5, 0), (6, 0)]
 
 
-def test_what_was_missing_before_a_question_is_no_reason_to_ask_again(
+def test_frames_missing_before_a_question_are_no_reason_to_ask_again(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
     b, a = join("B"), join("A")

@@ -1,5 +1,5 @@
-"""What is said of what was received reaches the sender, whichever connections break; and what only
-looks as if somebody were out of reach."""
+"""The sender learns what was received, whichever connections break; and a stopped process is
+not taken for one that is out of reach."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_credit_is_said_again_on_the_connection_that_its_receiver_makes(
     assert fake.hears(b"A").number == credit
 
 
-def test_who_asks_twice_is_answered_twice(credited: tuple[Impostor, int]) -> None:
+def test_a_sender_that_asks_twice_is_answered_twice(credited: tuple[Impostor, int]) -> None:
     fake, credit = credited
     for _ in range(2):
         fake.put(b"Q")

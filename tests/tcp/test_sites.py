@@ -52,7 +52,7 @@ def laid_out(
     layout: str, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """The members of a world, by rank, where the layout has them."""
-    monkeypatch.setattr(team, "FAR", 1 << 30)  # who waits long sends notes, which are not counted
+    monkeypatch.setattr(team, "FAR", 1 << 30)  # a long wait sends notes, which are not counted
     places = [(machine, machine[0]) for machine in layout.split()]
     with spread(places, world, sfm_dir, monkeypatch) as ends:
         assert [ends[0].site_of(rank) for rank in range(len(ends))] == [site for _, site in places]
@@ -124,7 +124,7 @@ def test_one_message_crosses_each_way_between_two_sites(members: list[Endpoint])
 def test_no_message_waits_for_another_to_cross(
     members: list[Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a site tells it sends before it hears of any other: one crossing, and no chain."""
+    """Each site sends its part before it hears of any other: one crossing, and no chain."""
     groups = groups_of(members)
     seen: dict[str, list[str]] = {}
     send, recv = Call.send, Call.recv

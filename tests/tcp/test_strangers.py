@@ -1,4 +1,4 @@
-"""What somebody without the world's key can do who reaches a member: nothing that others notice."""
+"""A stranger without the world's key who reaches a member can do nothing that others notice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def claim(nbytes: int, **other: int) -> bytes:
 
 @pytest.fixture
 def address(join: Callable[..., Endpoint]) -> Iterator[str]:
-    """Where one listens that talks with another, whatever the stranger has done."""
+    """The address of a process that talks with another, whatever the stranger has done."""
     a, b = join("A"), join("B")
     b.send(dest="A", n=1)
     assert a.recv().n == 1
@@ -63,7 +63,7 @@ def test_a_frame_without_end_is_not_taken_in(address: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1 << 31, LONGEST])
-def test_who_connects_takes_no_frame_without_end_either(
+def test_a_connecting_process_takes_no_frame_without_end_either(
     length: int, join: Callable[..., Endpoint]
 ) -> None:
     a = join("A")
@@ -73,7 +73,7 @@ def test_who_connects_takes_no_frame_without_end_either(
             assert pour(fake, claim(length)) < 64 << 20
 
 
-def test_who_does_not_show_the_key_is_dropped(address: str) -> None:
+def test_a_stranger_that_does_not_show_the_key_is_dropped(address: str) -> None:
     with connect(address) as silent, connect(address) as slow:
         slow.sendall(claim(100) + bytes(99))
         assert hung_up(silent) and hung_up(slow)
@@ -120,7 +120,7 @@ def test_a_crowd_leaves_a_member_its_descriptors(world: str, join: Callable[...,
                 return bool(a.recv(src="V", n=n).opened == 20)
 
             wait_until(goes_well)
-            with sfm_kernel.join(world, "B") as b:  # who comes later is let in as well
+            with sfm_kernel.join(world, "B") as b:  # a process that comes later is let in as well
                 b.send(dest="V", n="from B")
                 assert a.recv(src="V", n="from B")
             wait_until(lambda: psutil.Process(victim.pid).num_fds() < FEW - 20)
@@ -128,7 +128,7 @@ def test_a_crowd_leaves_a_member_its_descriptors(world: str, join: Callable[...,
 
 
 @pytest.mark.fault
-def test_who_listens_may_have_as_many_descriptors_as_it_is_allowed(world: str) -> None:
+def test_a_listening_process_raises_its_limit_of_descriptors(world: str) -> None:
     code = """
 import resource, sys, sfm_kernel
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -142,11 +142,11 @@ with sfm_kernel.join(sys.argv[1]):
     assert int(printed[0]) > 100 and int(printed[1]) == hard
 
 
-# ---- who is a stranger, and who only slow ----------------------------------------------------
+# ---- strangers, and peers that are only slow -------------------------------------------------
 
 
 @pytest.mark.parametrize("hangs_up", ["at once", "after a while"])
-def test_who_has_no_time_for_our_key_does_not_refuse_it(
+def test_a_peer_without_time_for_our_key_does_not_refuse_it(
     hangs_up: str, join: Callable[..., Endpoint]
 ) -> None:
     a = join("A")
@@ -169,7 +169,7 @@ def test_who_has_no_time_for_our_key_does_not_refuse_it(
 
 
 def noise(dice: random.Random) -> bytes:
-    """What a stranger might send."""
+    """Bytes that a stranger might send."""
     rest = dice.randbytes(dice.randrange(400))
     good = claim(dice.randrange(40, 500))
     kinds = [
@@ -256,7 +256,7 @@ def overheard(join: Callable[..., Endpoint]) -> Iterator[tuple[Endpoint, Endpoin
         ear.close()
 
 
-def test_what_was_overheard_cannot_be_said_again(
+def test_overheard_frames_cannot_be_replayed(
     overheard: tuple[Endpoint, Endpoint, list[bytes]],
 ) -> None:
     a, b, frames = overheard
@@ -268,10 +268,10 @@ def test_what_was_overheard_cannot_be_said_again(
     assert link(b, "A").lost is None and not b.peek()
 
 
-def test_what_was_overheard_is_no_way_to_another(
+def test_overheard_frames_cannot_be_replayed_to_another_process(
     overheard: tuple[Endpoint, Endpoint, list[bytes]], join: Callable[..., Endpoint]
 ) -> None:
-    """Who looks for a former owner of a port is answered, and may be an echo."""
+    """A peer that looks for a former owner of a port is answered, and may be an echo."""
     a, _, frames = overheard
     c = join("C")
     with connect(member(a, "C").address) as stranger, contextlib.suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""What somebody without the key can do who reaches a directory server: nothing that others notice.
+"""A stranger without the key who reaches a directory server can do nothing that others notice.
 
 The server speaks ZeroMQ.
 """
@@ -35,7 +35,7 @@ def claim(nbytes: int) -> bytes:
 
 @pytest.fixture
 def address(world: str) -> Iterator[str]:
-    """Where one listens, which serves others whatever the stranger has done."""
+    """The address of a server that serves others, whatever the stranger has done."""
     with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
         yield server.url
         with RemoteDirectory(world, server.url, KEY) as client:
@@ -50,7 +50,7 @@ def test_a_frame_without_end_is_not_taken_in(address: str) -> None:
     assert process.memory_info().rss - before < 64 << 20
 
 
-def test_who_connects_takes_no_frame_without_end_either() -> None:
+def test_a_connecting_client_takes_no_frame_without_end_either() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
         dealer = context.socket(zmq.DEALER)
         prepare(dealer)
@@ -60,7 +60,7 @@ def test_who_connects_takes_no_frame_without_end_either() -> None:
         dealer.close(0)
 
 
-def test_who_does_not_complete_a_handshake_is_dropped(address: str) -> None:
+def test_a_stranger_that_does_not_complete_a_handshake_is_dropped(address: str) -> None:
     with connect(address) as silent, connect(address) as slow:
         slow.sendall(GREETING)
         assert hung_up(silent) and hung_up(slow)
@@ -87,11 +87,11 @@ def test_a_crowd_does_not_keep_members_from_joining(world: str) -> None:
         assert "have not shown the world's key" in said(server)
 
 
-# ---- who is a stranger, and who only slow ----------------------------------------------------
+# ---- strangers, and peers that are only slow -------------------------------------------------
 
 
 @pytest.mark.parametrize("hangs_up", ["at once", "after a while"])
-def test_who_has_no_time_for_our_key_does_not_refuse_it(
+def test_a_server_without_time_for_our_key_does_not_refuse_it(
     hangs_up: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitor, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
@@ -117,7 +117,7 @@ def test_who_has_no_time_for_our_key_does_not_refuse_it(
 
 
 def noise(dice: random.Random) -> bytes:
-    """What a stranger might send."""
+    """Bytes that a stranger might send."""
     rest = dice.randbytes(dice.randrange(400))
     kinds = [
         b"",

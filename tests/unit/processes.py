@@ -1,4 +1,4 @@
-"""What a directory sees of a process, and processes that can be killed."""
+"""A process as a directory sees it, and processes that can be killed."""
 
 from __future__ import annotations
 

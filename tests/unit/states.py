@@ -1,4 +1,4 @@
-"""What segments say, without segments."""
+"""The states of processes, as their segments would publish them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RELAY, UID = "1" * 32, "a" * 32
 
 
 def state(**changes: Any) -> State:
-    """What the segment of a process says that is blocked in a receive."""
+    """The state of a process that is blocked in a receive, as its segment would publish it."""
     facts = {"kind": "recv", "peers": ["A"], "all": False, "template": [["tag", "1", False]]}
     texts = {"waits": "recv(tag=1)", "facts": json.dumps(facts), "others": "", "summary": ""}
     about = {"info": '{"name": "B", "rank": 1, "pid": 7}', "code": "", "line": 3}

@@ -1,4 +1,4 @@
-"""What of a program could go on while one of its threads is blocked."""
+"""The parts of a program that could go on while one of its threads is blocked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 
 def told(**options: Any) -> list[list[Any]]:
-    """What is told beyond what the tests' own process has."""
+    """The reported bystanders, without those of the tests' own process."""
     found = json.loads(bystanders(**options) or "[]")
     return [one for one in found if one not in _of_the_tests]
 
@@ -65,7 +65,7 @@ def test_a_thread_is_asked_nothing() -> None:
     worker.join()
 
 
-def test_what_an_earlier_cell_has_left() -> None:
+def test_a_thread_left_by_an_earlier_cell_is_reported_with_that_cell() -> None:
     begin_cell(3)
     timer = threading.Timer(60, told)
     timer.start()
@@ -88,7 +88,7 @@ def test_handlers_of_signals() -> None:
 
 
 def beat() -> None:
-    """What timers are to call."""
+    """The function that timers call."""
 
 
 @pytest.mark.parametrize("function", [beat, functools.partial(beat)])

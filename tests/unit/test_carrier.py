@@ -76,7 +76,7 @@ def test_an_answer_is_held_until_there_is_news(played: Played) -> None:
     assert not played.told.pop()["watched"]
 
 
-def test_what_was_read_before_a_request_is_not_fresh(played: Played) -> None:
+def test_a_snapshot_read_before_a_request_is_not_fresh(played: Played) -> None:
     *_, request = played.show(fresh=True)
     played.ask(SNAPSHOT, snapshot=1, request=request - 1, clock=5.0, watched=True)
     (row,), bodies, _ = played.show()

@@ -175,7 +175,7 @@ def test_buffers_that_are_refused(buf: Any, error: type[Exception], says: str) -
             items(buf, 0, 1, "float64")
 
 
-def test_what_cannot_be_written_can_only_be_sent() -> None:
+def test_read_only_buffers_can_only_be_sent() -> None:
     frozen = np.arange(4.0)
     frozen.flags.writeable = False
     for buf in (frozen, frozen.tobytes(), memoryview(frozen)):

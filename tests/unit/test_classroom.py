@@ -163,7 +163,7 @@ def test_a_wrong_clock_is_corrected() -> None:
     assert checked(encoded(told), now)["processes"][0]["since"] == now
 
 
-def test_what_is_sent_says_nothing_of_machine_and_folders() -> None:
+def test_reports_say_nothing_of_machine_and_folders() -> None:
     where = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
     one = engine("A", where={**where, "cell_id": None}, pid=4711, host="ada-laptop")
     seen = {"world": "w", "time": 1.0, "processes": [one], "sites": [], "links": []}
@@ -205,7 +205,7 @@ def test_chunks_do_not_grow_beyond_the_limit(room: Class) -> None:
     assert room.worlds() == []
 
 
-def test_who_is_too_fast_is_slowed_down() -> None:
+def test_a_student_who_reports_too_often_is_slowed_down() -> None:
     clock = [1000.0]
     one = SharedWorlds(lambda: clock[0])
     one.take(OWN, encoded(report()))
@@ -294,7 +294,7 @@ def test_no_picture_is_an_error_of_its_own() -> None:
 
 
 def started(*words: str, **environment: str) -> tuple[str, int]:
-    """What ``python -m sfm_kernel.classroom`` prints before it is ended; and its exit status."""
+    """The output of ``python -m sfm_kernel.classroom`` until it is ended, and its exit status."""
     process = subprocess.Popen(
         [sys.executable, "-m", "sfm_kernel.classroom", *words],
         env=os.environ | environment,
@@ -312,7 +312,7 @@ def started(*words: str, **environment: str) -> tuple[str, int]:
     return told, process.wait()
 
 
-def test_what_it_prints(tmp_path: Path) -> None:
+def test_it_prints_its_address_or_what_is_wrong(tmp_path: Path) -> None:
     told, status = started("--port", "0")
     assert status == 0 and "http://127.0.0.1:" in told and "plain HTTP" not in told
     told, status = started("--port", "0", "--host", "0.0.0.0", SFM_HOST_IP="192.0.2.7")

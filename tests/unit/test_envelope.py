@@ -1,4 +1,4 @@
-"""What a process without Python has sent, by two numbers: Python sees them under names."""
+"""A process without Python sends two numbers with a message: Python sees them under names."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""What editors and ``help()`` show: every public name explains itself, the calls in full."""
+"""Every public name explains itself in editors and ``help()``, the calls in full."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_calls_say_all(name: str) -> None:
     text = doc(getattr(Endpoint, name))
     for part in ("Blocks:", "Args:", "Raises:", "Example:", ">>> "):
         assert part in text, part
-    with sfm_kernel.join("explained", name="A") as sfm:  # what a cell has by name
+    with sfm_kernel.join("explained", name="A") as sfm:  # the endpoint that a cell has by name
         assert doc(getattr(sfm, name)) == text
 
 
-def test_what_the_readme_says_is_in_them() -> None:
+def test_the_docstrings_say_what_the_readme_says() -> None:
     assert "dest" in inspect.signature(Endpoint.send).parameters
     for name, said in {
         "send": ["any values that can be pickled", "UnknownName: no process", "order sent"],

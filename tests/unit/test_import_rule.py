@@ -96,7 +96,9 @@ def fits(target: str, pattern: str) -> bool:
 @pytest.mark.parametrize(
     ("patterns", "importers"), [pytest.param(*row, id=row[0][0]) for row in ROWS]
 )
-def test_what_is_imported_by_few(patterns: tuple[str, ...], importers: tuple[str, ...]) -> None:
+def test_only_the_listed_modules_import_these(
+    patterns: tuple[str, ...], importers: tuple[str, ...]
+) -> None:
     found = {
         module.removeprefix("sfm_kernel.")
         for module, targets in REACHES.items()
@@ -138,7 +140,7 @@ def test_a_circle_is_found() -> None:
 
 
 def test_no_module_hides_one_of_python() -> None:
-    """Where a program's path holds a folder of ours, ``import queue`` must still give Python's."""
+    """``import queue`` must give a program Python's module even if its path holds our folders."""
     ours = {name for name in MODULES if name.rpartition(".")[2] in sys.stdlib_module_names}
     assert {name for name in ours if not name.endswith(".__main__")} == set()
 

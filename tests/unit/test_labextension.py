@@ -37,7 +37,7 @@ def test_build_is_of_these_sources(tool: ModuleType) -> None:
     assert known == tool.digest(), "labextension/ has changed: run `make labextension`, add both"
 
 
-def test_what_is_shipped_is_what_was_built(tool: ModuleType) -> None:
+def test_the_shipped_files_are_those_that_were_built(tool: ModuleType) -> None:
     there = tool.hashes(tool.BUILT)
     changed = tool.differences(there, tool.known(tool.BUILT))
     assert not changed, f"not as they were built: {changed}. Run `make labextension`, add both"

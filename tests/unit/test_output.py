@@ -35,7 +35,7 @@ class Rank:
 
 
 def shown(*, gathers: bool) -> bytes:
-    """What two ranks show that write the same traceback at the same time."""
+    """The output of two ranks that write the same traceback at the same time."""
     read, write = os.pipe()
     with selectors.PollSelector() as selector:
         output = OutputMux(write, selector)
@@ -62,7 +62,7 @@ def test_lines_of_others_come_as_they_are_written() -> None:
     assert shown(gathers=False) == b"a line\n" + pieces
 
 
-def test_what_is_said_again_later_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_repeated_later_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(forwarding.time, "monotonic", lambda: now)
     with selectors.PollSelector() as selector:

@@ -85,7 +85,7 @@ def test_condas_recipe_has_the_same() -> None:
 
 
 def workspace() -> dict[str, str]:
-    """What all crates have in common."""
+    """The entries of the manifest that all crates share."""
     manifest = tomllib.loads((ROOT / "sfm_kernel/native/Cargo.toml").read_text())
     common: dict[str, str] = manifest["workspace"]["package"]
     return common

@@ -156,7 +156,7 @@ def add_for_ever(plot: Live) -> None:
             plot.add(ROWS[0])
 
 
-def test_what_display_raises_reaches_the_caller() -> None:
+def test_an_error_of_display_reaches_the_caller() -> None:
     calls = []
 
     def display(_: bytes) -> None:

@@ -51,6 +51,6 @@ def test_names_mean_themselves_and_arguments_what_a_shell_makes_of_them(root: Pa
         {"path": "my programs/../../secret.py", "ranks": 4, "arguments": ""},
     ],
 )
-def test_what_cannot_be_run_is_refused_with_the_reason(root: Path, wanted: dict[str, Any]) -> None:
+def test_a_program_that_cannot_be_run_is_refused(root: Path, wanted: dict[str, Any]) -> None:
     with pytest.raises(BadProgram):
         command(str(root), wanted)

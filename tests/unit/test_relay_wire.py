@@ -29,7 +29,7 @@ def test_a_snapshot_of_real_processes_comes_through(world: str) -> None:
     moved = snapshot(os.path.dirname(__file__), [one | {"here": False} for one in told])
     for one in (*moved["processes"], *here["processes"]):
         one.pop("here")
-        one.pop("now")  # that of two moments
+        one.pop("now")  # the two were read at different moments
     assert moved["processes"] == here["processes"]
 
 

@@ -209,13 +209,13 @@ def test_calls_that_do_not_fit_are_told_though_nobody_has_waited() -> None:
 
 
 def member(name: str, *calls: str, **changes: Any) -> Account:
-    """What one member of a group of two tells."""
+    """The account of one member of a group of two."""
     latest = list(enumerate(calls, 1))
     about = {"title": "'rows'", "name": name, "size": 2, "open": False, "count": len(calls)}
     return {"key": {**about, "chain": hash(calls), "latest": latest, **changes}}
 
 
-def test_what_is_a_disagreement() -> None:
+def test_members_with_different_calls_disagree() -> None:
     def told(*accounts: Account) -> dict[object, str] | None:
         found = disagreement(accounts)
         return found and found.calls

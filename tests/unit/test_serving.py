@@ -1,4 +1,4 @@
-"""What serving stands on: values, errors and functions on their way; waits that nobody sees."""
+"""The basis of serving: values, errors and functions on their way; waits that nobody sees."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_function_is_sent_once() -> None:
     assert functions.code([first, other, "name"], known=[first]).keys() == {other}
 
 
-def test_what_a_function_lacks_is_what_was_injected() -> None:
+def test_injected_values_fill_the_names_that_a_function_lacks() -> None:
     namespace, functions = Namespace(), Functions()
     f = by_value("k = 1\ndef f(): return k, more")
     namespace.inject((), {"k": 9, "more": 1})
@@ -62,7 +62,7 @@ def test_what_a_function_lacks_is_what_was_injected() -> None:
     assert not hasattr(time, "more") and sent(namespace, functions, time.time)() > 0
 
 
-def test_what_can_be_injected() -> None:
+def test_sources_modules_classes_and_functions_can_be_injected() -> None:
     namespace = Namespace(given=1)
     namespace.inject(["def twice(x): return x * two", time, TaskFailed, len], {"two": 2})
     assert namespace.function("twice")(4) == 8

@@ -1,4 +1,4 @@
-"""What an administrator sets, in a configuration and in the environment; and idle time."""
+"""An administrator's settings, in a configuration and in the environment; and idle time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_times(text: str, wanted: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-5m", "0s", "5 minutes", "1e9", "nan", "inf"])
-def test_what_is_no_time(text: str) -> None:
+def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write 90s, 30m, 2h or never"):
         seconds(text)
 
@@ -99,7 +99,9 @@ def test_the_smaller_counts() -> None:
         ("SFM_MAX_ENGINES", "-1", "-1"),
     ],
 )
-def test_what_makes_no_sense_is_told_with_its_place(variable: str, text: str, says: str) -> None:
+def test_an_impossible_setting_is_refused_with_its_place(
+    variable: str, text: str, says: str
+) -> None:
     with pytest.raises(BadSetting, match=f"^{variable}={text} in the environment.*{says}"):
         Settings(environment={variable: text})
 

@@ -40,7 +40,7 @@ def url(room: Class, token: str = "") -> str:
     return f"http://127.0.0.1:{room.port}/#{token or room.shared.join}"
 
 
-def test_what_changes_is_told(room: Class, sfm: Any) -> None:
+def test_changes_are_reported_to_the_class(room: Class, sfm: Any) -> None:
     share = Share(
         sfm,
         url(room),

@@ -1,4 +1,4 @@
-"""What SpeedesComm's values are: simulation times, destinations, net types, the input file."""
+"""SpeedesComm's values: simulation times, destinations, net types, the input file."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_destination_refuses_what_is_no_node() -> None:
 def test_net_types_are_the_same_bytes_on_every_machine() -> None:
     assert net_array([1, -2], NET_INT).tobytes().hex() == "01000000feffffff"
     assert net_array([1.0]).tobytes().hex() == "000000000000f03f"
-    # What a machine of the other byte order has, and what it would send.
+    # An array on a machine of the other byte order, and the bytes that it would send.
     swapped = np.array([1, -2], ">i4")
     assert net_array(swapped, NET_INT).tobytes().hex() == "01000000feffffff"
     assert net_array(swapped.tobytes(), ">i4").tolist() == [1, -2]
@@ -200,7 +200,7 @@ def test_a_memoryview_in_any_order_is_sent_by_its_rows() -> None:
         assert Contents(memoryview(array)).bytes.tobytes() == array.tobytes()
 
 
-def test_what_has_no_bytes_is_refused() -> None:
+def test_contents_without_bytes_are_refused() -> None:
     for given in ("text", 5, [1, 2], None):
         with pytest.raises(TypeError, match="data are bytes or a NumPy array"):
             Contents(given)

@@ -1,4 +1,4 @@
-"""What the kernel tells of a TCP connection, and its congestion control."""
+"""The kernel's facts about a TCP connection, and its congestion control."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_that_is_not_there_is_refused_with_what_is(
     assert congestion(one) == before
 
 
-def test_what_is_no_tcp_socket() -> None:
+def test_a_descriptor_of_no_tcp_socket_is_refused() -> None:
     with socket.socket(type=socket.SOCK_DGRAM) as one:
         with pytest.raises(OSError):
             tcp_info(one)

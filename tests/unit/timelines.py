@@ -116,7 +116,7 @@ Act = tuple[str, float] | tuple[str, int]
 def carried_out(
     programs: Sequence[Iterable[Act]], *, delays: Iterable[float] = (), capacity: int = 4
 ) -> Histories:
-    """What a run of the programs writes down, if they all come to their end.
+    """The histories that a run of the programs writes down, if they all come to their end.
 
     A message takes no time; an inbox takes ``capacity`` messages of each sender. ``delays`` are the
     times after which a sending is written down, in which the receiver may have been faster.
@@ -144,7 +144,7 @@ class _Machine:
         for nth in range(len(self.programs)):
             self.found.event(nth, 0.0, "running")
         while True:
-            # Who is earliest goes on first, so that nobody sees what has not happened yet.
+            # The earliest process goes on first, so that none sees what has not happened yet.
             for nth in sorted(range(len(self.programs)), key=self.clocks.__getitem__):
                 if self.step(nth):
                     break
