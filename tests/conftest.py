@@ -198,7 +198,7 @@ def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
     before, kept, named = leaks.look(root), leaks.worlds(root), leaks.environment()
     yield
     if killed:
-        # What was killed cannot tidy up; that clean() does it for them is tested here.
+        # Killed processes cannot tidy up; this also tests that clean() does it for them.
         from sfm_kernel import directory
 
         directory.clean()
@@ -238,5 +238,5 @@ def world() -> str:
 
 @pytest.fixture(scope="session")
 def effort() -> int:
-    """What to multiply the length of stress by: 1, or 50 with SFM_LONG=1."""
+    """The factor for the length of stress tests: 1, or 50 with SFM_LONG=1."""
     return 50 if LONG else 1

@@ -17,14 +17,14 @@ from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    # What runs, and what the modules import in which these tests have their functions.
+    # The worker, and the imports of the modules that have the functions of these tests.
     ["sfm_kernel.spawn.worker", "sfm_kernel.mpi.engines", "mpi4py", "pytest", "hypothesis",
      "tests.observe.harness", "tests.observe.pictures"]
 )  # fmt: skip
 
 
 class Fork:
-    """What ``spawn.job.fresh`` starts, as a fork of the fork server."""
+    """A fork of the fork server, in place of the process that ``spawn.job.fresh`` starts."""
 
     def __init__(self, orders: int, report: int) -> None:
         given = [DupFd(fd) for fd in (orders, 1, 2, report)]
@@ -45,7 +45,7 @@ class Fork:
 
 
 def _become(given: Sequence[Any], environment: Mapping[str, str], folder: str) -> None:
-    """Be what ``python -m sfm_kernel.spawn.worker`` is."""
+    """Run as ``python -m sfm_kernel.spawn.worker`` does."""
     os.setsid()
     with contextlib.suppress(FileNotFoundError):
         os.chdir(folder)

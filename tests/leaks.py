@@ -1,6 +1,6 @@
-"""What a test may leave behind: nothing. Finds processes, threads and files that it did.
+"""Finds processes, threads and files that a test has left behind; it may leave none.
 
-Processes are found by two ways, because each alone misses some: descendants of this process
+Processes are found in two ways, because each alone misses some: descendants of this process
 (forks keep their parent's environment), and every process whose environment names this session's
 SFM_DIR (engines that detached themselves, or whose parent died, are nobody's children here).
 """
@@ -32,14 +32,14 @@ OF_A_BROWSER = "chromium --type="
 
 @dataclass
 class Left:
-    """What exists at one moment, or what is there now and was not before."""
+    """All that exists at one moment, or all that has come since an earlier one."""
 
     processes: dict[int, str] = field(default_factory=dict)
     threads: dict[int, str] = field(default_factory=dict)
     files: set[str] = field(default_factory=set)
 
     def since(self, before: Left) -> Left:
-        """What is here and not in ``before``."""
+        """Everything in this one that is not in ``before``."""
         return Left(
             {pid: line for pid, line in self.processes.items() if pid not in before.processes},
             {ident: name for ident, name in self.threads.items() if ident not in before.threads},
@@ -69,7 +69,7 @@ def look(root: Path) -> Left:
 
 
 def remaining(root: Path, before: Left) -> Left:
-    """What is there and was not ``before``, after giving it ``PATIENCE`` seconds to go away."""
+    """Everything that was not there ``before`` and does not go away in ``PATIENCE`` seconds."""
     deadline = time.monotonic() + PATIENCE
     pause = 0.001
     while True:
@@ -92,12 +92,12 @@ def remove(root: Path, left: Left) -> None:
 
 
 def environment() -> dict[str, str]:
-    """What the environment says to this package."""
+    """The environment's variables of this package."""
     return {name: value for name, value in os.environ.items() if name.startswith("SFM_")}
 
 
 def restore(before: dict[str, str]) -> list[str]:
-    """Have the environment say that again; the names that said something else."""
+    """Set these variables again; return the names of those that had changed."""
     now = environment()
     changed = sorted(name for name in before | now if before.get(name) != now.get(name))
     for name in changed:
@@ -150,7 +150,7 @@ def _processes(root: Path) -> dict[int, str]:
 
 
 def _command(pid: int) -> str:
-    """Its command line; empty when it has ended."""
+    """The command line of a process; empty when it has ended."""
     try:
         process = psutil.Process(pid)
         return " ".join(process.cmdline()) or process.name()

@@ -1,4 +1,4 @@
-"""Waiting for what comes about by itself. The watchdog of each test ends a wait in vain."""
+"""Waiting for a condition. If it never comes, the test's watchdog ends the wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def wait_until(condition: Callable[[], T]) -> T:
-    """Look until it is true, and give back what it was then."""
+    """Poll until the value is true, and return it."""
     while not (found := condition()):
         time.sleep(0.01)
     return found

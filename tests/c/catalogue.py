@@ -1,4 +1,4 @@
-"""What the comment at the top of a program says: how it is started, and what it must print.
+"""Reads the comment at the top of a program: how it is started, and what it must print.
 
     /* Each rank says hello.
      *
@@ -44,7 +44,7 @@ class Program(NamedTuple):
 
 
 def read(path: str) -> Program:
-    """What a program's comment says; ValueError if it says nothing, or what nobody understands."""
+    """Read a program's comment; ValueError if ``expected`` is missing or a key is unknown."""
     with open(path, encoding="utf-8") as source:
         comment = source.read().partition("*/")[0].splitlines()[1:]
     said: dict[str, list[str]] = {"ranks": [], "arguments": [], "stdin": [], "status": []}
@@ -53,7 +53,7 @@ def read(path: str) -> Program:
     for line in lines:
         key, colon, value = line.strip().removeprefix("*").strip().partition(":")
         if key == "expected":
-            # What follows, to the end; the comment's last line is a blank and what closes it.
+            # All lines that follow; the comment's last line is a blank and the end mark.
             said["expected"] = [one.removeprefix(" *   ").rstrip() for one in lines if one != " "]
         elif key in said:
             said[key].append(value.strip())

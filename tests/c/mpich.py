@@ -30,7 +30,7 @@ def include() -> Path:
 
 
 def compiled(source: Path, target: Path, abi: bool = False) -> str:
-    """Compile and link one source with MPICH; what the compiler says, nothing if all is well.
+    """Compile and link one source with MPICH; return the compiler's messages, if there are any.
 
     Args:
         abi: for the ABI of MPI 5.0, which MPICH has, too.

@@ -1,6 +1,6 @@
-"""What a program has in its code is the same with our mpi.h and with MPICH's: every constant, the
-layout of a status, every prototype; and what it looks up by name is in our library. The same of the
-ABI of MPI 5.0, whose header MPICH has, too."""
+"""Our mpi.h and MPICH's agree in all that a program is compiled with: every constant, the layout of
+a status, every prototype; and our library exports every name. The same holds for the ABI of
+MPI 5.0, whose header MPICH has, too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check(tmp_path: Path, header: Path, text: str, *options: str) -> None:
 
 
 def values(table: str) -> str:
-    """That constants have the values of a table, as C asserts it."""
+    """Assertions in C that the constants have the values of a table."""
     asserted = []
     for line in (TABLES / table).read_text().splitlines():
         name, _kind, value = line.split(" ")
@@ -126,7 +126,7 @@ def test_our_header_is_what_its_tables_say() -> None:
 
 @pytest.mark.parametrize("soname", ["libmpi.so.12", "libmpi_abi.so.1"])
 def test_the_library_exports_every_name(soname: str) -> None:
-    """In a process of its own, which finds it afterwards by the name that the ABI gives it."""
+    """A separate process loads the library, then finds it by the name that the ABI gives it."""
     wanted = names() + DATA
     assert len(wanted) > 1000
     script = (

@@ -64,7 +64,7 @@ def test_stop_ends_a_program(book: Notebook) -> None:
     book.run("%%sfm\nprint('alive')").ok()
 
 
-def test_what_was_begun_ends_with_a_cell_that_is_never_run(book: Notebook, tmp_path: Path) -> None:
+def test_a_cell_that_never_runs_leaves_no_process(book: Notebook, tmp_path: Path) -> None:
     before = {one.pid for one in descendants(book.pid)}
 
     def new() -> list[psutil.Process]:
@@ -99,7 +99,7 @@ def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> No
     assert book.run(program("-n 1", body)).ok().text.strip() == "10"
 
 
-def test_what_does_not_fit_is_refused(book: Notebook) -> None:
+def test_wrong_calls_of_functions_are_refused(book: Notebook) -> None:
     book.run("%%sfm c\nlong total(const long *x, int n) { return n ? x[n - 1] : 0; }").ok()
     assert "x.astype('i8')" in book.run("sfm.c.total(np.ones(3), 3)").error
     assert "takes a NumPy array, not list" in book.run("sfm.c.total([1], 1)").error

@@ -35,7 +35,7 @@ def out(built: Built, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([built.path], capture_output=True, text=True, env=env)
 
 
-def test_what_did_not_change_is_not_compiled(
+def test_unchanged_sources_are_not_compiled_again(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -139,7 +139,7 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         tools.find("c")
 
 
-def test_what_a_source_says() -> None:
+def test_a_source_is_searched_for_main_types_and_functions() -> None:
     assert defines_main("int main(argc, argv) int argc; char **argv; { }")
     assert not defines_main('void domain(void) { puts("int main() {}"); } // int main() {}')
     text = (

@@ -74,7 +74,7 @@ def test_a_program_that_handles_its_signals_itself_goes_on_doing_so() -> None:
     assert done.stderr == f"sfm: the program ended with exit status {int(signal.SIGSEGV)}\n"
 
 
-def test_who_is_no_rank_dies_as_without_us() -> None:
+def test_a_program_that_is_no_rank_dies_as_without_us() -> None:
     for case, number in (("null", signal.SIGSEGV), ("abort", signal.SIGABRT)):
         done = subprocess.run(
             [variant(SOURCE, "-g"), case], capture_output=True, text=True, check=False
@@ -82,7 +82,7 @@ def test_who_is_no_rank_dies_as_without_us() -> None:
         assert (done.returncode, done.stdout, done.stderr) == (-number, "", "")
 
 
-def test_what_a_rank_starts_tells_nothing() -> None:
+def test_a_process_that_a_rank_starts_reports_nothing() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
         environment = os.environ | {"SFM_MPI_REPORTS": str(theirs.fileno()), "SFM_MPI_PID": "1"}

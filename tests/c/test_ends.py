@@ -1,5 +1,5 @@
-"""How programs of C end that do it in the wrong way: at once, with one sentence that says what to
-do, in the line where it is wrong."""
+"""Programs in C that end in the wrong way end at once, with one sentence that names the wrong line
+and says what to do."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def test_a_call_that_fails_says_why_and_where_but_once(case: str, who: str) -> N
 
 
 @pytest.mark.parametrize(("case", "others"), crossed(DEEDS, OTHERS))
-def test_what_others_wait_for_in_vain(case: str, others: str) -> None:
+def test_a_rank_that_ends_wrongly_ends_the_others(case: str, others: str) -> None:
     said, status = DEEDS[case]
     done = run("-n", "3", str(SOURCE), case, others, "one")
     assert done.stderr == f"sfm: rank 1 {said}; the other ranks were ended\n"
     assert done.returncode == status
 
 
-def test_what_main_returns_at_its_end_is_the_status_and_ends_nobody() -> None:
+def test_an_exit_status_at_the_end_of_main_ends_nobody() -> None:
     done = run("-n", "3", str(SOURCE), "status", "none", "one")
     assert done.stderr == "sfm: rank 1 ended with exit status 4\n" and done.returncode == 4
     assert done.stdout == "before"
@@ -96,7 +96,7 @@ def test_what_main_returns_at_its_end_is_the_status_and_ends_nobody() -> None:
 
 @pytest.mark.parametrize(("case", "others"), crossed(ABORTS, OTHERS))
 def test_abort_ends_all(case: str, others: str) -> None:
-    """``others``: what they are in meanwhile."""
+    """``others``: the call that the other ranks are in meanwhile."""
     said, status = ABORTS[case]
     if case == "abort-after":
         others = "none"

@@ -1,4 +1,4 @@
-"""What a program reads comes from the user, who is asked when it reads, and only then."""
+"""A program reads from the user, who is asked when the program reads, and only then."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def no_question(book: Notebook) -> bool:
     return False
 
 
-def test_what_the_user_answers_is_what_rank_0_reads(book: Notebook) -> None:
+def test_rank_0_reads_the_answer_of_the_user(book: Notebook) -> None:
     cell = book.send(program("-n 2", ONE), asks=True)
     book.answer("21")
     shown = book.wait(cell)
@@ -74,7 +74,7 @@ def test_a_program_in_python_reads_it_too(book: Notebook) -> None:
     assert "line é ß\n rest ['a', 'b']" in book.wait(cell).text
 
 
-def test_who_does_not_read_is_asked_nothing(book: Notebook) -> None:
+def test_a_program_that_does_not_read_asks_nothing(book: Notebook) -> None:
     cell = book.send(program("-n 2", 'usleep(700000); SAY("end")', "getchar()"), asks=True)
     assert "[0] end" in book.wait(cell).text
     assert no_question(book)

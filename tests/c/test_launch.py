@@ -1,4 +1,4 @@
-"""The launcher runs C: what starts, what is refused, and how it ends. No MPI is called here."""
+"""The launcher runs C: programs start, are refused, and end. No test here calls MPI."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_sources_with_arguments(folder: Path) -> None:
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_what_a_program_in_c_does_not_need_is_not_imported(folder: Path) -> None:
+def test_a_program_in_c_does_not_import_heavy_modules(folder: Path) -> None:
     put({"a.c": "int main() { return 0; }"}, folder)
     run("-n", "1", "a.c")
     words = [sys.executable, "-X", "importtime", "-m", "sfm_kernel.mpi", "-n", "2", "a.c"]

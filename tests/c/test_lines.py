@@ -1,4 +1,4 @@
-"""Where a program in C waits: the line of its call, as observers say it."""
+"""Observers say the line of the call in which a program in C waits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def running(*commands: tuple[Any, ...]) -> Iterator[None]:
 
 
 def stuck(folder: Path, *names: str) -> dict[str, Any]:
-    """The diagnosis, once these wait and it can be made."""
+    """The diagnosis, once these processes wait."""
 
     def found() -> dict[str, Any] | None:
         with contextlib.suppress(FileNotFoundError):
@@ -112,7 +112,7 @@ def test_the_timeline_names_lines(world: str, sfm_dir: Path) -> None:
 
 
 def address_of(program: Path, function: str) -> int:
-    """Where a function begins, as nm says it."""
+    """The address at which a function begins, by nm."""
     listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
     (found,) = (line.split()[0] for line in listed.splitlines() if line.endswith(f" {function}"))
     return int(found, 16)
@@ -142,7 +142,7 @@ def test_a_function_in_a_header_of_the_system_s_is_told_as_where_it_is_used(tmp_
     assert {one[0] for one in found if one} == {str(tmp_path / "prog.c")}
 
 
-def test_what_was_compiled_anew_is_not_taken_for_what_runs(tmp_path: Path) -> None:
+def test_a_newly_compiled_program_is_not_taken_for_the_running_one(tmp_path: Path) -> None:
     program = build(tmp_path, "int main(void) { return 0; }\n", "-g")
     address = address_of(program, "main")
     listed = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
@@ -168,7 +168,7 @@ def test_cells_by_the_name_of_their_source(tmp_path: Path) -> None:
     assert at("helpers.c", "4\tabc") == ("helpers.c, line 3 (main)", None)
 
 
-def test_what_is_no_binary_has_no_lines(tmp_path: Path) -> None:
+def test_a_file_that_is_no_binary_has_no_lines(tmp_path: Path) -> None:
     for text in (b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + b"\xff" * 500, b"text"):
         (tmp_path / "file").write_bytes(text)
         assert resolve(tmp_path / "file", 5) is None

@@ -52,7 +52,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def world() -> Iterator[dict[str, str]]:
-    """What stands in the environment of all ranks; nothing of theirs is left behind."""
+    """The common environment of all ranks, which must leave no segment or ring behind."""
     root = Path("/dev/shm") / f"sfm-messages-{os.getpid()}"
     root.mkdir(mode=0o700)
     try:
@@ -73,7 +73,7 @@ def compiled(name: str, library: Path) -> Path:
 
 
 def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -> list[str]:
-    """Start so many ranks; what each has printed."""
+    """Start so many ranks; return what each has printed."""
     common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": str(size)}
     ranks = [
         subprocess.Popen(
@@ -123,7 +123,7 @@ def test_collectives_that_disagree_fail_and_send_no_memory_that_was_given_back(
     assert run(words, size, world, library)[0] == "all failures are right\n"
 
 
-def test_who_waits_for_a_process_that_is_killed_gets_an_error(
+def test_a_rank_that_waits_for_a_killed_process_gets_an_error(
     world: dict[str, str], library: Path
 ) -> None:
     common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": "3"}
@@ -145,7 +145,7 @@ def test_who_waits_for_a_process_that_is_killed_gets_an_error(
     assert ranks[1].returncode == -signal.SIGKILL
     assert told[0] == told[2] == "lost\n" * 5
     for path in Path(world["SFM_DIR"]).rglob("*.seg"):
-        path.unlink()  # that of the dead, which `sfm clean` would remove
+        path.unlink()  # the dead rank's segment, which `sfm clean` would remove
     for path in Path(world["SFM_DIR"]).rglob("*.ring"):
         path.unlink()
 
@@ -166,7 +166,7 @@ BARRIER, FINALIZE = "MPI_Barrier", "MPI_Finalize"
     [
         (0, 15, [calls(0, BARRIER, "MPI_Bcast")]),
         (1, 0, [has_called("MPI_Reduce")]),
-        # Each has what the other sent: whoever looks first is told, and ends both.
+        # Each has the other's message: the rank that looks first gets the error, and ends both.
         (2, 15, [calls(1, BARRIER, FINALIZE), calls(0, FINALIZE, BARRIER)]),
         (3, 0, [has_called("MPI_Bcast")]),
         (4, 15, [f"MPI_Wait: {calls(0, BARRIER, 'MPI_Allreduce')}"]),

@@ -24,7 +24,7 @@ OF_ABI = ["attributes.c", "cancel.c", "collectives_v.c", "complex_op.c", "error_
           "null_type.c", "persistent.c", "struct_type.c", "task_farm.cpp", "tools.c",
           "waiting.c"]  # fmt: skip
 BINARIES = [one for one in PROGRAMS if LONG or one.name in OF_ABI]
-"""What is compiled with MPICH: test_abi.py has compared its header with ours, value by value."""
+"""Programs to compile with MPICH: test_abi.py has compared its header with ours, value by value."""
 
 
 def each(programs: list[Program]) -> pytest.MarkDecorator:
@@ -44,14 +44,14 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the launcher compiles goes nowhere else."""
+    """The launcher's cache, in a folder of these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 
 def check(program: Program, path: str) -> None:
-    """It prints what its comment says, ends with that status, and nobody complains."""
+    """The program prints what its comment says and ends with that status; if 0, stderr is empty."""
     words = ["-n", str(program.ranks), path, *program.arguments]
     done = run(*words, stdin=program.stdin, timeout=PATIENCE)
     assert program.lines(done.stdout) == program.expected, done.stderr
@@ -89,6 +89,6 @@ def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:
 
 @each([one for one in PROGRAMS if one.name.startswith("window_")])
 def test_windows_that_messages_reach(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the system lets no process reach another's memory, or it is on another machine."""
+    """As on a system where no process may reach another's memory, or between machines."""
     monkeypatch.setenv("SFM_MPI_WINDOWS", "served")
     check(program, program.path)

@@ -44,7 +44,7 @@ def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def outcome(process: subprocess.Popen[str], status: int = 0) -> str:
-    """What it has printed, when it has ended as it should."""
+    """The program's output; the program must end with this status, and without complaints."""
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == status, (out, err)
     assert not err
@@ -57,7 +57,7 @@ def ran(name: str, *arguments: str) -> str:
 
 
 def shown(sfm: sfm_kernel.Endpoint, name: str) -> dict[str, Any]:
-    """What observers see of a process."""
+    """The process as observers see it; empty if they do not see it."""
     processes = snapshot(sfm.folder)["processes"]
     return next((one for one in processes if one["name"] == name), {})
 
@@ -159,7 +159,7 @@ def test_c_takes_by_templates(world: str) -> None:
         outcome(process)
 
 
-def test_what_only_python_can_open_is_refused_by_name(world: str) -> None:
+def test_values_that_only_python_can_open_are_refused_by_name(world: str) -> None:
     columns = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
     with sfm_kernel.join(world, name="P") as sfm, running("pickles.c", world, "C") as process:
         sfm.wait_for("C", timeout=PATIENCE)
@@ -298,7 +298,7 @@ def test_a_proven_deadlock_ends_the_call(world: str) -> None:
 
 
 def joined(**environment: str) -> tuple[int, str]:
-    """What ``environment.c`` prints with these variables."""
+    """The exit status and output of ``environment.c`` with these variables."""
     others = {key: value for key, value in os.environ.items() if key != "SFM_WORLD"}
     done = subprocess.run(
         [program("environment.c")],
@@ -311,7 +311,7 @@ def joined(**environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_who_a_process_is_stands_in_the_environment(world: str) -> None:
+def test_a_process_takes_its_name_and_rank_from_the_environment(world: str) -> None:
     assert joined(SFM_WORLD=world) == (0, "0 0 1\n")
     named = {"SFM_NAME": "B", "SFM_RANK": "3", "SFM_SIZE": "7"}
     assert joined(SFM_WORLD=world, **named) == (0, "B 3 7\n")

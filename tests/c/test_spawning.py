@@ -1,5 +1,5 @@
-"""Processes that are started later, or met: what the launcher does for it, and says about it. What
-programs see of it is in programs/mpi (spawn.c, ports.c, sessions.c)."""
+"""Processes that programs start later, or meet: what the launcher does and says. programs/mpi tests
+what the programs themselves see (spawn.c, ports.c, sessions.c)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:
         ("many", "there is room for 511 more processes, and 600 are asked for"),
     ],
 )
-def test_what_cannot_be_started_is_said(programs: Path, case: str, why: str) -> None:
+def test_an_error_says_why_a_program_cannot_start(programs: Path, case: str, why: str) -> None:
     done = spawner(programs, case)
     assert done.returncode != 0
     assert why.format(folder=programs) in done.stderr
@@ -129,7 +129,7 @@ def test_programs_that_were_started_apart_meet(programs: Path) -> None:
         assert server.wait(PATIENCE) == 0
 
 
-def test_who_closes_a_port_of_another_process_is_told_whose_it_is() -> None:
+def test_closing_the_port_of_another_process_is_an_error_that_names_it() -> None:
     text = (
         "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
         "port = comm.bcast(MPI.Open_port() if comm.rank == 0 else None)\n"
@@ -140,7 +140,7 @@ def test_who_closes_a_port_of_another_process_is_told_whose_it_is() -> None:
     assert "MPI_Comm_disconnect" in done.stderr and done.returncode == 1
 
 
-def test_who_was_met_may_die(programs: Path) -> None:
+def test_a_program_survives_the_death_of_one_that_it_met(programs: Path) -> None:
     path, name = str(programs / "meet"), f"meet-{os.getpid()}"
     with launched("-n", "1", path, "server", name, "die") as server:
         client = run("-n", "1", path, "client", name, "die", timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""What programs of C leave undone when they come to MPI_Finalize: told with the lines."""
+"""The launcher reports what C programs leave unfinished at MPI_Finalize, with the lines."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def place(case: str, call: str) -> str:
 
 
 @pytest.mark.parametrize("case", LEFT)
-def test_what_is_left_is_told_with_its_line_and_changes_nothing(case: str) -> None:
+def test_unfinished_work_is_reported_with_its_line_and_changes_nothing(case: str) -> None:
     done = run("-n", "2", str(SOURCE), case, timeout=PATIENCE)
     call = LEFT[case].rpartition(": ")[2].partition("(")[0]
     told = f"sfm: {LEFT[case]}{place(case, call)}"
-    if case == "irecv":  # what main returns is told, too
+    if case == "irecv":  # the launcher reports the exit status, too
         told, status = f"sfm: rank 1 ended with exit status 4\n{told}", 4
     else:
         status = 0
@@ -74,20 +74,20 @@ def test_each_rank_s_own_and_a_program_of_one() -> None:
 
 
 @pytest.mark.parametrize("case", ["clean", "session"])
-def test_who_has_ended_all_hears_nothing(case: str) -> None:
-    """Nor who has a session, in which it may go on."""
+def test_a_program_that_has_finished_its_work_gets_no_report(case: str) -> None:
+    """Neither does a program with a session, which may go on in it."""
     done = run("-n", "2", str(SOURCE), case, timeout=PATIENCE)
     assert (done.stderr, done.returncode) == ("", 0)
 
 
-def test_what_is_aborted_is_told_as_that_alone() -> None:
+def test_an_abort_is_reported_without_unfinished_work() -> None:
     done = run("-n", "2", str(SOURCE), "abort", timeout=PATIENCE)
     assert done.stderr.startswith("sfm: rank 0 called MPI_Abort(3) in left.c")
     assert done.stderr.count("\n") == 1 and done.returncode == 3
 
 
 def test_a_message_that_was_sent_before_thousands_of_others(tmp_path: Path) -> None:
-    """Its line stands on it: no history could be long enough."""
+    """The message carries its line: no history could be long enough."""
     program = tmp_path / "early.c"
     program.write_text("""#include <mpi.h>
 int main(int argc, char **argv) {

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What it makes of its own, once for this module."""
+    """The folder of the libraries that zig builds, once for this module."""
     return tmp_path_factory.mktemp("zig")
 
 

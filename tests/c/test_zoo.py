@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def judged(root: Path, launcher: int, title: str) -> dict[str, Any]:
-    """What is said of a launcher's world, once its title begins so; the watchdog ends a wait."""
+    """The diagnosis of a launcher's world, once its title begins so; the watchdog ends the wait."""
     while True:
         with contextlib.suppress(FileNotFoundError, StopIteration):
             folder = next(root.glob(f"mpi-{launcher}-*"))

@@ -1,8 +1,8 @@
 """One suite for every transport: each test of this folder runs over each of them.
 
-All endpoints of a test live in its own process; that two of them then go through shared memory or
-TCP and not straight from inbox to inbox is what SFM_TRANSPORT is for. Where a file is about what
-two say to each other, they do so also from site to site: it has ``THROUGH_GATEWAYS``.
+All endpoints of a test live in its own process. SFM_TRANSPORT makes them use shared memory or TCP,
+and not go straight from inbox to inbox. A file with ``THROUGH_GATEWAYS`` also runs from site to
+site.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CONTENTS = {"value", "array"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test by each transport; between gateways where its file says so.
+    """Each test runs over each transport, and between gateways if its file says so.
 
-    What a message contains no gateway sees: that is not tried there.
+    Gateways do not see what a message contains; tests of ``CONTENTS`` do not use them.
     """
     names = set(metafunc.fixturenames)
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
@@ -85,7 +85,7 @@ class Background(threading.Thread):
     def run(self) -> None:
         try:
             self._value = self._call()
-        except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - result() raises it
             self._error = error
 
     def result(self) -> Any:

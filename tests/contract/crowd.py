@@ -35,7 +35,7 @@ class Crowd:
 
 
 def outcome(background: Background) -> Any:
-    """What it returned, or the exception."""
+    """The value that the call returned, or the exception that it raised."""
     try:
         return background.result()
     except Exception as error:

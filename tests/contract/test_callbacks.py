@@ -58,7 +58,7 @@ def test_predicates_and_src(pair: Pair, join: Callable[..., Endpoint]) -> None:
     assert sorted(small) == [0, 1, 2] and from_c == [4]
 
 
-def test_what_it_raises_is_shown_and_the_next_is_served(
+def test_an_error_of_a_callback_is_shown_and_the_next_message_is_served(
     pair: Pair, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = pair

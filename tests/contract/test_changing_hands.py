@@ -1,4 +1,4 @@
-"""Names, ranks and ways whose process has changed, seen by those who knew the one before."""
+"""Names, ranks and routes whose process has changed, as processes see it that knew the old one."""
 
 from __future__ import annotations
 

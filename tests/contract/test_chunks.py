@@ -1,4 +1,4 @@
-"""Chunked transfers over every transport: what arrives, who waits, and what when it goes wrong."""
+"""Chunked transfers over every transport: arrivals, waits, and failures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def receive(
 
 
 def depth(sfm: Endpoint) -> int:
-    """Messages in the inbox. What rings hold is brought in by looking for what is not there."""
+    """Messages in the inbox, into which a search for a message that does not exist brings all."""
     sfm.peek(tag="never sent")
     return int(sfm._inbox.depth)
 
@@ -302,7 +302,7 @@ def test_a_receiver_whose_sender_leaves(pair: Pair, background: Background_) -> 
         receiving.result()
 
 
-def test_what_a_lost_process_had_begun_is_not_taken_for_its_successors(
+def test_chunks_of_a_lost_process_are_not_taken_for_its_successors(
     pair: Pair, join: Callable[..., Endpoint], background: Background_
 ) -> None:
     a, b = pair

@@ -110,7 +110,7 @@ def test_stop_ends_a_receive_that_waits(tidy_pair: Pair, background: Background_
 
 @pytest.fixture
 def first_send_stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
-    """Of the endpoints' next send: it is done, the condition holds, and then it is interrupted."""
+    """The endpoints' next send is interrupted when it is done and the condition holds."""
 
     def prepare(condition: Callable[[], Any]) -> None:
         native = Endpoint.send

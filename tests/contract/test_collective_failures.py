@@ -1,4 +1,4 @@
-"""What goes wrong in a collective is told to every member, once, and the group goes on."""
+"""Every member learns of a failure in a collective, once, and the group goes on."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
             (other if group.rank == odd else usual)(group)
         except CollectiveError:
             raise
-        # It may have all that it is for already: then it hears of the failure at its next call.
+        # A member may have its whole result: then it learns of the failure at its next call.
         return group.barrier()
 
     results = crowd.run(part)
@@ -276,13 +276,13 @@ REFUSED: list[tuple[Call, Call]] = [
 
 
 @pytest.mark.parametrize("nth", range(len(REFUSED)))
-def test_what_is_refused_on_one_member_is_told_to_the_others(crowd: Crowd, nth: int) -> None:
+def test_the_others_learn_of_a_call_that_one_member_refuses(crowd: Crowd, nth: int) -> None:
     right, wrong = REFUSED[nth]
     groups = crowd.run(lambda group: group)
 
     def part(group: Group) -> Any:
         (wrong if group.rank == 1 else right)(group)
-        return group.barrier()  # who had no need of the refused one hears of it now
+        return group.barrier()  # a member that did not need the one that refused hears of it now
 
     running = [Background(partial(part, one)) for one in groups]
     results = [outcome(one) for one in running]

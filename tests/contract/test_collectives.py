@@ -24,7 +24,7 @@ def crowd(request: pytest.FixtureRequest, kind: str, world: str) -> Iterator[Cro
 
 
 def algorithms(group: Group, call: str, cut: bool = True) -> list[str | None]:
-    """Those that can do it here; None for the one that is chosen."""
+    """The algorithms that are possible here; None stands for the one that the group chooses."""
     left_out = {"flags"} if not group.is_local else set()
     left_out |= set() if cut else {"ring", "rabenseifner"}
     return [None, *(name for name in ALGORITHMS[call] if name not in left_out)]

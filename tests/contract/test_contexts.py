@@ -151,7 +151,7 @@ def test_a_group_that_was_given_up_takes_no_room(
     sending.result()
 
 
-def test_what_a_collective_call_sends_takes_no_room(
+def test_messages_of_collective_calls_take_no_room(
     pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
 ) -> None:
     a, b = pair

@@ -143,12 +143,12 @@ def test_stop_ends_a_blocked_send_and_nothing_was_sent(pair: Pair) -> None:
         b.recv_nb()
 
 
-# Where an interrupt strikes inside a weakref's callback or a destructor, Python itself swallows it.
+# Python itself swallows an interrupt inside a weakref's callback or a destructor.
 INSIDE_PYTHON = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def test_a_signal_handler_that_sends_where_the_thread_is_sending(pair: Pair) -> None:
-    """It gets an error or gets through; nobody waits for himself."""
+    """The handler's send raises or succeeds; the thread does not wait for itself."""
     a, b = pair
     a.buffering = 10_000
     a.send(dest="B", n=0, data=bytes(9_000))

@@ -1,4 +1,4 @@
-"""What is sent is received: attributes, values, order, matching."""
+"""Messages arrive as they were sent: attributes, values, order, matching."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_an_array_in_a_template_is_a_match_error(pair: Pair) -> None:
     assert b.recv(5, data=lambda d: (d == np.arange(3)).all()).tag == 1
 
 
-def test_what_a_predicate_raises_reaches_the_caller(pair: Pair) -> None:
+def test_an_error_of_a_predicate_reaches_the_caller(pair: Pair) -> None:
     a, b = pair
     a.send(dest="B", tag="text")
     for receive in (b.recv, b.recv_nb, b.peek):

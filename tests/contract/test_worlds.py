@@ -32,7 +32,7 @@ def test_late_joiners_are_found(join: Join, background: Callable[..., Any]) -> N
     assert late.recv(20).n == 2
 
 
-def test_who_leaves_and_comes_back(join: Join) -> None:
+def test_a_process_leaves_and_comes_back(join: Join) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=1)
     assert b.recv(20).n == 1

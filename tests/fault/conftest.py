@@ -1,4 +1,4 @@
-"""What the tests with traced victims share: the one who survives, and one who never notices."""
+"""Fixtures of the tests with traced victims: a survivor, and a process that never notices."""
 
 from __future__ import annotations
 

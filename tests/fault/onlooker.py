@@ -1,8 +1,8 @@
-"""Looks at a world again and again, whatever becomes of its segments: ``onlooker.py FOLDER``.
+"""Observes a world again and again, whatever becomes of its segments: ``onlooker.py FOLDER``.
 
-For each line of its standard input it looks once more, with every kind of look that there is, and
-answers with the states that it has seen, as JSON, by uid. What it is told is valid by the schema.
-Between the lines it looks as fast as it can.
+For each line of its standard input it observes once more, in every way that there is, and answers
+with the states that it has seen, as JSON, by uid. All snapshots are valid by the schema. Between
+the lines it observes as fast as it can.
 """
 
 from __future__ import annotations

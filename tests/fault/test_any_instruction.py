@@ -39,7 +39,7 @@ JOIN_AND_ASK = JOIN + "sfm.send(dest='home', ready=True)\n"
 
 @dataclass
 class Channel:
-    """A way through the core.
+    """A code path through the core.
 
     Attributes:
         prepare, act: what the victim does before and while it is traced.
@@ -56,7 +56,7 @@ class Channel:
 
 
 def receive(home: Endpoint, first: int = 0) -> None:
-    """Whatever comes is whole, in order, and all that was sent before the act."""
+    """The messages are whole and in order, and none that was sent before the act is missing."""
     seen = 0
     try:
         while True:

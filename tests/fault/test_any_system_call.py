@@ -1,6 +1,6 @@
 """A process dies before or after each system call of joining, leaving and the first message.
 
-What lies on disk changes only there: files made, locked, renamed, replaced, removed.
+Files change only in system calls, which make, lock, rename, replace and remove them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def abandon_the_unfinished(folder: str) -> None:
 
 
 def drain(survivor: Endpoint, least: int) -> None:
-    """The victim's messages came in order, ``least`` of them for sure."""
+    """The victim's messages came in order, and at least ``least`` of them."""
     numbers = []
     try:
         while survivor.peek(src="V") or any(one.name == "V" for one in survivor.members()):

@@ -1,4 +1,4 @@
-"""Shared memory that somebody has written to who should not have."""
+"""Shared memory that a stranger has written to."""
 
 from __future__ import annotations
 

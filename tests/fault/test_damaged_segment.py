@@ -1,5 +1,5 @@
-"""Segments that a process of the same user has cut or overwritten: whoever looks at them lives on,
-and tells of the others."""
+"""An observer survives segments that a process of the same user has cut or overwritten, and still
+reports the other processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sfm_kernel.observe.snapshot import segments, snapshot
 HEADER = 4096
 """Some first bytes of a segment, but not all that an observer reads."""
 LIFE = 528
-"""Where the word is that the kernel marks (``life`` in native/src/segment.rs), and its mark."""
+"""Offset of the word that the kernel marks (``life`` in native/src/segment.rs), and its mark."""
 OWNER_DIED = 0x4000_0000
 
 MEMBER = """
@@ -63,7 +63,7 @@ def members(home: Endpoint) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
 
 @pytest.fixture
 def look(home: Endpoint) -> Iterator[Look]:
-    """What another process sees, which looks all the time: states by uid. It ends well."""
+    """States by uid, as an observer in another process sees them; the observer must end well."""
     command = [sys.executable, "-m", "tests.fault.onlooker", home.folder]
     with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as onlooker:
         assert onlooker.stdin and onlooker.stdout
@@ -93,7 +93,7 @@ def test_a_segment_that_is_cut_is_told_as_damaged(
     for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * effort:
         os.truncate(path, size)
         told = look()
-        # What nobody has to read is not missed: old events.
+        # Observers do not miss the old events, which they need not read.
         assert told[uid] == ("damaged" if size <= HEADER else before[uid])
         assert {**told, uid: ""} == {**before, uid: ""}, "the others are told as ever"
         with open(path, "r+b") as file:
@@ -122,7 +122,7 @@ def test_no_pid_of_a_segment_is_taken_at_its_word(home: Endpoint, pid: object) -
 def test_random_damage(
     home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look, effort: int
 ) -> None:
-    """Bits of all segments but the own one, while all are in use."""
+    """Flip bits in all segments but this process's, while all are in use."""
     seed = random.randrange(1 << 32) if effort > 1 else 11
     print("seed", seed)
     chance = random.Random(seed)
@@ -142,10 +142,10 @@ def test_random_damage(
         assert (process.poll() or 0) >= 0, "the members may fail, but not by a signal"
 
 
-def test_who_is_called_dead_and_lives_is_still_sent_to(
+def test_messages_still_reach_a_living_process_that_is_marked_dead(
     home: Endpoint, members: dict[str, subprocess.Popen[bytes]]
 ) -> None:
-    """For a while its sender waits for its end; then the segment's lock is believed."""
+    """The sender waits a while for the process to end; then it believes the segment's lock."""
     home.send(dest="A", n=0)
     (uid,) = (one["uid"] for one in snapshot(home.folder)["processes"] if one["name"] == "A")
     with open(segments(home.folder)[uid], "r+b") as file:

@@ -91,7 +91,7 @@ def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None
 
 
 @also_through_gateways
-def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> None:
+def test_messages_of_a_dead_process_are_received(home: Endpoint, start: Start) -> None:
     start(
         "V",
         "sfm.send(dest='home', ready=True)\nsfm.recv(src='home')\n"
@@ -106,7 +106,7 @@ def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> Non
 
 
 @pytest.mark.parametrize("end", ["sfm.close()", "os.kill(os.getpid(), 9)"])
-def test_what_the_dead_had_sent_is_received_after_slow_callbacks(
+def test_messages_of_a_dead_process_are_received_after_slow_callbacks(
     home: Endpoint, start: Start, end: str
 ) -> None:
     home.regcb(lambda m: time.sleep(3), tag="slow")
@@ -200,7 +200,7 @@ def test_a_restarted_process_takes_its_old_rank_and_name(home: Endpoint, start: 
 def test_killed_at_any_moment(home: Endpoint, start: Start, effort: int) -> None:
     """Kill a process that sends small and large messages at random moments, again and again.
 
-    Whatever arrives is whole and in order, and the survivor goes on working with the others.
+    All messages that arrive are whole and in order, and the survivor goes on with the others.
     """
     rng = random.Random(7)
     start("steady", "while True: sfm.send(dest='home', echo=sfm.recv(src='home').n)")

@@ -90,7 +90,7 @@ def each_to_each(sfm: Endpoint) -> int:
 
 
 def test_sixteen_processes_beside_engines(mount: Mount) -> None:
-    """What a benchmark starts while the notebook's engines have their part of the 64 MB."""
+    """A benchmark starts these while the notebook's engines have their part of the 64 MB."""
     folder = mount("64m")
     Path(folder, "others").write_bytes(bytes(20 << 20))
     assert sfm_kernel.run(each_to_each, 16) == [120 - rank for rank in range(16)]
@@ -174,7 +174,7 @@ def too_large(sfm: Endpoint) -> str:
 def test_a_message_that_its_receiver_has_no_memory_for(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its sender is told; what comes before and after it arrives."""
+    """Its sender gets an error; the messages before and after it arrive."""
     monkeypatch.setenv("SFM_TRANSPORT", kind)
     monkeypatch.setenv("SFM_ARENA_BYTES", "0")  # the receiver needs no memory for what lies there
     said = sfm_kernel.run(too_large, 2, timeout=120)[0]

@@ -1,4 +1,4 @@
-"""What a process does is seen from outside: busy, holding its GIL, stopped, blocked, or dead."""
+"""Observers see the state of a process: busy, holding its GIL, stopped, blocked, or dead."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_stopped_and_dead(home: Endpoint, start: Start, observer: Observer | Non
 
 
 def test_an_observer_keeps_nothing_that_is_gone(home: Endpoint, start: Start) -> None:
-    """Its memory would be taken as long as the observer lives."""
+    """Otherwise its memory would stay in use as long as the observer lives."""
 
     def mapped() -> int:
         with open("/proc/self/maps") as lines:
@@ -162,7 +162,7 @@ def test_the_shell_command_shows_it(home: Endpoint, start: Start) -> None:
 
 
 def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -> None:
-    """Its number is the same for sender and receiver; states are there, too; also after a death."""
+    """Both ends give it the same number. The trace has states, too, and outlives its process."""
     victim = start(
         "[sfm.recv(n=n) for n in (2, 1)]; sfm.send(dest='home', n=3, data=bytes(5000))\n"
         "sfm.show_running(False); time.sleep(60)"

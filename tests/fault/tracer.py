@@ -61,9 +61,9 @@ class Tracer:
             self._code = os.pread(memory.fileno(), self._end - self._start, self._start)
 
     def walk(self, limit: int) -> list[int]:
-        """Step until the process dies, or through ``limit`` native instructions; where it was.
+        """Step until death, or through ``limit`` native instructions; return their addresses.
 
-        What native code calls elsewhere (memcpy, Python) runs at full speed.
+        Functions outside the native core (memcpy, Python) run at full speed.
         """
         places: list[int] = []
         cores = os.sched_getaffinity(0)

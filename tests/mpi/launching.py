@@ -56,7 +56,7 @@ def wait_for(done: Callable[[], object], what: str) -> None:
 
 
 def status(pid: int) -> str:
-    """What a process does, as psutil says it; "gone" where it is not there."""
+    """The status of a process by psutil; "gone" if there is no such process."""
     try:
         return str(psutil.Process(pid).status())
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""Where processes are in tests of sites, and an operation that goes by the order of the ranks."""
+"""The sites of processes in tests, and an operation that depends on the order of the ranks."""
 
 from __future__ import annotations
 

@@ -60,10 +60,10 @@ ELSEWHERE = """
     Lookup_name Register_datarep Get_abi_version Get_abi_info Get_abi_fortran_info
     Revoke Is_revoked Get_failed Ack_failed Agree Iagree Shrink Ishrink
 """
-"""What tests/c has tests of."""
+"""Functions that tests/c tests."""
 
 START_AND_END = "Abort Init Init_thread Finalize"
-"""They have tests of their own."""
+"""Functions that have tests of their own."""
 
 COLLECTIVES = """
     Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Alltoallw
@@ -75,7 +75,7 @@ ALL = [(program, ranks) for program, numbers in RUNS.items() for ranks in number
 
 
 def command(real: bool, ranks: int) -> list[str]:
-    """What a program's path and arguments are added to."""
+    """The start of the command, which a program's path and arguments follow."""
     if not real:
         limit = ["--timeout", str(SECONDS)]
         return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(ranks), *limit]
@@ -87,7 +87,7 @@ def command(real: bool, ranks: int) -> list[str]:
 
 
 def document(program: str, ranks: int, *, real: bool, whole: bool = False) -> Document:
-    """What a program prints."""
+    """The document that a program prints."""
     done = subprocess.run(
         [*command(real, ranks), str(PROGRAMS / f"{program}.py")],
         capture_output=True,
@@ -109,7 +109,7 @@ def names() -> dict[str, set[str]]:
 def differences(
     real: Document, ours: Document, otherwise: Iterable[str] = (), most: int = 300
 ) -> Iterator[str]:
-    """A text for each case whose results are not the same, but should be; or the other way round.
+    """A text for each case whose results differ but should not, or should differ but do not.
 
     Args:
         otherwise: ends of the names of cases that should differ.

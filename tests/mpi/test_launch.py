@@ -1,4 +1,4 @@
-"""python -m sfm_kernel.mpi: what a program gets, and what is seen of it."""
+"""python -m sfm_kernel.mpi: what a program gets, and what its user sees."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ if drawn:
 
 
 def test_ranks_share_nothing_though_they_are_forks(tmp_path: Path) -> None:
-    """Neither random numbers, nor descriptors, nor what MPI reads when a program imports it."""
+    """They share no random numbers, no descriptors, and nothing that MPI reads at its import."""
     done = run("-n", "3", "-c", FORKED, str(tmp_path))
-    # Its own report socket, and three standard streams; of the launcher and other ranks nothing.
+    # A rank has its report socket and three standard streams, and nothing of other processes.
     expected = f"3 3 3\n3 4 4 4 4 -c {tmp_path} []\n"
     assert (done.stdout, done.stderr) == (expected, "")
     assert [(tmp_path / str(rank)).read_text() for rank in range(3)] == ["all"] * 3
@@ -309,7 +309,7 @@ def test_the_words_of_a_command_line() -> None:
         (f"-n {MOST_RANKS} -c 1 : -n 1 -c 1", "too many"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_to_write(line: str, says: str) -> None:
+def test_the_error_of_a_wrong_command_line_says_what_to_write(line: str, says: str) -> None:
     with pytest.raises(WrongUsage, match=r"python -m sfm_kernel.mpi") as caught:
         parse(line.split())
     assert says in str(caught.value)

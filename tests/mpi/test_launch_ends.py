@@ -1,4 +1,4 @@
-"""python -m sfm_kernel.mpi: how all ranks end, whatever ends one; nothing is left."""
+"""python -m sfm_kernel.mpi: all ranks end when one ends, for any reason, and leave nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_syntax_error_is_shown_once(tmp_path: Path) -> None:
     assert done.stderr.count("SyntaxError") == 1 and "program.py" not in done.stderr
 
 
-def test_what_all_raise_is_shown_once() -> None:
+def test_an_error_that_all_ranks_raise_is_shown_once() -> None:
     done = run("-n", "3", "-c", "none")
     assert done.stderr.count("NameError") == 1 and done.returncode == 1
 
@@ -62,7 +62,7 @@ def test_a_hook_of_the_program_shows_its_errors() -> None:
     assert done.stderr == "hook\n"
 
 
-def test_what_a_failed_rank_had_written_comes_first() -> None:
+def test_the_output_of_a_failed_rank_comes_before_its_traceback() -> None:
     done = run("-n", "1", "-c", "import sys; sys.stderr.write('last words'); 1 / 0")
     assert done.stderr.startswith("last words\nTraceback")
 
@@ -84,7 +84,7 @@ def test_hello_world() -> None:
     assert (done.returncode, done.stderr, mpi_worlds()) == (0, "", [])
 
 
-def test_who_is_done_early_can_still_be_sent_to(tmp_path: Path) -> None:
+def test_other_ranks_can_still_send_to_a_rank_that_is_done(tmp_path: Path) -> None:
     text = f"""{MPI}
 import atexit, os, sys, time
 if rank == 0:
@@ -103,14 +103,14 @@ print("sent")
         assert process.wait() == 0
 
 
-def test_what_was_sent_arrives_when_its_sender_is_done() -> None:
+def test_messages_arrive_after_their_sender_is_done() -> None:
     text = f"{MPI}if rank: print(len(comm.recv(source=0)))\nelse: comm.send(b'x' * 10**6, dest=1)"
     done = run("-n", "2", "-c", text)
     assert (done.stdout, done.returncode) == ("1000000\n", 0)
 
 
-def test_who_has_not_kept_what_it_sends_is_told() -> None:
-    """mpi4py's request has the bytes of an object, which go with it."""
+def test_an_error_says_that_a_sender_has_freed_its_message() -> None:
+    """mpi4py's request holds the bytes of an object, which are freed with it."""
     text = """
 if rank == 0:
     comm.isend(b"x" * 10**6, dest=1)
@@ -124,14 +124,14 @@ else:
     assert done.returncode == 1
 
 
-def test_who_waits_for_a_killed_rank_says_nothing() -> None:
+def test_ranks_that_wait_for_a_killed_rank_say_nothing() -> None:
     text = f"{MPI}comm.Barrier()\nif rank == 1: import os; os.kill(os.getpid(), 9)\n"
     done = run("-n", "3", "-c", text + "comm.recv(source=1)")
     assert done.stderr == "sfm: rank 1 was killed by SIGKILL; the other ranks were ended\n"
     assert done.returncode == 137
 
 
-def test_who_lost_a_rank_that_left_says_so() -> None:
+def test_the_launcher_names_a_rank_that_left_without_mpi_finalize() -> None:
     text = f"{MPI}comm.Barrier()\nif rank == 1: import os; os._exit(0)\ncomm.recv(source=1)"
     done = run("-n", "2", "-c", text)
     assert done.returncode == 1
@@ -173,7 +173,7 @@ def test_a_second_interrupt_kills() -> None:
     with launched("-n", "2", "-c", text + STAY) as process:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)
-        lines(process, 2)  # "no", or nothing of who was too slow and is killed anyway
+        lines(process, 2)  # "no", or nothing from a rank that was too slow and is killed anyway
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
 
@@ -219,7 +219,7 @@ def test_the_end_of_the_lifeline_ends_the_program() -> None:
         assert process.wait() == 128 + signal.SIGTERM
 
 
-def test_what_the_ranks_leave_running_is_ended() -> None:
+def test_processes_that_the_ranks_leave_running_are_ended() -> None:
     text = "import subprocess; print(subprocess.Popen(['sleep', '1000']).pid)"
     done = run("-n", "2", "-c", text)
     pids = [int(line) for line in done.stdout.splitlines()]
@@ -235,7 +235,7 @@ HOLDS += "print(subprocess.Popen(['sleep', '1000']).pid, os.getpid(), flush=True
     "holds", ["ctypes.CDLL(None).sleep(1000)", "ctypes.PyDLL(None).sleep(1000)"]
 )
 def test_a_killed_launcher_takes_everything_with_it(holds: str) -> None:
-    """Also ranks that hold the GIL (PyDLL), and what they have started."""
+    """Even ranks that hold the GIL (PyDLL), and processes that they have started."""
     with launched("-n", "2", "-c", f"{MPI}comm.Barrier()\n{HOLDS}{holds}") as process:
         pids = [int(pid) for line in lines(process, 2) for pid in line.split()]
         assert len(mpi_worlds()) == 1
@@ -257,7 +257,7 @@ RING = "comm.ssend(rank, dest=1 - rank)"
 
 
 def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
-    """And go on waiting."""
+    """The ranks go on waiting."""
     with launched("-n", "2", "-c", MPI + RING) as launcher:
         assert launcher.stderr is not None
         told = [launcher.stderr.readline() for _ in range(5)]

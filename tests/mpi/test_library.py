@@ -1,4 +1,4 @@
-"""The real mpi4py on this package's library: what a call of it does that Python has to know of."""
+"""The real mpi4py on this package's library: the effects of its calls that Python must know of."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BLOCKED = {
 
 @pytest.mark.parametrize("call", BLOCKED.values(), ids=BLOCKED)
 def test_stop_ends_a_blocked_call_in_its_line(tmp_path: Path, call: str) -> None:
-    """Also the second time, in a function; nothing that is sent afterwards is lost."""
+    """It does so a second time, in a function, and no message that is sent afterwards is lost."""
     text = f"""
 import signal, sys, threading, os, traceback
 request = comm.irecv(source=0, tag=9)
@@ -88,12 +88,12 @@ if {call!r}.startswith("comm.ssend"):
     done = run(tmp_path, 1, text)
     assert done.stdout.splitlines()[:4] == [f"blocked {call} None"] * 2 + ["still", "5"], done
     assert done.returncode == 0
-    if "ssend" in call:  # what was being sent still is
+    if "ssend" in call:  # the interrupted send still goes on
         assert done.stdout.splitlines()[4:] == ["['x', 'x']"]
 
 
 def test_stop_ends_a_call_while_python_is_asked_for_its_name(tmp_path: Path) -> None:
-    """What a handler raises in our own code there is not lost; nor is a name that it disturbed."""
+    """An error that a handler raises in our own code is not lost, nor is the call's name."""
     text = """
 import os, signal
 from sfm_kernel.mpi import library
@@ -279,13 +279,11 @@ LEFT = {
         "prog.py, line 5",
     ),
 }
-"""What rank 1 leaves, and what is said about it."""
+"""Programs in which rank 1 leaves something unfinished, each with the report about it."""
 
 
 @pytest.mark.parametrize(("text", "told"), LEFT.values(), ids=LEFT)
-def test_what_is_left_at_the_end_is_told_with_its_line(
-    tmp_path: Path, text: str, told: str
-) -> None:
+def test_unfinished_work_is_reported_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     done = run(tmp_path, 2, f"if rank == 1:\n{textwrap.indent(text, '    ')}")
     assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
 
@@ -304,7 +302,7 @@ MPI.Finalize()  # else the memory would be gone before
     assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
 
 
-def test_what_is_over_or_dropped_in_good_order_is_not_told(tmp_path: Path) -> None:
+def test_finished_and_properly_dropped_work_is_not_reported(tmp_path: Path) -> None:
     text = """
 comm.isend("dropped", dest=rank, tag=5)
 assert comm.recv(source=rank, tag=5) == "dropped"

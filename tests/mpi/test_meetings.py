@@ -1,5 +1,5 @@
-"""Barriers and small reductions of processes that share memory, which meet at a tree and send no
-messages: what programs see of them is as without."""
+"""Processes that share memory meet at a tree for barriers and small reductions, and send no
+messages; programs see no difference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ for _ in range(5): comm.Barrier()
 """The start of a program whose processes have a tree by then."""
 
 ROOM = 2016
-"""Bytes that one process can bring to it; more goes by messages."""
+"""Bytes that one process can bring to the tree; more go by messages."""
 
 
 def sent(sfm: Endpoint) -> list[int]:
@@ -47,7 +47,7 @@ def test_those_who_meet_send_nothing() -> None:
 
 
 def rings(sfm: Endpoint) -> int:
-    """How many of them a process has mapped after some barriers; each takes memory."""
+    """The number of rings that a process has mapped after some barriers; each takes memory."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -62,7 +62,7 @@ def test_a_board_needs_no_ways_from_each_to_each() -> None:
 
 
 def reduced(sfm: Endpoint) -> list[str]:
-    """What is wrong."""
+    """Texts about wrong results of reductions."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -170,7 +170,7 @@ def test_calls_that_differ_are_told(tmp_path: Path, first: str, second: str, tol
     assert done.returncode != 0 and told in done.stderr, done.stderr
 
 
-def test_who_waits_goes_on_with_its_messages() -> None:
+def test_a_process_that_waits_goes_on_with_its_messages() -> None:
     """A process that waits at the tree is still needed for what it has sent."""
     program = """
 if rank == 0:
@@ -193,8 +193,8 @@ else:
 
 
 @pytest.mark.parametrize("call", ["comm.Barrier()", LARGE], ids=["at the tree", "by messages"])
-def test_who_leaves_a_call_is_told_to_all_and_the_next_one_works(call: str) -> None:
-    """Of those that wait in it, and of those that come later."""
+def test_all_learn_that_a_call_was_interrupted_and_the_next_one_works(call: str) -> None:
+    """Ranks that wait in the call learn it, and so do those that come later."""
     program = f"""
 def stop(): time.sleep(0.5); os.kill(os.getpid(), signal.SIGINT)
 if rank == 1: threading.Thread(target=stop).start()
@@ -215,7 +215,7 @@ else: comm.allreduce(1)
     assert "sum 3" in done.stdout
 
 
-def test_who_is_missing_is_told() -> None:
+def test_the_diagnosis_names_the_missing_rank() -> None:
     program = "if rank < 2: comm.Barrier()\nelse: comm.recv(source=0)\n"
     done = run("-n", "3", "--detect", "-c", MET + program, timeout=PATIENCE)
     for name in (0, 1):
@@ -236,7 +236,7 @@ print([one for one in os.listdir(world) if "tree" in one or "fresh" in one], map
     assert (done.stdout, done.stderr) == ("[] 1\n" * 2, "")
 
 
-def test_where_one_cannot_open_the_board_all_send_messages() -> None:
+def test_all_send_messages_if_one_cannot_open_the_tree() -> None:
     program = (
         MET.replace("range(5)", "range(2)")
         + """

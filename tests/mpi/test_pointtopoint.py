@@ -1,4 +1,4 @@
-"""Messages between processes: order, modes, large ones, what is under way, and what goes wrong."""
+"""Messages between processes: order, modes, large ones, messages under way, and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGE = 3_000_000
 
 
 def run(program: Program, n: int = 2) -> list[Any]:
-    """What ``program(comm, MPI)`` returns, by rank."""
+    """Run ``program(comm, MPI)`` on each rank; return the results by rank."""
 
     def started(sfm: Any) -> Any:
         mpi.use(sfm)
@@ -113,7 +113,7 @@ def test_two_that_send_first_need_a_receive_that_is_posted(size: int) -> None:
     assert run(program) == [{1}, {0}]
 
 
-def test_what_is_under_way_goes_on_while_a_process_is_in_a_collective() -> None:
+def test_a_message_under_way_goes_on_while_a_process_is_in_a_collective() -> None:
     def program(comm: Any, MPI: Any) -> Any:
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""What MPI's collectives of processes at several sites come to, whatever the order of the ranks."""
+"""Results of MPI's collectives between several sites do not depend on the order of the ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""MPI's collectives between sites: what crosses the way between them, and what comes of it.
+"""MPI's collectives between sites: the messages that cross between sites, and errors.
 
-Sites are what the processes are told; they talk over TCP.
+The test tells the processes their sites; they talk over TCP.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.tcp
 
 
 def for_all(comm: Any) -> dict[str, Callable[[], object]]:
-    """Calls in which each has something for all."""
+    """Calls in which each process has data for all."""
     rank, size = comm.rank, comm.size
     one, other, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
     counts = list(range(1, size + 1))
@@ -41,7 +41,7 @@ def for_all(comm: Any) -> dict[str, Callable[[], object]]:
 
 
 def rooted(comm: Any, root: int) -> dict[str, Callable[[], object]]:
-    """Those in which all have something for one, or one for all."""
+    """Calls in which all processes have data for one, or one for all."""
     rank, size = comm.rank, comm.size
     one, other, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
     counts = list(range(1, size + 1))
@@ -69,7 +69,7 @@ def sent(sfm: Endpoint) -> Counter[str]:
 
 
 def crossings(sfm: Endpoint) -> dict[str, Counter[str]]:
-    """What this process has sent to other sites in each call."""
+    """Counts of messages that this process has sent to other sites, by call."""
     mpi.use(sfm)
     from mpi4py import MPI
 

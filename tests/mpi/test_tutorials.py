@@ -18,7 +18,7 @@ PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != DRIV
 SECONDS = 100
 
 Outputs = list[str]
-"""What each rank has written."""
+"""The output of each rank."""
 
 
 def launch(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
@@ -34,7 +34,7 @@ def launched(ranks: int) -> subprocess.CompletedProcess[str]:
 
 
 def outputs(ranks: int) -> dict[str, Outputs]:
-    """What the programs have written."""
+    """The outputs of each program, by its name."""
     done = launched(ranks)
     assert done.returncode == 0, f"{ranks} ranks:\n{done.stdout}\n{done.stderr}"
     written: dict[str, Outputs] = json.loads(done.stdout)
@@ -185,7 +185,7 @@ def test_programs(program: str, ranks: int) -> None:
 
 
 def test_one_by_itself() -> None:
-    """The launcher gives a program's lines as they are, from whatever rank."""
+    """The launcher gives a program's lines as they are, from any rank."""
     done = launch(3, str(FOLDER / "rows_and_columns.py"))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [row_and_column(rank, 3) for rank in range(3)]

@@ -229,7 +229,7 @@ def test_a_message_on_its_way_to_oneself() -> None:
 
 
 def test_a_message_on_its_way_to_one_who_waits_for_anybody() -> None:
-    """Also from an idle one, and from oneself."""
+    """The message may come from an idle process, or from the process itself."""
     sent = [peer("A", sent=1)]
     assert stuck(recv("A"), recv("B"), idle("C", **ended))[1] == ["A", "B"]
     assert stuck(recv("A"), recv("B"), idle("C", **ended, peers=sent)) == NOBODY

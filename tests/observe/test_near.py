@@ -152,7 +152,7 @@ def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
     return text.removeprefix("A waits for the text.").strip().removeprefix(ended).strip()
 
 
-def test_what_is_said() -> None:
+def test_the_sentences_about_near_misses() -> None:
     assert told({"tag": 2}) == ""
     one = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, message("B", tag=3)) == one

@@ -1,5 +1,5 @@
-"""What observers are told of real worlds is valid by the schema, whatever is in them; and each of
-the places that make, check or add to one of its shapes knows the fields that the schema has.
+"""Snapshots, diagnoses and timelines of real worlds are valid by the schema, whatever is in them;
+and all code that makes, checks or extends one of its shapes knows the fields that the schema has.
 """
 
 from __future__ import annotations

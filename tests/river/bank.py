@@ -88,7 +88,7 @@ def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
 
 
 def table() -> dict[int, Any]:
-    """What others refer to in this process."""
+    """The objects of this process that other processes refer to."""
     return {
         number: one for owner in references._all.values() for number, one in owner.table.items()
     }

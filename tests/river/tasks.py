@@ -1,4 +1,4 @@
-"""What the workers of these tests do."""
+"""Functions that the workers of these tests run."""
 
 from __future__ import annotations
 

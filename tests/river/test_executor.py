@@ -82,7 +82,7 @@ def test_map_with_a_time_limit(pool: farm.Executor) -> None:
         next(results)
 
 
-def test_what_a_call_raises_is_what_it_has_raised(pool: farm.Executor) -> None:
+def test_an_error_of_a_call_keeps_its_type_and_its_traceback(pool: farm.Executor) -> None:
     error = pool.submit(fail, "that").exception()
     assert isinstance(error, KeyError) and error.args == ("that",)
     assert isinstance(error.__cause__, TaskFailed)

@@ -71,7 +71,7 @@ def test_arrays_and_classes_of_the_program(workers: farm.Farm) -> None:
     assert isinstance(point, Point) and point.x == 2
 
 
-def test_what_a_function_reads_is_as_it_is_now(workers: farm.Farm) -> None:
+def test_a_function_reads_the_current_value_of_a_variable(workers: farm.Farm) -> None:
     factor = 2
 
     def times(x: int) -> int:
@@ -87,7 +87,7 @@ def test_static_parts_are_equal(workers: farm.Farm) -> None:
     assert [one["calls"] for one in workers.report().values()] == [33, 33, 33]
 
 
-def test_who_has_done_its_part_robs_another(workers: farm.Farm) -> None:
+def test_a_worker_that_has_done_its_part_steals_from_another(workers: farm.Farm) -> None:
     uneven = [0.03] * 30 + [0.0] * 60
     pids = list(workers.map(nap, uneven, schedule="stealing"))
     assert len(set(pids[:30])) > 1, "the long ones were all in one part"
@@ -145,7 +145,7 @@ def test_a_task_uses_its_workers_endpoint(workers: farm.Farm) -> None:
     assert workers.everywhere(ring) == [2, 0, 1]
 
 
-def test_who_is_not_told_which_world(workers: farm.Farm) -> None:
+def test_connect_raises_if_the_world_is_ambiguous_or_has_no_workers(workers: farm.Farm) -> None:
     with sfm_kernel.join(f"another-{os.getpid()}", rank=0) as other:
         with pytest.raises(SFMError, match="this process has 2 endpoints"):
             farm.connect()
@@ -199,7 +199,7 @@ def test_a_rank_that_forgets_to_serve_is_named(capfd: pytest.CaptureFixture[str]
 
 
 def widow(sfm: sfm_kernel.Endpoint) -> object:
-    """Its owner leaves without a word."""
+    """The farm's owner leaves without a word."""
     if sfm.rank:
         farm.serve(sfm)
         return "served"

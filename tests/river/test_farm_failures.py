@@ -1,4 +1,4 @@
-"""What becomes of a farm's tasks that fail, cannot be sent, or kill; and of those of the dead."""
+"""A farm's tasks that fail, cannot be sent or kill their worker; and the tasks of dead workers."""
 
 from __future__ import annotations
 

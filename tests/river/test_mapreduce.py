@@ -37,7 +37,7 @@ def count(word: str, ones: Iterator[int]) -> int:
 
 
 def job(inputs: Any, *how: dict[str, Any], n: int = 3, **common: Any) -> list[Any]:
-    """What each of these jobs gives, one after the other, with ``n - 1`` workers."""
+    """Run these jobs in turn with ``n - 1`` workers; return their results and counts."""
 
     def program(sfm: Endpoint) -> list[Any] | None:
         if sfm.rank:
@@ -58,7 +58,7 @@ def job(inputs: Any, *how: dict[str, Any], n: int = 3, **common: Any) -> list[An
 
 
 SOURCES = sorted(Path(os.__file__).parent.glob("[a-c]*.py"))
-"""Real text: the standard library's."""
+"""Real text: sources of the standard library."""
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_the_hash_is_that_of_other_processes() -> None:
 
 
 def fails(match: str, *, n: int = 3, **how: Any) -> str:
-    """How a job fails; that another job can be done then."""
+    """Return the error of a job that fails, once another job has been done after it."""
 
     def program(sfm: Endpoint) -> str | None:
         if sfm.rank:
@@ -265,7 +265,7 @@ def test_nobody_works() -> None:
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """From the second spill on, on one of two workers."""
+    """The disk is full from the second spill on, on one of two workers."""
 
     def program(sfm: Endpoint) -> Any:
         if sfm.rank:
@@ -332,7 +332,7 @@ def test_a_worker_dies(when: str) -> None:
     with pytest.raises(ProcessFailed) as failure:
         sfm_kernel.run(program, 3, timeout=150)
     told = str(failure.value)
-    # The killed worker fails the run as well: whichever is told first.
+    # The killed worker fails the run as well: either error may come first.
     assert "was killed by SIGKILL" in told or "while it worked on a MapReduce job" in told
 
 

@@ -46,7 +46,7 @@ def test_names_attributes_items() -> None:
     bank(use)
 
 
-def test_what_is_sent_and_what_is_referred_to() -> None:
+def test_data_are_sent_and_objects_are_referred_to() -> None:
     def use(sfm: Endpoint, a: Any, b: Any) -> None:
         account = a.account
         assert account == a.account and account.me() == account and a.account != b.account
@@ -64,7 +64,7 @@ def test_what_is_sent_and_what_is_referred_to() -> None:
     bank(use)
 
 
-def test_what_can_be_seen_of_them() -> None:
+def test_references_show_attributes_signatures_and_docstrings() -> None:
     def use(sfm: Endpoint, a: Any, _: Any) -> None:
         assert dir(a) == ["account", "answer", "double", "meet", "numbers"]
         assert {"balance", "deposit", "history"} < {*dir(a.account)}
@@ -149,7 +149,7 @@ def test_arguments() -> None:
 
 
 def test_calls_in_a_circle() -> None:
-    """Who waits serves those who are called on behalf of his own call."""
+    """A process that waits serves calls that are made on behalf of its own call."""
 
     def use(sfm: Endpoint, a: Any, b: Any, c: Any) -> None:
         one, two, three = a.account, b.account, c.account
@@ -164,7 +164,7 @@ def test_calls_in_a_circle() -> None:
 
 
 def test_calls_that_wait_for_each_other_are_told() -> None:
-    """Two that serve nobody, and whose calls begin by themselves."""
+    """The two processes serve nobody, and each begins its call by itself."""
 
     def program(sfm: Endpoint) -> None:
         with remote.connect(sfm, 1 - (sfm.rank or 0)) as other:
@@ -230,7 +230,7 @@ def test_nobody_of_that_name() -> None:
 
 
 def test_a_reference_in_a_message_of_ones_own() -> None:
-    """Whoever gets it refers to the same object, though it has never connected."""
+    """The receiver refers to the same object, though it has never connected."""
 
     def program(sfm: Endpoint) -> Any:
         if sfm.rank == 2:

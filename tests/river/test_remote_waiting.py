@@ -1,4 +1,4 @@
-"""Who waits for remote calls: futures, threads, times, deaths, Stop; and what is said of them."""
+"""Waiting for remote calls: futures, threads, timeouts, deaths, Stop; and what observers see."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ``python -m tests.stress.endings WORLD ROUNDS``: so often, for each call and two ways to end, a
 child joins a world, blocks in the call and ends. A child is a fork of this process, which has
-imported everything: an end of the interpreter costs milliseconds then. What goes wrong is printed.
+imported everything: an end of the interpreter costs milliseconds then. It prints every error.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ AT_ONCE = 4
 
 
 def say(failed: threading.ExceptHookArgs) -> None:
-    """Say first what it was: the end of the interpreter cuts off what a thread says at length."""
+    """Print the name first: the end of the interpreter cuts off the long output of a thread."""
     os.write(2, f"{failed.exc_type.__name__}: {failed.exc_value}\n".encode())
     os.write(2, "".join(traceback.format_tb(failed.exc_traceback)).encode())
 

@@ -1,4 +1,4 @@
-"""A process ends as it should, whatever its daemon threads are in at that moment."""
+"""A process ends as it should, whatever its daemon threads do at that moment."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def leaves_a_thread(sfm: Endpoint) -> int | None:
     return sfm.rank
 
 
-def test_what_a_run_leaves_behind_is_not_heard_of(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_thread_that_a_run_leaves_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert sfm_kernel.run(leaves_a_thread, n=2) == [0, 1]
     assert capfd.readouterr() == ("", "")

@@ -25,7 +25,7 @@ def sizes(seed: int, count: int) -> list[int]:
 
 
 def interrupted_sender(sfm: Endpoint, count: int) -> int:
-    """Rank 1 is interrupted again and again while it sends, and sends again what it did not."""
+    """Rank 1 is interrupted again and again while it sends, and repeats each interrupted send."""
     if sfm.rank == 0:
         expected = doubled = 0
         while expected < count:

@@ -29,7 +29,7 @@ while "end" not in (m := sfm.recv()):
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds: descriptors, mapped shared files, threads, and private memory (kB)."""
+    """Resources of a process: descriptors, mapped shared files, threads, private memory (kB)."""
 
     files: int
     mappings: int
@@ -50,10 +50,10 @@ class Held:
         )
 
     def within(self, other: Held, memory: int) -> bool:
-        """Nothing more than the other held, but for ``memory`` kB and what has its time still.
+        """Whether this is no more than the other, but for ``memory`` kB and some mappings.
 
-        The ways from and to the last who died (a ring and a segment each) are given up when the
-        next one is met.
+        The process still maps a ring and a segment each to and from the last peers that died; it
+        gives them up when it meets the next one.
         """
         return (
             self.files <= other.files

@@ -15,7 +15,7 @@ MODES = ("isend", "issend", "Isend", "Issend", "ibsend")
 
 
 def plan(seed: int, ranks: int, count: int) -> list[dict[str, Any]]:
-    """Who sends what to whom; the same on all ranks."""
+    """All messages: their senders, receivers, tags, sizes and modes; the same on all ranks."""
     dice = random.Random(seed)
     return [
         {
@@ -31,7 +31,7 @@ def plan(seed: int, ranks: int, count: int) -> list[dict[str, Any]]:
 
 
 def program(sfm: Any, seed: int, count: int) -> int:
-    """Take part in the plan; how many messages came."""
+    """Take part in the plan; return the number of messages that came."""
     import numpy as np
 
     mpi.use(sfm)

@@ -67,7 +67,7 @@ def test_many_senders(kind: str, effort: int) -> None:
 
 
 def test_small_messages_in_every_order(kind: str, effort: int) -> None:
-    """Received from the last tag to the first: what is skipped meanwhile stays in order."""
+    """Receives go from the last tag to the first: messages that they skip stay in order."""
 
     def shuffled(sfm: Endpoint, rounds: int) -> None:
         for turn in range(rounds):

@@ -93,8 +93,8 @@ def test_many_coordinated_cycles(kind: str, effort: int) -> None:
 
 
 @pytest.mark.parametrize("n", [3, 17])
-def test_what_was_sent_before_a_fuzzy_barrier_is_there_after_it(n: int, effort: int) -> None:
-    """17 nodes: along the tree, where it is true for those next to each other in it."""
+def test_messages_sent_before_a_fuzzy_barrier_are_there_after_it(n: int, effort: int) -> None:
+    """With 17 nodes, messages go along a tree: it is true for neighbours in the tree only."""
 
     def work(sfm: Endpoint, rounds: int) -> int:
         with start_up(sfm) as comm:
@@ -118,7 +118,7 @@ def test_what_was_sent_before_a_fuzzy_barrier_is_there_after_it(n: int, effort: 
 def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
     """Node 1 gets Stop at any moment of its cycles, and goes on as long as it is whole.
 
-    Returns how often it was stopped, and what has ended rounds before their time.
+    Returns how often it was stopped, and the errors that ended rounds early.
     """
     rng = random.Random(sfm.rank)
     stops, ends = 0, list[str]()
@@ -173,7 +173,7 @@ def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int
     assert found[1][0] > 0, "nothing was interrupted"
     for node, (_, ends) in enumerate(found):
         assert len(ends) == len(found[1][1])  # all hear of each
-        # Who hears of it first leaves, and may be the one whom another misses.
+        # The node that hears of it first leaves, and another may miss that node.
         told = "KeyboardInterrupt has ended a call in" if node == 1 else "is gone"
         assert [text for text in ends if told not in text] == []
 
@@ -237,9 +237,9 @@ def test_a_node_that_is_killed_is_lost_to_all_and_leaves_nothing(
     with pytest.raises(PeerLost):
         work()
     for process in processes[:2]:
-        # Who hears of it first leaves, and may be the one whom another misses.
+        # The node that hears of it first leaves, and another may miss that node.
         assert process.communicate(timeout=60)[0] in [f"started\nlost {n}\n" for n in range(4)]
     clean()
-    # What is left of multicasts belongs to this process, which lives.
+    # Files of multicasts that remain belong to this process, which lives.
     left = Path(comm._sfm.folder).glob("*.multicast*")
     assert {path.name.partition(".")[0] for path in left} <= {comm._sfm.uid}

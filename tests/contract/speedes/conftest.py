@@ -26,7 +26,7 @@ Nodes = list[SpeedesComm]
 
 
 def together(calls: list[Callable[[], Any]]) -> list[Any]:
-    """What the calls give, each in a thread of its own."""
+    """Run each call in a thread of its own, and return the results."""
     running = [Background(call) for call in calls]
     return [one.result() for one in running]
 

@@ -39,7 +39,7 @@ def lost_to(comm: SpeedesComm, node: int, call: Callable[[], Any]) -> None:
 
 
 def test_a_node_that_has_left_is_gone_for_the_others(group: Callable[[int], Nodes]) -> None:
-    """Its process lives."""
+    """The process of that node still lives."""
     nodes = group(4)
     at_all(nodes, lambda comm: comm.barrier_sync())
     nodes[3].send(0, 1, b"the last word")
@@ -81,7 +81,7 @@ def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> 
 def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
     group: Callable[[int], Nodes],
 ) -> None:
-    """Who left was in the last call; and is missed in the next one."""
+    """The node that left was in the last call, and is missed in the next one."""
     nodes = group(3)
     at_all(nodes, lambda comm: comm.barrier_sync())
     nodes[2].close()
@@ -92,7 +92,7 @@ def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
         lost_to(comm, 2, one.result)
 
 
-def test_who_closes_at_once_hurts_nobody(group: Callable[[int], Nodes]) -> None:
+def test_nodes_that_close_at_once_disturb_nobody(group: Callable[[int], Nodes]) -> None:
     for _ in range(4):
         nodes = group(4)
 
@@ -111,7 +111,7 @@ def test_who_closes_at_once_hurts_nobody(group: Callable[[int], Nodes]) -> None:
             comm._sfm.close()
 
 
-def test_what_was_not_received_is_no_longer_kept(group: Callable[[int], Nodes]) -> None:
+def test_closing_drops_messages_that_were_not_received(group: Callable[[int], Nodes]) -> None:
     nodes = group(2)
     for _ in range(20):
         nodes[0].send(1, 1, bytes(LARGE))

@@ -31,7 +31,7 @@ from tests.waiting import wait_until
 
 
 def test_a_node_that_leaves_is_noticed_by_all_who_wait(group: Callable[[int], Nodes]) -> None:
-    """Also by those who are not next to it in the tree."""
+    """Nodes that are not next to it in the tree notice it, too."""
     nodes = group(5)
     waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:4]]
     nodes[4].close()
@@ -57,7 +57,7 @@ def test_a_fuzzy_barrier_notices_it_too(group: Callable[[int], Nodes]) -> None:
     wait_until(lambda: lost(nodes[0]))
 
 
-def test_who_takes_a_dead_ones_name_gets_nothing_of_the_group(
+def test_the_successor_of_a_lost_node_gets_no_messages_of_the_group(
     endpoints: Callable[[int], list[Endpoint]], join: Callable[..., Endpoint]
 ) -> None:
     ends = endpoints(3)
@@ -70,7 +70,7 @@ def test_who_takes_a_dead_ones_name_gets_nothing_of_the_group(
             with pytest.raises(PeerLost, match="process 1 is gone"):
                 call(*((1, 1, b"x") if call == comm.send else (1, b"x")))
     ends[0].send(dest=1, text="plain")
-    assert heir.recv(10).text == "plain"  # what was sent before has come, too
+    assert heir.recv(10).text == "plain"  # messages that were sent before have come, too
     assert not heir.context("speedes 0").peek()
     for comm in nodes:
         comm.close()
@@ -166,6 +166,6 @@ def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
             return lost.peer == 2
         return False
 
-    wait_until(refused)  # what was sent before that was lost with node 2
+    wait_until(refused)  # the messages before that were lost with node 2
     assert comes(nodes[4], 3).data == data  # in place of node 2 it passes the message on
     assert comes(nodes[5], 3).data == data

@@ -26,7 +26,7 @@ from tests.contract.speedes.conftest import (
 from tests.waiting import wait_until
 
 in_memory = pytest.mark.parametrize("kind", ["inproc", "shm"], indirect=True)
-"""Where memory is shared at all."""
+"""Runs only if the transport shares memory."""
 
 
 def test_a_multicast_is_written_once(group: Callable[[int], Nodes], kind: str) -> None:
@@ -35,7 +35,7 @@ def test_a_multicast_is_written_once(group: Callable[[int], Nodes], kind: str) -
     nodes[0].broadcast(1, data)
     files = multicast_files(nodes[0])
     if kind == "tcp":
-        assert files == []  # SFM_TRANSPORT forbids what is shared
+        assert files == []  # SFM_TRANSPORT forbids shared memory
     else:
         # One file, with a name for its sender and each receiver, that holds the data once.
         assert len(files) == 4 and len({path.stat().st_ino for path in files}) == 1
@@ -45,7 +45,7 @@ def test_a_multicast_is_written_once(group: Callable[[int], Nodes], kind: str) -
     for comm in nodes:
         assert comes(comm, 1).data == data
     if kind != "tcp":
-        assert len(multicast_files(nodes[0])) == 1  # who has opened it needs no name any more
+        assert len(multicast_files(nodes[0])) == 1  # names of open files are gone
         for _ in range(5):  # its memory is used again
             nodes[0].broadcast(1, data)
             for comm in nodes:
@@ -96,7 +96,7 @@ def test_memory_goes_back_when_it_was_not_used(
 
 
 @pytest.mark.parametrize("why", ["fallocate", "link", "half is in use", "larger than the space"])
-def test_where_memory_is_short_each_gets_a_copy(
+def test_each_receiver_gets_a_copy_if_memory_is_short(
     group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     def full(*_: object) -> None:
@@ -122,7 +122,7 @@ def test_where_memory_is_short_each_gets_a_copy(
             assert comes(comm, 1).data == bytes([number]) * LARGE
 
 
-def test_what_was_sent_is_received_after_its_sender_has_left(
+def test_messages_are_received_after_their_sender_has_left(
     group: Callable[[int], Nodes],
 ) -> None:
     nodes = group(3)
@@ -135,10 +135,10 @@ def test_what_was_sent_is_received_after_its_sender_has_left(
 
 
 @in_memory
-def test_who_has_left_reads_no_more(
+def test_a_multicast_s_memory_is_free_though_a_receiver_has_left(
     group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its header counts as read: the memory is free, and its name of the file goes with it."""
+    """The header of that receiver counts as read, and its name of the file is removed."""
     monkeypatch.setattr(blocks, "WARM", 0.0)
     nodes = group(4)
     nodes[0].multicast([1, 2, 3], 1, b"x" * LARGE)

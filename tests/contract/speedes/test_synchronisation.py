@@ -66,7 +66,7 @@ def test_numbers_of_several_kinds_meet(group: Callable[[int], Nodes]) -> None:
     assert found == [SimTime(7.0)] * 3 and all(type(one) is SimTime for one in found)
 
 
-def test_what_cannot_be_reduced_is_refused_before_anybody_waits(
+def test_values_that_cannot_be_reduced_are_refused_before_anybody_waits(
     group: Callable[[int], Nodes],
 ) -> None:
     (comm, _) = nodes = group(2)
@@ -131,7 +131,7 @@ def test_the_fuzzy_barrier_is_over_when_all_have_entered(
         for comm in nodes[:last] + nodes[last + 1 :]:
             comm.enter_fuzzy_barrier()
             assert not comm.exit_fuzzy_barrier()
-        # News may still be on its way; that it says nothing too early is what is looked at.
+        # News may still be on its way; this checks that no node leaves too early.
         assert not any(comm.exit_fuzzy_barrier() for comm in nodes[:last] + nodes[last + 1 :])
         nodes[last].enter_fuzzy_barrier()
         inside = list(nodes)
@@ -139,7 +139,7 @@ def test_the_fuzzy_barrier_is_over_when_all_have_entered(
 
 
 def test_the_answer_depends_on_nobody_who_computes(group: Callable[[int], Nodes]) -> None:
-    """Of up to 16 nodes, each leaves though the others call nothing after they have entered."""
+    """Each of up to 16 nodes leaves, though the others call nothing after they have entered."""
     nodes = group(4)
     for comm in nodes:
         comm.enter_fuzzy_barrier()

@@ -1,4 +1,4 @@
-"""What the programs of this folder share: they collect the results of cases, and print them.
+"""Common code of the programs in this folder: they collect the results of cases, and print them.
 
 A program is an ordinary mpi4py program. It fills a ``Cases`` on every rank and calls ``done``,
 which prints one JSON document from rank 0: name of a case -> its result as a text; where the ranks

@@ -21,7 +21,7 @@ def roots(comm: MPI.Intracomm) -> Iterator[tuple[int, bool]]:
 
 
 def blocks(name: str, comm: MPI.Intracomm, way: str, code: str, size: int) -> None:
-    """What moves blocks of equal size."""
+    """Calls that move blocks of equal size."""
     rank, n = comm.rank, comm.size
 
     def add(word: str, *memories: Any) -> None:
@@ -70,7 +70,7 @@ def blocks(name: str, comm: MPI.Intracomm, way: str, code: str, size: int) -> No
 
 
 def vectors(name: str, comm: MPI.Intracomm, way: str) -> None:
-    """What moves blocks of different sizes, with gaps between them."""
+    """Calls that move blocks of different sizes, with gaps between them."""
     rank, n = comm.rank, comm.size
 
     def add(word: str, *memories: Any) -> None:

@@ -130,7 +130,7 @@ def decoded(datatype: MPI.Datatype) -> str:
 
 
 def shapes() -> None:
-    """What each derived datatype says of itself; and what of memory it takes."""
+    """Each derived datatype's description of itself, and the bytes of memory that it takes."""
     memory = np.arange(400, dtype=np.uint8)
     for name, datatype in derived().items():
         case = f"derived {name}"

@@ -1,4 +1,4 @@
-"""Which class of error each wrong call raises; and what errors are made of."""
+"""The class of the error that each wrong call raises, and the parts of errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in the module itself: memory, addresses, time, threads, constants, handles."""
+"""Functions of the module itself: memory, addresses, time, threads, constants, handles."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def point_to_point(name: str, comm: MPI.Intracomm) -> None:
     send = comm.isend("recv", after, 2)
     cases.add(f"recv into room{name}", comm.recv(room, before, 2))
     send.wait()
-    # What a pickle is as a message of bytes.
+    # A pickle, received as a message of bytes.
     send = comm.isend({"a": 1}, after, 8)
     status = MPI.Status()
     comm.probe(before, 8, status)
@@ -125,7 +125,7 @@ def reductions(name: str, comm: MPI.Intracomm) -> None:
 
 
 def wrong() -> None:
-    """What goes wrong with objects, in one process."""
+    """Errors in calls with objects, in one process."""
     comm = MPI.COMM_SELF.Dup()
     cases.error("send to 5", comm.send, 1, 5)
     cases.error("send with tag -5", comm.send, 1, 0, -5)

@@ -198,7 +198,7 @@ def order(comm: MPI.Intracomm) -> None:
 
 
 def buffered(comm: MPI.Intracomm) -> None:
-    """What buffered sends need, and what their buffer is told of them."""
+    """Buffered sends, and the calls that attach, flush and detach their buffer."""
     MPI.Detach_buffer()
     cases.error("Bsend without buffer", comm.Bsend, bytes(9), comm.rank)
     room = MPI.Alloc_mem(MPI.BSEND_OVERHEAD + 800)

@@ -1,4 +1,4 @@
-"""A master hands out tasks, one at a time, to whoever asks: the tag says what a message is."""
+"""A master hands out tasks, one at a time, to workers that ask: the tag says what a message is."""
 
 from mpi4py import MPI
 

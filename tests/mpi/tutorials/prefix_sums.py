@@ -1,4 +1,4 @@
-"""Where each process's part of a common list begins: Exscan of the lengths."""
+"""The start of each process's part of a common list: Exscan of the lengths."""
 
 import numpy as np
 from mpi4py import MPI

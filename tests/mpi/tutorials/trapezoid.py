@@ -1,4 +1,4 @@
-"""The trapezoid rule: rank 0 receives the parts, from whoever has finished."""
+"""The trapezoid rule: rank 0 receives the parts, from any process that has finished."""
 
 from mpi4py import MPI
 

@@ -1,4 +1,4 @@
-/* What the programs that check every result share: they end at the first one that is wrong. */
+/* Common code of the programs that check every result: they end at the first wrong one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &copy), works(copy, size, all);
     MPI_Comm_compare(copy, MPI_COMM_WORLD, &result);
     CHECK(result == MPI_CONGRUENT);
-    /* What is sent in one is not received in another. */
+    /* A message in one communicator is not received in another. */
     int out = 1, in = 0, flag;
     MPI_Request request;
     MPI_Isend(&out, 1, MPI_INT, rank, 0, copy, &request);

@@ -1,6 +1,6 @@
-/* Collectives whose processes disagree fail with an error that says so, and whoever has not failed
-   gets what was sent, even if its sender has its memory back. With an argument also where nothing
-   is fetched from a sender's memory. */
+/* Collectives whose processes disagree fail with an error that says so. A process whose call does not
+   fail gets its data, even if the sender has its memory back. With an argument, no data is fetched
+   from a sender's memory. */
 #include "check.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static void other_counts(void)
     int code = MPI_Bcast(numbers, rank == 0 ? 2 : 4, MPI_INT, 0, MPI_COMM_WORLD);
     char text[MPI_MAX_ERROR_STRING];
     int length;
-    /* In a tree not everybody hears it from the root, but whoever does not gets as much. */
+    /* In a tree not every process hears it from the root, but the others get as much. */
     CHECK(rank == 0 ? code == MPI_SUCCESS : code != MPI_SUCCESS || rank > 1);
     if (rank == 1) {
         CHECK(code == MPI_ERR_COUNT);
@@ -25,7 +25,7 @@ static void other_counts(void)
     CHECK(rank == 1 ? code == MPI_ERR_TRUNCATE : code == MPI_SUCCESS);
 }
 
-/* Sending from where is received is refused by everybody. */
+/* Every process refuses a send buffer that is also the receive buffer. */
 static void memory_used_twice(void)
 {
     int n[8] = {0}, all = MPI_ERR_BUFFER;

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         __builtin_trap();
     if (!strcmp(which, "killed"))
         kill(getpid(), SIGSEGV);
-    if (!strcmp(which, "environment")) { /* whoever looks at it would crash again */
+    if (!strcmp(which, "environment")) { /* a handler that reads it would crash again */
         memset(environ, 0xee, 64);
         store(nowhere, 0);
     }

@@ -1,5 +1,5 @@
-/* A program that ends in the wrong way: which one is its first word, and what it prints is "before".
- * Its second word is what others do meanwhile. Rank 1 is wrong; with "all" as third word everybody. */
+/* A program that prints "before" and ends in the wrong way, which its first word chooses. The second
+ * word says what the others do meanwhile. Rank 1 is wrong, or all ranks if the third word is "all". */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* A program that comes to MPI_Finalize and has not ended what it has begun: what rank 1 leaves is the
- * last word, by which the test finds the line, too. */
+/* A program that comes to MPI_Finalize with unfinished work: its last word says what rank 1 leaves
+ * unfinished, and the test finds the line by the same word. */
 #include <mpi.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What a Python program with mpi4py has beside it: takes part in all that master.py of test_beside.py
- * does; or, with a word, ends in the wrong way while that waits. */
+/* Runs beside a Python program with mpi4py: takes part in all that master.py of test_beside.py does;
+ * or, with a word, ends in the wrong way while master.py waits. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

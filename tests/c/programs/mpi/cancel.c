@@ -1,5 +1,5 @@
-/* Sends that are taken back: large, synchronous, and persistent ones. What was taken back never
- * arrives, and what was not does.
+/* Sends that are taken back: large, synchronous, and persistent ones. A cancelled message
+ * never arrives, and any other does.
  *
  * ranks: 2
  * order: any

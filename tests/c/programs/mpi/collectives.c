@@ -12,7 +12,7 @@
 
 static int rank, size;
 
-/* What rank `from` has at place `i` of the part for rank `to`. */
+/* The value of rank `from` at index `i` of its part for rank `to`. */
 static int value(int from, int to, int i) { return from * 1000003 + to * 1009 + i; }
 
 static int check(int n) {

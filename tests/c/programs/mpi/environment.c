@@ -1,4 +1,4 @@
-/* What a program can ask about where it runs: clock, host, version, arguments.
+/* A program asks about its environment: clock, host, version, arguments.
  *
  * ranks: 2
  * arguments: alpha beta=2

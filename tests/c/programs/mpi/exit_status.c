@@ -1,4 +1,4 @@
-/* What main returns after MPI_Finalize is the status of the whole run.
+/* The value that main returns after MPI_Finalize is the exit status of the whole run.
  *
  * ranks: 2
  * status: 3

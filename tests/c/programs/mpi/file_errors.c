@@ -1,5 +1,5 @@
-/* What goes wrong with files: the same class in all processes, said to the file's error handler, or to
- * that of MPI_FILE_NULL where there is no file. Both return the error until the program wants else.
+/* Errors with files: the same class in all processes, given to the file's error handler, or to that of
+ * MPI_FILE_NULL if there is no file. Both return the error until the program sets another handler.
  *
  * ranks: 2
  * expected:

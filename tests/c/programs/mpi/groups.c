@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
         if (rank == 0) printf("sum over even ranks: %d\n", sum);
         MPI_Comm_free(&evens);
     }
-    if (rank >= size / 2) { /* only those who are in it call this */
+    if (rank >= size / 2) { /* only members call this */
         MPI_Comm_create_group(MPI_COMM_WORLD, second, 0, &half);
         MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, half);
         if (rank == size - 1) MPI_Send(&sum, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* What main returns after MPI_Finalize ends nobody: the others say what they have to say.
+/* An exit status of main after MPI_Finalize ends no other rank: the others still print their lines.
  *
  * ranks: 3
  * status: 5

@@ -1,4 +1,4 @@
-/* Master and workers: whoever has answered gets the next row; tags tell work from the end.
+/* Master and workers: a worker that has answered gets the next row; tags tell work from the end.
  *
  * ranks: 4
  * expected:

@@ -1,4 +1,4 @@
-/* Where the extreme values are, and predefined operations on all kinds of integers.
+/* The ranks of extreme values, and predefined operations on all kinds of integers.
  *
  * ranks: 4
  * expected:

@@ -1,4 +1,4 @@
-/* Pi from points thrown into a square; the same points whatever the number of ranks.
+/* Pi from points thrown into a square; the same points for any number of ranks.
  *
  * ranks: 4
  * arguments: 400000

@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
-    /* What has no neighbour stays as it is. */
+    /* The place of a missing neighbour stays as it is. */
     int got[8] = {-1, -1}, sent[8];
     comm = grid(MPI_COMM_WORLD, 1, (int[]){4}, 0);
     MPI_Neighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, comm);

@@ -49,7 +49,7 @@ static void part(MPI_Session session, const char *tag) {
     MPI_Group_free(&other);
 }
 
-/* What can be done with one. */
+/* Use a session: collectives, buffered sends, communicators. */
 static void use(MPI_Session session, const char *when, const char *tag) {
     MPI_Comm comm = everybody(session, tag);
     char buffer[1000];
@@ -85,7 +85,7 @@ static void once(const char *when, const char *tag) {
     CHECK(session == MPI_SESSION_NULL);
 }
 
-/* What a session says about itself. */
+/* Ask a session about itself. */
 static void ask(void) {
     MPI_Session session = begin();
     MPI_Errhandler handler;

@@ -47,7 +47,7 @@ static void work(MPI_Comm parent, int argc, char **argv) {
     CHECK(parent == MPI_COMM_NULL);
 }
 
-/* It lives on when those who have started it have ended. */
+/* The program lives on after the end of those that started it. */
 static void outlive(MPI_Comm parent) {
     MPI_Comm_disconnect(&parent);
     usleep(500000);

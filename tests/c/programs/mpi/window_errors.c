@@ -1,4 +1,4 @@
-/* What is wrong with a call is told, and the window is as it was.
+/* A wrong call gives an error that says why, and leaves the window as it was.
  *
  * ranks: 2
  * expected:

@@ -11,7 +11,7 @@
 
 typedef struct {
     MPI_Aint next; /* 0: the last one */
-    int rank;      /* who has the next one */
+    int rank;      /* the owner of the next one */
     double value;
 } Element;
 

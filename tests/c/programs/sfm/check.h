@@ -1,4 +1,4 @@
-/* What the programs of these tests share: they end at the first thing that is not as it should be. */
+/* Common code of the programs of these tests: they end at the first failed check. */
 #include <inttypes.h>
 #include <sfm.h>
 #include <stdio.h>

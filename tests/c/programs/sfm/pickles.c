@@ -1,4 +1,4 @@
-/* pickles WORLD NAME: what only Python can open is named, and the rest of its message is read. */
+/* pickles WORLD NAME: names values that only Python can open, and reads the rest of the message. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* 2 ranks. What is sent has another tag than what is received.
+/* 2 ranks. The message has another tag than the receive.
  * says: 0 is in MPI_Recv(source=1, tag=7) in wrong_tag.c, line 15 (main).
  * says: 0's inbox holds 1 message that nearly fits: tag is 8, not 7.
  */
