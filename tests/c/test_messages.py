@@ -106,7 +106,7 @@ def test_every_result_is_right(name: str, size: int, world: dict[str, str], libr
 
 
 @pytest.mark.parametrize("name", ["messages", "collectives"])
-def test_so_they_are_where_the_kernel_lets_nobody_reach_anothers_memory(
+def test_results_are_right_where_no_process_may_read_anothers_memory(
     name: str, world: dict[str, str], library: Path
 ) -> None:
     words = [sys.executable, "-c", NO_REACH, str(compiled(name, library))]

@@ -1,4 +1,4 @@
-"""Contexts: spaces of messages that do not see each other, on one endpoint."""
+"""Contexts on one endpoint: none sees the messages of another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.contract.conftest import Background
 from tests.waiting import wait_until
 
 
-def test_each_space_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_each_context_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
     a, b = pair
     a.context("one").send(dest="B", n=1)
     a.send(dest="B", n=2)
@@ -23,13 +23,13 @@ def test_each_space_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> Non
     assert b.context("two").recv().n == 3
     message = b.context("one").recv(src="A")
     assert dict(message) == {"dest": "B", "src": "A", "n": 1}
-    for space in (b, b.context("one"), b.context("two")):
-        assert not space.peek()
+    for context in (b, b.context("one"), b.context("two")):
+        assert not context.peek()
         with pytest.raises(WouldBlock):
-            space.recv_nb()
+            context.recv_nb()
 
 
-def test_the_same_name_is_the_same_space(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_the_same_name_is_the_same_context(pair: tuple[Endpoint, Endpoint]) -> None:
     a, _ = pair
     assert a.context("one") is a.context("one")
     assert "one" in repr(a.context("one"))

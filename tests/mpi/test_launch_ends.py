@@ -271,7 +271,7 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
     assert launcher.returncode == 128 + signal.SIGINT
 
 
-def test_or_ended_where_that_is_wished() -> None:
+def test_detect_ends_a_deadlock() -> None:
     done = run("-n", "2", "--detect", "-c", MPI + RING)
     assert done.returncode == 1
     assert "mpi4py.MPI.Exception: MPI_ERR_OTHER: " in done.stderr

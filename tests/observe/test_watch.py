@@ -213,7 +213,7 @@ def test_a_call_ends_with_the_whole_diagnosis(alone: Endpoint) -> None:
     assert failure.value.cycle == ["A"]
 
 
-def test_or_with_what_is_said_of_its_own_process(alone: Endpoint) -> None:
+def test_a_brief_end_names_the_process_of_the_call(alone: Endpoint) -> None:
     call, process = blocked(alone, lambda: alone.recv(src="A", tag=1))
     assert end_calls(alone, judgement(process, "One.", "Two."), brief=True) == ["A"]
     with pytest.raises(DeadlockDetected, match=r"^Deadlock: A waits for itself\.\nA waits\.$"):
