@@ -16,8 +16,8 @@ FAST = (pools.SFM, pools.EXECUTOR, pools.FUTURES)
 
 def test_pools_take_turns_in_every_round() -> None:
     rows = list(farm.rows(tasks=(0, 1), pools=FAST, workers=2, repeat=2, seconds=1e-3))
-    cells = [(pools.SFM, farm.OWN)]
-    cells += [(pool, chunk) for pool in FAST[1:] for chunk in (farm.OWN, farm.CHUNKS)]
+    cells = [(pools.SFM, farm.DEFAULT)]
+    cells += [(pool, chunk) for pool in FAST[1:] for chunk in (farm.DEFAULT, farm.CHUNKS)]
     assert [(row["round"], row["task_ms"], row["pool"], row["chunk"]) for row in rows] == [
         (number, ms, *cell) for number in (0, 1) for ms in (0, 1) for cell in cells
     ]
@@ -35,10 +35,10 @@ def test_pools_of_others(pool: str) -> None:
     if why := pools.absent(pool):
         pytest.skip(why)
     rows = list(farm.rows(tasks=(0,), pools=(pool,), workers=2, repeat=1, seconds=1e-3))
-    assert [row["chunk"] for row in rows] == [farm.OWN, farm.CHUNKS]
+    assert [row["chunk"] for row in rows] == [farm.DEFAULT, farm.CHUNKS]
 
 
-def row(pool: str, us: float, ms: int = 0, chunk: str = farm.OWN) -> dict[str, Any]:
+def row(pool: str, us: float, ms: int = 0, chunk: str = farm.DEFAULT) -> dict[str, Any]:
     about = {"task_ms": ms, "pool": pool, "chunk": chunk, "workers": 4, "tasks": 100}
     return about | {"round": 0, "us": us}
 
@@ -72,7 +72,7 @@ def test_bad_arguments(wrong: dict[str, Any]) -> None:
 
 
 def test_a_pool_that_returns_something_else_is_noticed() -> None:
-    with pytest.raises(SFMError, match="something else"):
+    with pytest.raises(SFMError, match="wrong results"):
         pools.measure(lambda count, ms, chunk: [], 1, 0, 0)
 
 

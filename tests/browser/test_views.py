@@ -81,7 +81,7 @@ def test_jump_that_is_not_possible_says_why(
     ui.open_lab(page, lab)
     ui.panel(page)
     show_at(stream, place)
-    ui.panel(page).locator(".sfm-Place").click()
+    ui.panel(page).locator(".sfm-CodeLocation").click()
     ui.expect(page.get_by_role("dialog")).to_contain_text(said)
 
 

@@ -105,7 +105,7 @@ def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
         ({"engines": True}, "send"),
         ({"engines": 2, "names": ["A"]}, "send"),
         ({"names": []}, "names"),
-        ({"names": ["A", "A"]}, "twice"),
+        ({"names": ["A", "A"]}, "two engines have the same name"),
         ({"names": ["home"]}, "'home' is no name"),
         ({"names": ["A;rm"]}, "is no name"),
         ({}, "send"),

@@ -131,7 +131,7 @@ def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
         shown = book.run("%sfm sites").ok().text
         assert "A-1" in shown and "B-1" in shown and "emulated" in shown
         assert "site" in book.run("%sfm status").ok().text
-        assert "stay as many" in book.run("%sfm scale 5").text
+        assert "takes no other number than 3" in book.run("%sfm scale 5").text
         assert "nothing started" in book.run("%sfm start 3").text
         (victim, *_) = sorted(gateways(book.pid), key=lambda one: -one.pid)
         victim.kill()

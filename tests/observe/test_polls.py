@@ -107,6 +107,7 @@ def test_every_way_to_poll_is_seen() -> None:
         assert all(one["count"] > 1 and one["where"]["function"] == "poll" for one in found)
         assert len({one["where"]["line"] for one in found}) == len(WAYS)
         assert all({"tag", "2"} <= {*one["wait"]["template"][-1].values()} for one in found)
+        wait_until(lambda: all(" polls " in text for text in texts(explain(run.folder))))
         diagnosis = explain(run.folder)
         check("diagnosis", diagnosis)
         first, *_, last = texts(diagnosis)

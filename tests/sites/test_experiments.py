@@ -107,7 +107,7 @@ def test_without_a_lab_gateways_emulate_the_path() -> None:
     with Emulated({"A": 2, "B": 2}, rtt=0.04) as played:
         row, *_ = pairs.small(played, ROUTES["gateway"], count=5)
     assert row["rtts"] >= 1
-    with Emulated() as played, pytest.raises(SFMError, match="only between gateways"):
+    with Emulated() as played, pytest.raises(SFMError, match="only gateways emulate a long path"):
         LabWorld(played, ROUTES["direct"])
 
 
@@ -149,9 +149,9 @@ def test_the_command_goes_on_where_a_lab_is_refused(
 
 def test_a_way_that_was_played_late_has_disturbed_what_was_measured() -> None:
     with Emulated() as played:
-        played.hear([{"emulation": {"late": {"mean_s": 5e-4}}}, {"emulation": None}])
+        played.add_reports([{"emulation": {"late": {"mean_s": 5e-4}}}, {"emulation": None}])
         played.check()
-        played.hear([{"emulation": {"late": {"mean_s": 3e-3}}}])
+        played.add_reports([{"emulation": {"late": {"mean_s": 3e-3}}}])
         assert played.report() == {"late_mean_s": 3e-3}
         with pytest.raises(Disturbed, match=r"3\.00 ms late"):
             played.check()

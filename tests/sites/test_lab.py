@@ -117,7 +117,7 @@ def test_hosts_of_a_site_reach_each_other_and_other_sites(make_lab: MakeLab) -> 
     assert set(ways) == {"A-B", "A-C", "B-C"}
     assert ways["A-B"]["there"]["delivered"] > 0
     assert ways["B-C"]["there"]["offered"] == 0
-    with pytest.raises(SFMError, match=r"no host 3 of site 'A'. There: A \(1 to 2\)"):
+    with pytest.raises(SFMError, match=r"no host 3 of site 'A'. There are: A \(1 to 2\)"):
         lab.address("A", 3)
 
 

@@ -36,7 +36,7 @@ import sfm_kernel
 sfm_kernel.join('early')
 """
     late = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    assert late.returncode == 0 and late.stdout.startswith("EndpointClosed this process ends")
+    assert late.returncode == 0 and late.stdout.startswith("EndpointClosed this process is ending")
 
 
 def leaves_a_thread(sfm: Endpoint) -> int | None:

@@ -130,7 +130,7 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
         began = time.perf_counter()
 
         def is_over() -> bool:
-            return comm._coordinated._cycle != number or bool(comm._post.whole.broken)
+            return comm._coordinated._cycle != number or bool(comm._post.atomic.broken)
 
         def stop(*_: object) -> None:
             if not is_over():

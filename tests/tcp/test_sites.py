@@ -52,7 +52,9 @@ def laid_out(
     layout: str, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """The members of a world, by rank, where the layout has them."""
-    monkeypatch.setattr(team, "FAR", 1 << 30)  # a long wait sends notes, which are not counted
+    monkeypatch.setattr(
+        team, "SITES_TICKS", 1 << 30
+    )  # a long wait sends notes, which are not counted
     places = [(machine, machine[0]) for machine in layout.split()]
     with spread(places, world, sfm_dir, monkeypatch) as ends:
         assert [ends[0].site_of(rank) for rank in range(len(ends))] == [site for _, site in places]

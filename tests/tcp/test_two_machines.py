@@ -58,7 +58,7 @@ def test_two_levels_give_what_one_gives(members: list[Endpoint]) -> None:
             assert total == (12.5 if group.rank == root else None)
         assert group.allgather(str(group.rank), algorithm="two-level") == list("01234")
         group.barrier(algorithm="two-level")
-        with pytest.raises(ValueError, match="flags are memory that all members share"):
+        with pytest.raises(ValueError, match="flags need memory that all members share"):
             group.barrier(algorithm="flags")
         group.barrier()  # all have refused it, and go on
 

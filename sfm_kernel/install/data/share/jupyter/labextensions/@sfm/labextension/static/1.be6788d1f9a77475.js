@@ -81,7 +81,7 @@
   height: 16px;
 }
 
-.sfm-Place {
+.sfm-CodeLocation {
   padding: 0;
   border: none;
   background: none;
