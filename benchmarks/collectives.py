@@ -11,16 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import product
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import RANKS
-from benchmarks.verdict import Pair, verdict
+from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.collectives import Group
 from sfm_kernel.lessons.measure.arguments import numbers
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
 from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
-from sfm_kernel.lessons.measure.rows import Row, grouped
+from sfm_kernel.lessons.measure.rows import Row
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -145,16 +144,7 @@ def rows(
 
 def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each call and number of processes: medians, fastest times, and their ratio."""
-    listed = []
-    for (call, n), group in grouped(measured, ("call", "processes")).items():
-        row: Row = {"call": call, "processes": n}
-        for (mechanism,), times in grouped(group, ("mechanism",)).items():
-            row[f"{mechanism} us"] = median(one["us"] for one in times)
-            row[f"{mechanism} fastest"] = min(one["us"] for one in times)
-        if f"{MPI} us" in row:
-            row["SFM / mpi4py"] = row[f"{SFM} us"] / row[f"{MPI} us"]
-        listed.append(row)
-    return listed
+    return medians(measured, ("call", "processes"), SFM, MPI)
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:

@@ -13,11 +13,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import product
-from statistics import median
 
 from benchmarks import RANKS
 from benchmarks.communicator import ALLREDUCE, BARRIER, CALLS, cells
-from benchmarks.verdict import Pair, verdict
+from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import usable_cores
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
@@ -119,17 +118,7 @@ def _start(kind: str) -> float:
 
 def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each call: medians and fastest of both libraries, and their ratio."""
-    listed = []
-    keys = ("call", "message", "processes", "crowded")
-    for key, group in grouped(measured, keys).items():
-        row: Row = dict(zip(keys, key, strict=True))
-        for (kind,), times in grouped(group, ("mechanism",)).items():
-            row[f"{kind} us"] = median(one["us"] for one in times)
-            row[f"{kind} fastest"] = min(one["us"] for one in times)
-        if f"{MPICH} us" in row:
-            row["SFM / MPICH"] = row[f"{SFM} us"] / row[f"{MPICH} us"]
-        listed.append(row)
-    return listed
+    return medians(measured, ("call", "message", "processes", "crowded"), SFM, MPICH)
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:

@@ -1,11 +1,12 @@
-"""Compares a measurement with its target: one line of a table."""
+"""Compares libraries, and a measurement with its target: lines of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import NamedTuple
 
-from sfm_kernel.lessons.measure.rows import Row
+from sfm_kernel.lessons.measure.rows import Row, grouped
 
 
 class Pair(NamedTuple):
@@ -42,3 +43,22 @@ def verdict(what: str, limit: float | None, beside: str, pairs: Sequence[Pair]) 
     if ratio <= limit:
         return row | {"verdict": "met"}
     return row | {"verdict": f"missed by {ratio / limit - 1:.0%}"}
+
+
+def medians(measured: Sequence[Row], keys: Sequence[str], ours: str, other: str) -> list[Row]:
+    """A row for each combination of ``keys``: medians and fastest times in µs, and their ratio.
+
+    Args:
+        measured: rows with the keys, ``mechanism`` and ``us``.
+        ours, other: the mechanisms whose medians are divided, if the other was measured.
+    """
+    listed = []
+    for key, group in grouped(measured, keys).items():
+        row: Row = dict(zip(keys, key, strict=True))
+        for (mechanism,), times in grouped(group, ("mechanism",)).items():
+            row[f"{mechanism} us"] = median(one["us"] for one in times)
+            row[f"{mechanism} fastest"] = min(one["us"] for one in times)
+        if f"{other} us" in row:
+            row[f"{ours} / {other}"] = row[f"{ours} us"] / row[f"{other} us"]
+        listed.append(row)
+    return listed

@@ -5,6 +5,11 @@ pub fn now() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.
+pub fn monotonic() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
 /// Nanoseconds since some time in the past, up to 4 ms late. Some 7 ns.
 pub fn coarse() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sfm_native::bell::Woken;
-use sfm_native::calls::{Examined, Goal, WaitFacts};
+use sfm_native::calls::{Goal, WaitFacts};
 use sfm_native::segment::{Activity, UNSETTLED};
 
 use crate::endpoint::Endpoint;
@@ -62,8 +62,8 @@ impl Goal<Around<'_>> for Joined<'_> {
         self.endpoint.core().wait(self.version, limit)
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Arrived(UNSETTLED) // a joining process sends nothing
+    fn examined(&self) -> u64 {
+        UNSETTLED // a joining process sends nothing
     }
 
     fn facts(&mut self, _host: &Around<'_>) -> Result<Option<WaitFacts>> {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{End, Examined, Host, WaitFacts};
+use super::{End, Host, WaitFacts};
 use crate::clock::now;
 use crate::core::Core;
 use crate::segment::UNSETTLED;
@@ -17,7 +17,7 @@ pub struct Blocked<'a> {
     core: &'a Core,
     call: u64,
     /// Published as `examined` once the call has published what else could go on.
-    examined: Examined,
+    examined: u64,
     published: bool,
     /// The last text about what else could go on.
     others: String,
@@ -28,8 +28,7 @@ impl<'a> Blocked<'a> {
     pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
         let call = core.shared().begin_call(shown.activity, &shown.text, &shown.facts, until);
-        let (examined, others) = (Examined::Taken(UNSETTLED), String::new());
-        Blocked { core, call, examined, published: false, others }
+        Blocked { core, call, examined: UNSETTLED, published: false, others: String::new() }
     }
 
     /// Tell observers what else could go on, and what the call waits for. Called at each tick.
@@ -50,11 +49,10 @@ impl<'a> Blocked<'a> {
     }
 
     /// The call is about to sleep, and has examined this much.
-    pub fn settle(&mut self, examined: Examined) {
+    pub fn settle(&mut self, examined: u64) {
         self.examined = examined;
-        let (Examined::Arrived(count) | Examined::Taken(count)) = examined;
-        let count = if self.published { count } else { UNSETTLED };
-        self.core.shared().examined.store(count, Ordering::Release);
+        let known = if self.published { examined } else { UNSETTLED };
+        self.core.shared().examined.store(known, Ordering::Release);
     }
 
     /// Fail if an observer has found that nothing can end this call.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ring::RELEASE_FROM;
-use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
+use super::{wait, End, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::core::Core;
 use crate::json::Json;
@@ -77,8 +77,8 @@ where
         host.release(|| (self.sleep)(limit))
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Taken(self.examined)
+    fn examined(&self) -> u64 {
+        self.examined
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {

@@ -63,15 +63,6 @@ pub trait Peer<H: Host> {
     fn failed(&self, host: &H, why: End) -> H::Error;
 }
 
-/// The extent of what a wait has examined, for observers: see `Shared::examined`.
-#[derive(Clone, Copy, Debug)]
-pub enum Examined {
-    /// The number of messages that have arrived here.
-    Arrived(u64),
-    /// The cost of what a peer has taken.
-    Taken(u64),
-}
-
 /// The facts that a call publishes when it is first seen to wait.
 pub struct WaitFacts {
     pub activity: Activity,
@@ -93,8 +84,8 @@ pub trait Goal<H: Host> {
     /// Sleep until a poll may succeed. The host's lock is released here.
     fn sleep(&mut self, host: &H, limit: Duration) -> Woken;
 
-    /// The extent of what the latest poll has examined.
-    fn examined(&self) -> Examined;
+    /// The extent of what the latest poll has examined, for observers: see `Shared::examined`.
+    fn examined(&self) -> u64;
 
     /// The facts to publish when the wait is first shown. None: it is never shown.
     fn facts(&mut self, host: &H) -> Result<Option<WaitFacts>, H::Error>;

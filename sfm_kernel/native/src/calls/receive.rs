@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{wait, Deadline, End, Examined, Goal, Host, WaitFacts};
+use super::{wait, Deadline, End, Goal, Host, WaitFacts};
 use crate::bell::Woken;
 use crate::core::{is_answer, Core, Found};
 use crate::matching::{Taken, Template};
@@ -162,8 +162,8 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
         host.release(|| core.wait(version, limit))
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Arrived(self.search.examined)
+    fn examined(&self) -> u64 {
+        self.search.examined
     }
 
     fn facts(&mut self, host: &H) -> Result<Option<WaitFacts>, H::Error> {

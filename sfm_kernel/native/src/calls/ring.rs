@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::credit::facts_of_send;
-use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
+use super::{wait, End, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::packet::Gather;
 use crate::ring_sender::{account_of, Progress, RingSender, Step, Writing};
@@ -135,8 +135,8 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
         woken
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Taken(self.writing.seen)
+    fn examined(&self) -> u64 {
+        self.writing.seen
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
@@ -180,8 +180,8 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Drained<'_, P> {
         host.release(|| sender.wait_drained(writing, *account, limit))
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Taken(self.writing.seen)
+    fn examined(&self) -> u64 {
+        self.writing.seen
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {

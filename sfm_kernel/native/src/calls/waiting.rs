@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Blocked, End, Examined, Goal, Host, TICK};
+use super::{Blocked, End, Goal, Host, TICK};
 use crate::bell::Woken;
 use crate::core::Core;
 
@@ -117,7 +117,7 @@ impl Watched<'_> {
         }
     }
 
-    fn settle(&mut self, examined: Examined) {
+    fn settle(&mut self, examined: u64) {
         if let Watched::By(blocked) = self {
             blocked.settle(examined);
         }

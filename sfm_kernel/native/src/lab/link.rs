@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use super::firewall::Firewall;
 use super::late::Late;
 use super::pipe::{Counts, Pipe, Settings};
+use crate::clock::monotonic;
 use crate::sync::lock;
 
 /// The longest packet of a device, in bytes: its MTU.
@@ -75,7 +76,7 @@ impl Link {
                 fd => Arc::new(File::from_raw_fd(fd)),
             }
         };
-        let now = now_ns();
+        let now = monotonic();
         let pipes = [(0, settings[0]), (1, settings[1])]
             .map(|(number, settings)| Pipe::new(settings, seed.wrapping_mul(2) + number, now));
         let state = Arc::new(Mutex::new(State {
@@ -106,7 +107,7 @@ impl Link {
 
     /// Applies to packets that come from now on; see `pipe`.
     pub fn set(&self, direction: Direction, settings: Settings) {
-        lock(&self.state).pipes[direction as usize].set(settings, now_ns());
+        lock(&self.state).pipes[direction as usize].set(settings, monotonic());
         self.ring();
     }
 
@@ -177,7 +178,7 @@ impl Carrier {
             // By default the kernel may wake it up to 50 us late.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         }
-        let mut woken = now_ns();
+        let mut woken = monotonic();
         loop {
             match self.step() {
                 Ok(Some(until)) => woken = self.sleep(until, woken),
@@ -206,7 +207,7 @@ impl Carrier {
     fn deliver(&mut self, state: &mut State, direction: usize) {
         let device = &self.devices[1 - direction];
         for _ in 0..BATCH {
-            let now = now_ns();
+            let now = monotonic();
             let Some((due, packet)) = state.pipes[direction].take(now) else { return };
             let packet = match packet {
                 Ok(packet) => {
@@ -237,7 +238,7 @@ impl Carrier {
                     };
                 }
             }
-            let now = now_ns();
+            let now = monotonic();
             let mut offer = |pipe: usize, packet: Vec<u8>| {
                 let length = packet.len();
                 if let Some(dropped) = state.pipes[pipe].offer(now, length, packet) {
@@ -258,12 +259,12 @@ impl Carrier {
     /// Sleep until `until`, a packet, or the bell; but not so short that the thread does nothing
     /// but sleep and wake up. Returns when it woke up.
     fn sleep(&self, until: u64, woken: u64) -> u64 {
-        let mut now = now_ns();
+        let mut now = monotonic();
         if until > now && now < woken + PAUSE {
             let rest = duration(woken + PAUSE - now);
             // SAFETY: the time is ours; the remaining time is not needed.
             unsafe { libc::nanosleep(&rest, std::ptr::null_mut()) };
-            return now_ns();
+            return monotonic();
         }
         if until > now {
             let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
@@ -275,7 +276,7 @@ impl Carrier {
             if all[2].revents != 0 {
                 let _ = (&*self.bell).read(&mut [0; 8]);
             }
-            now = now_ns();
+            now = monotonic();
         }
         now
     }
@@ -306,14 +307,6 @@ fn recycle(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
     if spare.len() < MAX_SPARE {
         spare.push(packet);
     }
-}
-
-/// Nanoseconds of the monotonic clock.
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills the struct; the clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]

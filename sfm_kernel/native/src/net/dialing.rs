@@ -11,8 +11,8 @@ use super::link::Link;
 use super::monitor::{
     ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER, SECOND,
 };
-use super::now;
 use super::report::REPORT_EVERY;
+use super::{elapsed, now};
 
 /// State of the network thread.
 #[derive(Default)]
@@ -229,7 +229,7 @@ impl Dialing {
             every = every.min(monitor.check(exchange, &mut self.warned));
             let silent = match link.silent_since() {
                 0 => 0,
-                since => now().saturating_sub(since),
+                since => elapsed(since),
             };
             if silent > DEAD_AFTER && link.departed.load(Ordering::Relaxed) {
                 link.lose("");

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use super::admission::Admission;
 use super::connection::Connection;
 use super::control::ControlCodec;
+use super::elapsed;
 use super::frame::{Class, Header, Inner, Kind, HOPS};
 use super::gateways::{SiteGateway, SiteGateways};
 use super::link::{Identity, Link};
-use super::now;
 use super::seal::Secret;
 use super::socket::Socket;
 use crate::core::Core;
@@ -218,7 +218,7 @@ impl Exchange {
     pub fn is_settled(&self, uid: u128) -> bool {
         let Some(link) = self.known(uid) else { return true };
         let ended = link.lost().is_some() || !self.has_connection(uid);
-        ended || now().saturating_sub(link.received_at()) > SETTLED_AFTER
+        ended || elapsed(link.received_at()) > SETTLED_AFTER
     }
 
     fn has_connection(&self, uid: u128) -> bool {

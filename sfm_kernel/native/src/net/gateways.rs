@@ -15,7 +15,7 @@ use super::exchange::{Event, Exchange, Remote};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
 use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY, SECOND};
-use super::now;
+use super::{elapsed, now};
 use crate::sync::lock;
 
 /// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
@@ -74,7 +74,7 @@ impl GatewayMonitor {
     /// Check the gateway; returns nanoseconds until the next check.
     pub fn check(&mut self, exchange: &Exchange) -> u64 {
         let asked = self.gateway.asked.load(Ordering::Relaxed);
-        let late = asked != 0 && now().saturating_sub(asked) > SECOND;
+        let late = asked != 0 && elapsed(asked) > SECOND;
         match (self.gateway.connection(), &self.attempt) {
             // It is connected and does not answer: what goes there is lost.
             (Some(connection), _) if late => {
@@ -83,7 +83,7 @@ impl GatewayMonitor {
             }
             (Some(_), _) if asked != 0 => CHECK_EVERY,
             (Some(_), _) => IDLE_CHECK_EVERY,
-            (None, Some((attempt, begun))) if now().saturating_sub(*begun) > SECOND => {
+            (None, Some((attempt, begun))) if elapsed(*begun) > SECOND => {
                 exchange.end(attempt);
                 self.attempt = None;
                 self.dial(exchange);

@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use super::connection::Connection;
 use super::control::Reason;
 use super::frame::{Inner, Kind};
-use super::now;
 use super::reassembly::{Outcome, Reassembly};
 use super::seal::{Opener, Sealer, Secret};
 use super::window::Window;
+use super::{elapsed, now};
 use crate::core::Core;
 use crate::reentry::Holder;
 use crate::send_credit::SendCredit;
@@ -222,9 +222,8 @@ impl Link {
     /// Whether the peer answers, as far as is known.
     pub fn is_up(&self) -> bool {
         // A gateway's answer proves little about the peer behind it.
-        let recent = |connection: &Connection| {
-            !connection.shared || now().saturating_sub(self.received_at()) < RECENTLY
-        };
+        let recent =
+            |connection: &Connection| !connection.shared || elapsed(self.received_at()) < RECENTLY;
         let answers = |connection: Arc<Connection>| {
             connection.confirmed.load(Ordering::Relaxed) && recent(&connection)
         };

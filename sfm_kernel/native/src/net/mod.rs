@@ -47,6 +47,7 @@ pub mod seal;
 mod socket;
 mod window;
 
+pub use crate::clock::monotonic as now;
 pub use exchange::{knock, Exchange};
 pub use gateways::Listed;
 pub use link::{Identity, Link};
@@ -54,10 +55,7 @@ pub use outgoing::MAX_SINGLE_FRAME;
 pub use report::ConnectionReport;
 pub use socket::{abandon_all, Socket};
 
-/// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills in a struct of ours; this clock exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// Nanoseconds since a time of `now`; 0 if another thread has noted that time only just now.
+fn elapsed(time: u64) -> u64 {
+    now().saturating_sub(time)
 }

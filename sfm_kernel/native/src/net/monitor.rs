@@ -14,9 +14,9 @@ use super::connection::Connection;
 use super::exchange::{Exchange, Remote};
 use super::frame::Kind;
 use super::link::Link;
-use super::now;
 use super::report::{choose_warmth, Warmth};
 use super::socket::Socket;
+use super::{elapsed, now};
 use crate::tcp_info::{self, TcpInfo};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -90,11 +90,9 @@ impl ConnectionMonitor {
 
     /// Give the peer up if its death, or its other key, is proven.
     pub fn lose_if_proven_dead(&self) {
-        if self.refusals >= REFUSALS && now().saturating_sub(self.first_refusal) > REFUSED_FOR {
+        if self.refusals >= REFUSALS && elapsed(self.first_refusal) > REFUSED_FOR {
             self.link.lose("");
-        } else if self.hangups >= REFUSALS
-            && now().saturating_sub(self.first_hangup) > UNWELCOME_FOR
-        {
+        } else if self.hangups >= REFUSALS && elapsed(self.first_hangup) > UNWELCOME_FOR {
             self.link.lose("(a process at its address refuses this world's key)");
         }
     }
@@ -116,7 +114,7 @@ impl ConnectionMonitor {
     pub fn hung_up(&mut self, begun: u64) {
         self.refusals = 0;
         self.next = now() + RETRY_AFTER;
-        if now().saturating_sub(begun) > PATIENCE {
+        if elapsed(begun) > PATIENCE {
             self.hangups = 0;
             return;
         }
@@ -155,7 +153,7 @@ impl ConnectionMonitor {
         let answer_is_due = exchange.uses_gateways(&link)
             && exchange.site_gateways().iter().any(|one| {
                 let asked = one.asked.load(Ordering::Relaxed);
-                asked != 0 && now().saturating_sub(asked) < SECOND
+                asked != 0 && elapsed(asked) < SECOND
             });
         if connection.is_none() && !self.is_dialing() && !answer_is_due {
             dial(exchange, self, false, warned);
@@ -169,7 +167,7 @@ impl ConnectionMonitor {
             if attempt.confirmed.load(Ordering::Relaxed) {
                 self.reached();
                 self.link.set_silent(0);
-            } else if now().saturating_sub(*begun) > SECOND {
+            } else if elapsed(*begun) > SECOND {
                 // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
                 // noticed sooner.
                 late = true;
@@ -234,7 +232,7 @@ impl ConnectionMonitor {
             return IDLE_CHECK_EVERY;
         };
         let dropped = self.link.why_dropped().is_some();
-        let waited = now().saturating_sub(since);
+        let waited = elapsed(since);
         if waited as f64 / 1e9 > SILENT_SENDING || (dropped && waited > RETRY_AFTER) {
             if self.link.silent_since() == 0 {
                 self.link.set_silent(since);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::closing::Closing;
 use super::dialing::Dialing;
 use super::exchange::Exchange;
-use super::now;
+use super::{elapsed, now};
 use crate::bell::Woken;
 use crate::core::Driver;
 use crate::sync::lock;
@@ -51,7 +51,7 @@ impl Driver for Exchange {
         news: &dyn Fn() -> bool,
         asleep: &dyn Fn(bool),
     ) -> Option<Woken> {
-        if now().saturating_sub(self.received_at.load(Ordering::Relaxed)) > RECENTLY {
+        if elapsed(self.received_at.load(Ordering::Relaxed)) > RECENTLY {
             return None;
         }
         let mut role = match self.role.try_lock() {
@@ -105,7 +105,7 @@ impl Exchange {
     }
 
     fn driven_lately(&self) -> bool {
-        now().saturating_sub(self.driven_at.load(Ordering::SeqCst)) < GRACE
+        elapsed(self.driven_at.load(Ordering::SeqCst)) < GRACE
     }
 
     /// Start the network thread.

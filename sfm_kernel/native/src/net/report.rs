@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
+use super::elapsed;
 use super::exchange::{Exchange, Remote};
 use super::link::Link;
-use super::now;
 use crate::json::Json;
 use crate::tcp_history::{unix_time, History};
 use crate::tcp_info::{self, Field, TcpInfo};
@@ -102,7 +102,7 @@ pub struct ConnectionReport {
 }
 
 fn ago(at: u64) -> Option<f64> {
-    (at != 0).then(|| now().saturating_sub(at) as f64 / 1e9)
+    (at != 0).then(|| elapsed(at) as f64 / 1e9)
 }
 
 impl ConnectionReport {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::{Error, Kind};
 use sfm_native::bell::Woken;
-use sfm_native::calls::{self, Examined, Goal, WaitFacts};
+use sfm_native::calls::{self, Goal, WaitFacts};
 use sfm_native::segment::Activity;
 
 use super::{report, what, Engine, Sending, What};
@@ -259,8 +259,8 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
         self.engine.rest(self.version, limit, &self.until)
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Arrived(self.examined)
+    fn examined(&self) -> u64 {
+        self.examined
     }
 
     fn facts(&mut self, _host: &Here<'h>) -> Result<Option<WaitFacts>, Error> {

@@ -182,10 +182,7 @@ pub fn set_dropped_handler(
 
 /// The time by the source's clock.
 pub fn now() -> MPI_Count {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a variable of ours; the clock exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec * TICKS_PER_SECOND + time.tv_nsec
+    sfm_native::clock::monotonic() as MPI_Count
 }
 
 /// Queue an event on a context, with a process of the world.

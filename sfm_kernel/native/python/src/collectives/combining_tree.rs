@@ -16,7 +16,7 @@ use crate::host::gil::InCall;
 use crate::host::python::PyHost;
 use crate::packet::arrays::{numbers, Numbers};
 use sfm_native::bell::Woken;
-use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
+use sfm_native::calls::{self, Goal, Host, WaitFacts};
 use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
 use sfm_native::combining_tree::CombiningTree;
 use sfm_native::segment::{Activity, INBOX_IRRELEVANT};
@@ -304,8 +304,8 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     }
 
     /// The missing members decide the round: no message that arrives does.
-    fn examined(&self) -> Examined {
-        Examined::Arrived(INBOX_IRRELEVANT)
+    fn examined(&self) -> u64 {
+        INBOX_IRRELEVANT
     }
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {

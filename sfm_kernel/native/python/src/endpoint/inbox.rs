@@ -16,7 +16,7 @@ use crate::observe::main_thread;
 use crate::packet::message::queued_message;
 use crate::transport::segment::PySegment;
 use sfm_native::bell::Woken;
-use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
+use sfm_native::calls::{self, deadline, Goal, Host, WaitFacts};
 use sfm_native::core::Core;
 use sfm_native::matching::Taken;
 use sfm_native::segment::Activity;
@@ -194,8 +194,8 @@ impl<'py> Goal<PyHost<'py>> for Condition<'_, 'py> {
         host.release(|| core.wait(version, limit))
     }
 
-    fn examined(&self) -> Examined {
-        Examined::Arrived(self.examined)
+    fn examined(&self) -> u64 {
+        self.examined
     }
 
     fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
