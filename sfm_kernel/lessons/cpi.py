@@ -17,7 +17,13 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from sfm_kernel.lessons.measure.arguments import at_least, numbers
-from sfm_kernel.lessons.measure.engines import START_SECONDS, answering, driving, rank_of
+from sfm_kernel.lessons.measure.engines import (
+    START_SECONDS,
+    answering,
+    chosen_engines,
+    driving,
+    rank_of,
+)
 from sfm_kernel.lessons.measure.machine import usable_cores
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
@@ -154,11 +160,7 @@ def rows(
         ValueError: an argument is out of range; nothing was started.
         SFMError: the engines do not serve, or one of them failed.
     """
-    if engines is None:
-        engines = home.size if home is not None else 4
-    available = home.size if home is not None else engines
-    if not 1 <= engines <= available:
-        raise ValueError(f"cpi cannot run on {engines} engines: choose 1 to {max(available, 1)}")
+    engines, available = chosen_engines("cpi", engines, home)
     _check(intervals, kernels, split, repeat)
     with driving("cpi", serve, engines, home, stop={"n": 0, "engines": available}) as ask:
         # Not measured: the first messages open the routes, the first call imports NumPy.

@@ -30,6 +30,7 @@ from sfm_kernel.lessons.dot import cg
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least, chosen, names, numbers
 from sfm_kernel.lessons.measure.engines import (
     START_SECONDS,
+    chosen_engines,
     driving,
     local_engines,
     rank_of,
@@ -191,11 +192,7 @@ def rows(
         ValueError: an argument is out of range; nothing was started.
         SFMError: the engines do not serve, one of them failed, or the solver did not converge.
     """
-    if engines is None:
-        engines = home.size if home is not None else 4
-    available = home.size if home is not None else engines
-    if not 1 <= engines <= available:
-        raise ValueError(f"dot cannot run on {engines} engines: choose 1 to {max(available, 1)}")
+    engines, available = chosen_engines("dot", engines, home)
     works = chosen(works, WORKS, "work")
     algorithms = chosen(algorithms, REDUCTIONS, "algorithm")
     if not lengths or min(lengths) < 1:

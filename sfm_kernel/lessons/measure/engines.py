@@ -55,6 +55,24 @@ def _enter(sfm: Endpoint, n: int, serve: Callable[[Endpoint], object]) -> None:
     serve(sfm)
 
 
+def chosen_engines(benchmark: str, engines: int | None, home: Endpoint | None) -> tuple[int, int]:
+    """The number of engines that a benchmark uses, and the number that serve it.
+
+    Args:
+        engines: the requested number; None: all of home's world, or 4 local processes.
+        home: a notebook's endpoint; None: the benchmark starts its own processes.
+    Raises:
+        ValueError: the request is less than 1, or more than home's world has.
+    """
+    if engines is None:
+        engines = home.size if home is not None else 4
+    available = home.size if home is not None else engines
+    if not 1 <= engines <= available:
+        choice = f"choose 1 to {max(available, 1)}"
+        raise ValueError(f"{benchmark} cannot run on {engines} engines: {choice}")
+    return engines, available
+
+
 @contextmanager
 def driving(
     benchmark: str,

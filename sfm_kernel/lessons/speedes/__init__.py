@@ -23,7 +23,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least
-from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.engines import (
+    START_SECONDS,
+    chosen_engines,
+    driving,
+    rank_of,
+    serve_jobs,
+)
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.speedes.steps import (
     LONG_MS,
@@ -103,13 +109,7 @@ def rows(
         ValueError: an argument is out of range; nothing was started.
         SFMError: the engines do not serve, or one of them failed.
     """
-    if engines is None:
-        engines = home.size if home is not None else 4
-    available = home.size if home is not None else engines
-    if not 1 <= engines <= available:
-        raise ValueError(
-            f"speedes cannot run on {engines} engines: choose 1 to {max(available, 1)}"
-        )
+    engines, available = chosen_engines("speedes", engines, home)
     if steps < 1 or repeat < 1 or not others_ms or min(others_ms) < 0:
         raise ValueError(
             f"steps {steps}, repeat {repeat}: 1 at least; others_ms {list(others_ms)}: 0 or more"
