@@ -68,7 +68,7 @@ def is_running() -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether a call has failed because another process has died."""
+    """Whether a call has failed because another process has ended or has left the call."""
     module = sys.modules.get("mpi4py.MPI")
     if module is None or not isinstance(error, module.Exception):
         return False

@@ -13,6 +13,10 @@ from tests.mpi.launching import RANK, launched, lines, lives, mpi_worlds, run, w
 
 STAY = "import signal; print('in', flush=True)\nwhile True: signal.pause()\n"
 MPI = "from mpi4py import MPI; comm = MPI.COMM_WORLD; rank = comm.rank\n"
+IN_A_BARRIER = """print('in', flush=True)
+while rank == 2: signal.pause()
+comm.Barrier()
+"""
 
 
 @pytest.mark.parametrize(
@@ -157,7 +161,27 @@ def test_interrupted_in_recv_tells_where() -> None:
     assert process.returncode == 130
 
 
+def test_an_interrupt_of_one_rank_is_the_failure_that_is_shown() -> None:
+    """The others' call then fails as well, which is a consequence and remains unsaid."""
+    text = "import signal\nsignal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+    stop = "if rank == 1: signal.alarm(1)\n"
+    done = run("-n", "3", "-c", MPI + text + stop + IN_A_BARRIER)
+    assert done.stderr.startswith("sfm: rank 1 was interrupted in "), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 # ---- ended from outside
+
+
+def test_a_rank_that_others_leave_at_an_interrupt_says_nothing() -> None:
+    """Its call fails when they leave the barrier, before its own interrupt or without one."""
+    text = "import signal\nif rank == 0: signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    with launched("-n", "3", "-c", MPI + text + IN_A_BARRIER) as process:
+        assert lines(process, 3) == ["in\n"] * 3
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate()
+    assert process.returncode == 130 and "Traceback" not in shown
+    assert sorted(re.findall(r"^sfm: rank (\d) was in", shown, re.M)) == ["1", "2"], shown
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

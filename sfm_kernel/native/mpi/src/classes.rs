@@ -66,7 +66,11 @@ const CLASSES: &[(&str, c_int, &str)] = &[
     ("MPI_ERR_RMA_SHARED", MPI_ERR_RMA_SHARED, "memory cannot be shared"),
     ("MPI_ERR_RMA_FLAVOR", MPI_ERR_RMA_FLAVOR, "the wrong kind of window"),
     ("MPI_ERR_SESSION", MPI_ERR_SESSION, "invalid session"),
-    ("MPI_ERR_PROC_ABORTED", MPI_ERR_PROC_ABORTED, "the other process has ended"),
+    (
+        "MPI_ERR_PROC_ABORTED",
+        MPI_ERR_PROC_ABORTED,
+        "the other process has ended or has left the call",
+    ),
     ("MPI_ERR_VALUE_TOO_LARGE", MPI_ERR_VALUE_TOO_LARGE, "the value does not fit"),
     ("MPI_ERR_ERRHANDLER", MPI_ERR_ERRHANDLER, "invalid error handler"),
     ("MPI_ERR_ABI", MPI_ERR_ABI, "the wrong binary interface"),

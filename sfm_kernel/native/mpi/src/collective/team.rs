@@ -159,7 +159,7 @@ impl Team {
             "{} was interrupted in this call and has left it, so it cannot complete",
             process::named(departed.rank)
         );
-        Err(fail(MPI_ERR_OTHER, text))
+        Err(fail(MPI_ERR_PROC_ABORTED, text))
     }
 
     /// Another message of this collective's number in the inbox: its sender, call, and bytes.
