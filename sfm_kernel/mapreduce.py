@@ -242,9 +242,6 @@ class Worker(serving.Service):
                 why = str(error) if isinstance(error, SFMError) else failure.text
                 self.answer(say="failed", why=why, failure=failure)
 
-    def _send(self, dest: Name, say: str, **attributes: Any) -> None:
-        self.sfm.context(serving.CONTEXT).send(dest=dest, key=self.key, say=say, **attributes)
-
     def _take(self, message: Message) -> None:
         if message.say == "job":
             self._job, self._names = serving.unpack(message), message.names
@@ -256,7 +253,7 @@ class Worker(serving.Service):
             self._splits.append(message.split)
         elif message.say == "run":
             self._runs.add(message.run)
-            self._send(message.src, "got")
+            self.send(message.src, say="got")
         elif message.say == "got":
             self._unacknowledged[message.src] -= 1
         else:
@@ -286,7 +283,7 @@ class Worker(serving.Service):
             self.answer(say="want")
         yield from self._ship(dict(job.combined(groups.items())))
         for name in self._names:
-            self._send(name, "mapped")
+            self.send(name, say="mapped")
         while self._mapping or any(self._unacknowledged.values()):
             yield False
         rows = job.apply("reduce", self._runs.entries())
@@ -306,4 +303,4 @@ class Worker(serving.Service):
                 while self._unacknowledged[dest] >= WINDOW:
                     yield False
                 self._unacknowledged[dest] += 1
-                self._send(dest, "run", run=run)
+                self.send(dest, say="run", run=run)

@@ -122,18 +122,18 @@ class Proxy(Reference):
         if number:
             weakref.finalize(self, link.drop, number).atexit = False
 
-    def _do(self, what: str, *args: Any, **kwargs: Any) -> Any:
-        return self._link.call(self, what, args, kwargs).result(self._link.timeout)
+    def _do(self, operation: str, /, *args: Any, **kwargs: Any) -> Any:
+        return self._link.call(self, operation, args, kwargs).result(self._link.timeout)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{self!r} keeps {name!r} for itself")
         return _Method(self, name) if name in self._methods else self._do("get", name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._do("call", *args, **kwargs)
 
-    def future(self, *args: Any, **kwargs: Any) -> Question:
+    def future(self, /, *args: Any, **kwargs: Any) -> Question:
         """Begin a call of the object; return a future of its result."""
         return self._link.call(self, "call", args, kwargs, waits=False)
 
@@ -156,13 +156,13 @@ class Proxy(Reference):
         return _claim, (link.sfm.world, link.name, self._do("lend"), self._title)
 
 
-def _forward(what: str) -> Callable[..., Any]:
-    return lambda self, *args: self._do(what, *args)
+def _forward(operation: str) -> Callable[..., Any]:
+    return lambda self, *args: self._do(operation, *args)
 
 
 _FORWARDED = "len getitem setitem delitem contains setattr delattr iter next bool"
-for _what in _FORWARDED.split():
-    setattr(Proxy, f"__{_what}__", _forward(_what))
+for _name in _FORWARDED.split():
+    setattr(Proxy, f"__{_name}__", _forward(_name))
 
 
 class Engine(Proxy):
@@ -190,10 +190,10 @@ class _Method:
     def __init__(self, proxy: Proxy, name: str) -> None:
         self._proxy, self._name = proxy, name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._proxy._do(f"call {self._name}", *args, **kwargs)
 
-    def future(self, *args: Any, **kwargs: Any) -> Question:
+    def future(self, /, *args: Any, **kwargs: Any) -> Question:
         """Begin a call of the method; return a future of its result."""
         return self._proxy._link.call(self._proxy, f"call {self._name}", args, kwargs, waits=False)
 
@@ -218,9 +218,9 @@ class _Link(serving.Asker):
         self._dropped = deque[int]()
 
     def call(
-        self, proxy: Proxy, what: str, args: tuple[Any, ...], kwargs: Any, waits: bool = True
+        self, proxy: Proxy, operation: str, args: tuple[Any, ...], kwargs: Any, waits: bool = True
     ) -> Question:
-        title = _title(proxy._title, what, args, kwargs)
+        title = _title(proxy._title, operation, args, kwargs)
         try:
             with temporarily(packs_for=self, sfm=self.sfm):
                 sent = [ref(value) if is_referenced(value) else value for value in args]
@@ -229,7 +229,7 @@ class _Link(serving.Asker):
             why = serving.bad_argument(args, kwargs) or str(error)
             text = f"{title} on {self.name!r} was not called: {why}, or give it as remote.ref(x)"
             raise RemoteError(text) from error
-        return self.ask(title, waits=waits, what=what, target=proxy._number, **packed)
+        return self.ask(title, waits=waits, what=operation, target=proxy._number, **packed)
 
     def result(self, question: Question, message: Message) -> Any:
         if "reference" in message:
@@ -244,24 +244,25 @@ class _Link(serving.Asker):
             self.send(dropped=[self._dropped.popleft() for _ in range(len(self._dropped))])
 
 
-def _title(of: str, what: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    what, _, method = what.partition(" ")
-    if what == "claim":
-        return of
-    if what == "get":
-        return f"{of}.{args[0]}".lstrip(".")
+def _title(target: str, operation: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    operation, _, method = operation.partition(" ")
+    if operation == "claim":
+        return target
+    if operation == "get":
+        return f"{target}.{args[0]}".lstrip(".")
     shown = [*map(reprlib.repr, args), *(f"{k}={reprlib.repr(v)}" for k, v in kwargs.items())]
-    if what == "call":
-        return f"{of}.{method}".strip(".") + f"({', '.join(shown)})"
-    if what == "new":
+    if operation == "call":
+        return f"{target}.{method}".strip(".") + f"({', '.join(shown)})"
+    if operation == "new":
         return f"{serving.name_of(args[0])}({', '.join(shown[1:])})"
-    return f"{what}({', '.join(filter(None, [of, *shown]))})"
+    return f"{operation}({', '.join(filter(None, [target, *shown]))})"
 
 
 def _claim(world: str, name: Name, number: int, title: str) -> Any:
     """Unpickle a reference: in the object's process to the object itself, elsewhere to a proxy."""
     endpoints = [current.sfm] if current.sfm else open_endpoints()
-    sfm = next((one for one in endpoints if current.sfm or one.world == world), None)
+    fits = (endpoint for endpoint in endpoints if current.sfm or endpoint.world == world)
+    sfm = next(fits, None)
     if sfm is None:
         raise SFMError(f"a reference to {title} on {name!r} needs an endpoint of world {world!r}")
     if sfm.name == name:

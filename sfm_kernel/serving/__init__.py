@@ -26,10 +26,9 @@ from sfm_kernel.serving.asking import Answerer, Asker, Question
 from sfm_kernel.serving.callee import CallData, Callee, CallIds
 from sfm_kernel.serving.caller import Caller
 from sfm_kernel.serving.calls import Call, Calls
-from sfm_kernel.serving.functions import Functions, Namespace, Which, name_of
+from sfm_kernel.serving.functions import name_of
 from sfm_kernel.serving.local import LocalProcesses
 from sfm_kernel.serving.owner import (
-    CONTEXT,
     Attachment,
     Service,
     bar,
@@ -39,10 +38,9 @@ from sfm_kernel.serving.owner import (
     workers,
 )
 from sfm_kernel.serving.process import between_cells, serve, users_code
-from sfm_kernel.serving.values import Failure, bad_argument, pack, pack_results, unpack
+from sfm_kernel.serving.values import Failure, bad_argument, pack, unpack
 
 __all__ = [
-    "CONTEXT",
     "Answerer",
     "Asker",
     "Attachment",
@@ -53,12 +51,9 @@ __all__ = [
     "Caller",
     "Calls",
     "Failure",
-    "Functions",
     "LocalProcesses",
-    "Namespace",
     "Question",
     "Service",
-    "Which",
     "bad_argument",
     "bar",
     "between_cells",
@@ -67,7 +62,6 @@ __all__ = [
     "name_of",
     "only_endpoint",
     "pack",
-    "pack_results",
     "serve",
     "unpack",
     "users_code",

@@ -145,9 +145,9 @@ class Asker:
             while not question.done():
                 remaining = _TURN if end is None else end - time.monotonic()
                 if remaining <= 0:
-                    what = f"{question.title} on {self.name!r} has not ended within {timeout:g} s"
                     raise RecvTimeout(
-                        f"{what}. It still runs there, or waits until {self.name!r} serves"
+                        f"{question.title} on {self.name!r} has not ended within {timeout:g} s. "
+                        f"It still runs there, or waits until {self.name!r} serves"
                     )
                 if self._receiving.acquire(blocking=False):
                     try:

@@ -126,14 +126,11 @@ class Callee(Service):
         gives them to another process."""
         runs: list[Run] = []
         while count > 0:
-            run = self.queue[-1]
-            if len(run) <= count:
+            last = self.queue[-1]
+            runs.insert(0, last.cut(min(count, len(last))))
+            if not last:
                 self.queue.pop()
-                run = run.cut(len(run))
-            else:
-                run = run.cut(count)
-            runs.insert(0, run)
-            count -= len(run)
+            count -= len(runs[0])
         code = self.names.code(run.which for run in runs)
         data: list[CallData] = [(run.which, run.args, run.kwargs) for run in runs]
         return {"parts": [(run.number, run.indices) for run in runs], "code": code, **pack(data)}

@@ -175,9 +175,7 @@ class Caller:
             parts, data = calls.encode(indices)
             code = self.functions.code((which for which, _, _ in data), state.known)
             if not self._try_send(name, parts=parts, code=code, peers=peers, **pack(data)):
-                self._suspects |= {
-                    (calls.number, index): [] for index in indices
-                }  # not made by any process
+                self._suspects |= {(calls.number, index): [] for index in indices}
                 return False
             state.known |= code.keys()
             state.held[calls.number].update(indices)
@@ -200,8 +198,8 @@ class Caller:
 
     def _awaited(self) -> Sequence[Name]:
         """The processes that can answer: those that hold calls, or do not serve yet."""
-        awaited = [name for name, one in self._states.items() if one.holds() or not one.ready]
-        return awaited or self.workers
+        states = self._states.items()
+        return [name for name, state in states if state.holds() or not state.ready] or self.workers
 
     def _handle(self, message: Message) -> None:
         state = self._states.get(message.src)
@@ -263,41 +261,39 @@ class Caller:
         thief_state = self._states.get(thief)
         for number, indices in parts:
             state.held[number].difference_update(indices)
-            calls = self._open.get(number)
-            still_open = (
-                [] if calls is None else [index for index in indices if calls.is_open(index)]
-            )
             if thief_state is not None:
-                thief_state.held[number].update(still_open)
                 thief_state.report["stolen"] += len(indices)
-                state.stolen[number].update(still_open)
+        for number, index in self._open_calls(parts):
+            if thief_state is not None:
+                thief_state.held[number].add(index)
+                state.stolen[number].add(index)
             else:
-                self._suspects |= {(number, index): [] for index in still_open}
+                self._suspects[number, index] = []
 
     def _lose(self, name: Name) -> None:
         """A process has died. Others make its calls, each alone: the call may have killed it."""
         state = self._states.pop(name)
-        for number, index in self._open_calls(state.held):
+        for number, index in self._open_calls(state.held.items()):
             calls = self._open[number]
             killed = self._suspects.setdefault((number, index), [])
             killed.append(name)
             if len(killed) > 1:
                 self._fail(number, index, TaskPoisoned(str(calls.call(index)), killed))
                 for dead in self._suspects.values():  # the other calls did not kill these
-                    dead[:] = [one for one in dead if one not in killed]
+                    dead[:] = [worker for worker in dead if worker not in killed]
             elif not calls.moves:
                 why = "it died, and the call was for this worker only"
                 self._fail(number, index, TaskFailed(str(calls.call(index)), name, why))
-        for number, index in self._open_calls(state.stolen):  # they may not have reached the thief
+        for number, index in self._open_calls(state.stolen.items()):  # perhaps the thief has none
             self._suspects.setdefault((number, index), [])
             for other in self._states.values():
                 other.held[number].discard(index)
 
-    def _open_calls(self, held: _CallSets) -> list[tuple[int, int]]:
+    def _open_calls(self, parts: Iterable[tuple[int, Iterable[int]]]) -> list[tuple[int, int]]:
         """The calls among these whose results are awaited."""
         return [
             (number, index)
-            for number, indices in held.items()
+            for number, indices in parts
             if number in self._open
             for index in sorted(indices)
             if self._open[number].is_open(index)

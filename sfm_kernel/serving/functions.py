@@ -12,8 +12,9 @@ from typing import Any
 
 import cloudpickle
 
+from sfm_kernel.endpoint import seen
 from sfm_kernel.errors import EncodeError
-from sfm_kernel.serving.values import dumps, is_own
+from sfm_kernel.serving.values import dumps
 
 Which = int | str
 """A function: the number under which it was sent, or its injected name."""
@@ -66,7 +67,7 @@ class Namespace:
         return self._functions.get(which) or self._load(which)
 
     def _load(self, which: Which) -> Callable[..., Any]:
-        function: Any
+        function: Callable[..., Any]
         if isinstance(which, str):
             if which not in self._names:
                 known = ", ".join(name for name in self._names if not name.startswith("__"))
@@ -76,7 +77,7 @@ class Namespace:
             function = cloudpickle.loads(self._code[which])
         self._complete(getattr(function, "__globals__", self._names))
         self._functions[which] = function
-        return self._functions[which]
+        return function
 
     def _complete(self, names: dict[str, Any]) -> None:
         """Add the injected names to the globals of a function that was sent by value."""
@@ -134,6 +135,6 @@ def _changes(code: CodeType | None) -> set[str]:
 def _outside() -> int:
     """The ``stacklevel`` of the first frame outside this package, for a warning of the caller."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and is_own(frame.f_code.co_filename):
+    while frame.f_back is not None and seen.is_own(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level

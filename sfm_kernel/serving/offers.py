@@ -53,8 +53,8 @@ def attribute(target: Any, name: str) -> Any:
     except AttributeError:
         if isinstance(target, Offers) or name in dir(target):
             raise
-        what = f"the {type(target).__name__}"
-        raise AttributeError(unknown(what, name, public(target))) from None
+        owner = f"the {type(target).__name__}"
+        raise AttributeError(unknown(owner, name, public(target))) from None
 
 
 def public(target: Any) -> list[str]:
@@ -62,9 +62,9 @@ def public(target: Any) -> list[str]:
     return [name for name in dir(target) if not name.startswith("_")]
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """The text of an error: ``what`` has no such name. It lists the known names, and suggests a
+def unknown(owner: str, name: str, known: Iterable[str]) -> str:
+    """The text of an error: ``owner`` has no such name. It lists the known names, and suggests a
     similar one."""
     near = difflib.get_close_matches(name, known, 1)
     hint = f" Do you mean {near[0]!r}?" if near else ""
-    return f"{what} has no {name!r}. Known names: {', '.join(known) or 'none yet'}.{hint}"
+    return f"{owner} has no {name!r}. Known names: {', '.join(known) or 'none yet'}.{hint}"

@@ -114,7 +114,7 @@ class _Server:
     def title(self) -> str:
         """The services in words, for observers; "" if there is none."""
         titles = dict.fromkeys(
-            f"{one.title} of {one.service.owner}" for one in self.services.values() if one.title
+            f"{title} of {service.owner}" for service, _, title in self.services.values() if title
         )
         return f"serves {', '.join(titles)}" if titles else ""
 
@@ -127,9 +127,9 @@ class _Server:
                 break
             self.take(matched[1])
             busy = True
-        for key, one in list(self.services.items()):
+        for key, served in list(self.services.items()):
             with self._guarded(key):
-                busy = one.service.work() or busy
+                busy = served.service.work() or busy
         self.check_owners()
         return busy
 
@@ -139,9 +139,9 @@ class _Server:
         self._busy()
         with self._guarded(key):
             if "attach" in message:
-                owners = (one for one in self._sfm.members() if one.name == message.src)
+                owners = {member.name: member for member in self._sfm.members()}
                 service = cloudpickle.loads(message.attach)(self._sfm, message.src, key)
-                self.services[key] = _Served(service, next(owners, None), message.title)
+                self.services[key] = _Served(service, owners.get(message.src), message.title)
                 self.served = True
                 self._publish()
             elif "release" in message:
@@ -168,8 +168,8 @@ class _Server:
             self._drop(key)
 
     def _drop(self, key: str) -> None:
-        if (one := self.services.pop(key, None)) is not None:
-            one.service.close()
+        if (served := self.services.pop(key, None)) is not None:
+            served.service.close()
             self._publish()
 
     def _publish(self) -> None:

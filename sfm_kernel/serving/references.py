@@ -78,7 +78,7 @@ def is_referenced(value: object) -> bool:
 
 
 def own_object(number: int) -> Any:
-    """Unpickle an argument that by_reference to an object of this process."""
+    """Unpickle an argument that refers to an object of this process."""
     assert current.objects is not None
     return current.objects.table[number]
 
@@ -94,22 +94,23 @@ class Objects(Answerer):
 
     def do(self, message: Message) -> dict[str, Any]:
         """Apply the operation ``what`` to the target; the answer has the result or a reference."""
-        what, _, method = message.what.partition(" ")
+        operation, _, method = message.what.partition(" ")
         target = self.table[message.target]
         with temporarily(objects=self, sfm=self.sfm):
             args, kwargs = unpack(message)
-        if what == "lend":
+        if operation == "lend":
             return pack(lend(target, self))
-        if what == "call":
+        if operation == "call":
             function = getattr(target, method) if method else target
             result = function(*args, **kwargs)
         else:
-            function = _DO.get(what) or getattr(operator, what, None) or getattr(builtins, what)
+            function = _DO.get(operation) or getattr(operator, operation, None)
+            function = function or getattr(builtins, operation)
             result = function(target, *args, **kwargs)
-        by_reference = what in ("claim", "get", "iter", "new") or isinstance(function, type)
+        by_reference = operation in ("claim", "get", "iter", "new") or isinstance(function, type)
         if isinstance(result, Wrapped):
             result, by_reference = result.value, True
-        if what == "value":
+        if operation == "value":
             return pack(result)
         if isinstance(result, (Reference, *_PLAIN)):
             by_reference = False
@@ -150,7 +151,7 @@ _DO: dict[str, Callable[..., Any]] = {
     "dir": public,
     "doc": lambda target, name: inspect.getdoc(getattr(target, name)),
     "get": attribute,
-    "new": lambda target, function, *args, **kwargs: function(*args, **kwargs),
+    "new": lambda target, function, /, *args, **kwargs: function(*args, **kwargs),
     "signature": lambda target, name: inspect.signature(getattr(target, name)),
     "value": lambda target: target,
 }

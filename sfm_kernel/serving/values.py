@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import traceback
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,13 +15,6 @@ from sfm_kernel.endpoint import Endpoint, seen
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import only_endpoint
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-
-def is_own(file: str) -> bool:
-    """Whether a file belongs to this package. The lessons, which notebooks run, do not count."""
-    return file.startswith(_PACKAGE) and not file.startswith(_PACKAGE + "lessons")
-
 
 def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
     """Pickle as cloudpickle does, with two differences.
@@ -32,9 +24,8 @@ def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
     that unpickles it.
     """
     file = io.BytesIO()
-    _Pickler(file, protocol=5, buffer_callback=None if buffers is None else buffers.append).dump(
-        value
-    )
+    callback = None if buffers is None else buffers.append
+    _Pickler(file, protocol=5, buffer_callback=callback).dump(value)
     return file.getvalue()
 
 
@@ -129,7 +120,7 @@ class Failure:
         self._frames = [
             (frame.filename, frame.lineno or 0, frame.name, frame.line or None)
             for frame in frames
-            if not is_own(frame.filename)
+            if not seen.is_own(frame.filename)
         ]
         self.text = "".join(traceback.format_exception_only(error)).strip()
         try:

@@ -57,6 +57,18 @@ def job(inputs: Any, *how: dict[str, Any], n: int = 3, **common: Any) -> list[An
     return list(runs)
 
 
+def test_workers_that_send_to_each_other_without_buffering() -> None:
+    def program(sfm: Endpoint) -> mapreduce.Result | None:
+        sfm.buffering = 0
+        if sfm.rank:
+            serving.serve(sfm)
+            return None
+        return mapreduce.run(sfm, ["a b", "b c", "c d"], words, count, split=1)
+
+    result = sfm_kernel.run(program, 3, timeout=150)[0]
+    assert result == [("a", 1), ("b", 2), ("c", 2), ("d", 1)]
+
+
 SOURCES = sorted(Path(os.__file__).parent.glob("[a-c]*.py"))
 """Real text: sources of the standard library."""
 

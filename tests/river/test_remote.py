@@ -57,7 +57,7 @@ def test_data_are_sent_and_objects_are_referred_to() -> None:
         assert a.numbers.copy() == {"one": 1, "two": 2}  # a copy of data is data
         mine = a.new(Account, "me", balance=100)
         assert mine.deposit(1) == 101 and repr(mine) == "<Account('me', balance=100) on A>"
-        assert a.new(dict, x=1)["x"] == 1
+        assert a.new(dict, x=1, self=2, what=3, operation=4, target=5)["target"] == 5
         with pytest.raises(TypeError, match="pickle"):
             remote.value(account)
 

@@ -13,7 +13,8 @@ import sfm_kernel
 from sfm_kernel.endpoint import seen
 from sfm_kernel.errors import EncodeError, TaskFailed, TaskPoisoned
 from sfm_kernel.observe import snapshot
-from sfm_kernel.serving import Failure, Functions, Namespace, bad_argument
+from sfm_kernel.serving import Failure, bad_argument
+from sfm_kernel.serving.functions import Functions, Namespace
 from sfm_kernel.serving.values import dumps
 
 
