@@ -92,9 +92,9 @@ class CollectiveMismatch(CollectiveError):
     def __init__(self, calls: Mapping[object, str]) -> None:
         self.calls = dict(calls)
         members: dict[str, list[str]] = {}
-        for name, what in self.calls.items():
-            members.setdefault(what, []).append(repr(name))
-        made = "; ".join(f"{', '.join(names)}: {what}" for what, names in members.items())
+        for name, call in self.calls.items():
+            members.setdefault(call, []).append(repr(name))
+        made = "; ".join(f"{', '.join(names)}: {call}" for call, names in members.items())
         super().__init__(
             f"the members of a group have to make the same calls in the same order, with the same "
             f"root, operation, shape and type of numbers. They called: {made}"
@@ -175,9 +175,9 @@ class UnknownName(SFMError, LookupError):
 
     def __init__(self, name: object, known: Iterable[object], world: str = "") -> None:
         self.name, self.known = name, list(known)
-        where = f" in world {world!r}" if world else ""
-        there = ", ".join(repr(one) for one in self.known) or "nobody yet"
-        super().__init__(f"no process is named {name!r}{where}. There: {there}")
+        in_world = f" in world {world!r}" if world else ""
+        names = ", ".join(map(repr, self.known)) or "nobody yet"
+        super().__init__(f"no process is named {name!r}{in_world}. There: {names}")
 
 
 class WorldError(SFMError):
@@ -270,9 +270,9 @@ class TaskFailed(SFMError):
 
     def __init__(self, task: str, worker: object, what: str, traceback: str = "") -> None:
         self.task, self.worker, self.traceback = task, worker, traceback
-        where = "" if worker is None else f" on worker {worker!r}"
+        on_worker = "" if worker is None else f" on worker {worker!r}"
         shown = f"\n\n{traceback}" if traceback else ""
-        super().__init__(f"{task} failed{where}: {what}{shown}")
+        super().__init__(f"{task} failed{on_worker}: {what}{shown}")
         self._given = task, worker, what, traceback
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -52,9 +52,9 @@ def decode(data: bytes | bytearray | memoryview) -> tuple[list[Message], bytes]:
     Order, Cost: as in ``data``; one copy of each packet, values are decoded when first read.
     Source: SFM paper, section 4.2.
     Example:
-        >>> whole = encode(n=1) + encode(n=2)
-        >>> messages, leftover = decode(whole[:-3])
-        >>> len(messages), leftover + whole[-3:] == encode(n=2)
+        >>> stream = encode(n=1) + encode(n=2)
+        >>> messages, leftover = decode(stream[:-3])
+        >>> len(messages), leftover + stream[-3:] == encode(n=2)
         (1, True)
     """
     return _native.decode(data)

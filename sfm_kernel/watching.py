@@ -121,9 +121,9 @@ class Watching:
         from sfm_kernel.observe.record import record
         from sfm_kernel.observe.record.listing import lines_of_files
 
-        def source(where: Mapping[str, Any]) -> str | None:
-            is_sent = where["file"] == _SENT and self._script
-            return lines_of_files({**where, "file": self._script} if is_sent else where)
+        def source(location: Mapping[str, Any]) -> str | None:
+            is_sent = location["file"] == _SENT and self._script
+            return lines_of_files({**location, "file": self._script} if is_sent else location)
 
         self._follow()
         if self._recorder is None:

@@ -130,11 +130,11 @@ def _check_identity(name: Any, rank: Any) -> None:
 def _chosen() -> tuple[str, ...]:
     """The transports that ``SFM_TRANSPORT`` allows, such as "tcp" or "shm,tcp"; () if unset."""
     text = os.environ.get("SFM_TRANSPORT", "")
-    chosen = tuple(one.strip() for one in text.split(",") if one.strip())
-    unknown = [one for one in chosen if one not in KINDS]
-    if unknown:
-        known = ", ".join(KINDS)
-        raise WorldError(f"SFM_TRANSPORT={text!r}: {unknown[0]!r} is none of {known}")
+    chosen = tuple(filter(None, map(str.strip, text.split(","))))
+    for kind in chosen:
+        if kind not in KINDS:
+            known = ", ".join(KINDS)
+            raise WorldError(f"SFM_TRANSPORT={text!r}: {kind!r} is none of {known}")
     return chosen
 
 

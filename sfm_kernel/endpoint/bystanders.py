@@ -1,4 +1,4 @@
-"""Bystanders: what of a program could go on while one thread is blocked, or after its end.
+"""Bystanders: the parts of a program that could go on while a thread is blocked, or after its end.
 
 These are other threads, callbacks, signal handlers, functions that a call runs while it waits, and
 tasks of an event loop. Observers report no deadlock for a process that has a bystander. A thread is
@@ -81,7 +81,7 @@ def begin_cell(number: int | None) -> None:
     """A cell of this number begins on this thread: all present bystanders are of earlier cells."""
     global _cell, _leftovers
     present = _all_bystanders({threading.get_ident()}, idle=True)
-    _leftovers = {one.key: _leftovers.get(one.key, _cell) for one in present}
+    _leftovers = {bystander.key: _leftovers.get(bystander.key, _cell) for bystander in present}
     _cell = number
 
 
@@ -126,7 +126,7 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
 
     ``idle``: include workers of thread pools that have no work.
     """
-    known = {one.ident: one for one in threading.enumerate()}  # the oldest first
+    known = {thread.ident: thread for thread in threading.enumerate()}  # the oldest first
     frames = sys._current_frames()
     for ident in dict.fromkeys([*known, *frames]):
         if ident in blocked or ident not in frames:
@@ -157,8 +157,10 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
 
 def _outermost(stack: list[FrameType]) -> FrameType | None:
     """The frame of a thread's function; None if that is native, or has not begun."""
-    outside = (one for one in reversed(stack) if one.f_globals.get("__name__") not in _STARTING)
-    return next(outside, None)
+    for frame in reversed(stack):
+        if frame.f_globals.get("__name__") not in _STARTING:
+            return frame
+    return None
 
 
 def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -> bool:
@@ -233,10 +235,9 @@ def _awaits_input(frame: FrameType) -> bool:
 
 
 def _callbacks() -> Iterator[Bystander]:
-    for one in registered():
-        code = _code(one.function)
-        name = call("regcb", one.template)
-        yield Bystander(id(one), "callback", name, code, code.co_firstlineno if code else 0)
+    for callback in registered():
+        name = call("regcb", callback.template)
+        yield _function("callback", name, callback.function, id(callback))
 
 
 def _signals() -> Iterator[Bystander]:
@@ -265,9 +266,9 @@ def _hooks() -> Iterator[Bystander]:
                 yield _function("hook", _title(function), function)
 
 
-def _function(kind: str, name: str, function: Callable[..., Any]) -> Bystander:
+def _function(kind: str, name: str, function: Callable[..., Any], key: object = None) -> Bystander:
     code = _code(function)
-    key = kind, name, id(function)
+    key = key or (kind, name, id(function))
     return Bystander(key, kind, name, code, code.co_firstlineno if code else 0)
 
 
@@ -312,18 +313,15 @@ def _scheduled(loop: Any) -> list[Bystander]:
         inside = task.get_coro()
         frame = getattr(inside, "cr_frame", None)
         module = "" if frame is None else str(frame.f_globals.get("__name__"))
-        if module.partition(".")[0] not in _FRONT_END - {"asyncio"} and not _is_own_frame(frame):
+        is_own = frame is not None and frame.f_code.co_filename.startswith(OWN)
+        if not is_own and module.partition(".")[0] not in _FRONT_END - {"asyncio"}:
             code, line = (frame.f_code, frame.f_lineno) if frame else (None, 0)
             found.append(Bystander(id(task), "task", task.get_name(), code, line))
     for timer in list(getattr(loop, "_scheduled", ())):  # of asyncio's own loops
         if not timer.cancelled():
-            for one in _called_by(timer._callback, timer._args or ()):
-                found.append(_function("task", _title(one), one))
+            functions = _called_by(timer._callback, timer._args or ())
+            found += [_function("task", _title(function), function) for function in functions]
     return found
-
-
-def _is_own_frame(frame: FrameType | None) -> bool:
-    return frame is not None and frame.f_code.co_filename.startswith(OWN)
 
 
 def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
@@ -334,9 +332,8 @@ def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
         yield from _called_by(function.func, function.args)
     elif str(getattr(function, "__module__", "")).startswith("tornado."):
         candidates = [periodic] if periodic is not None else arguments
-        for one in candidates:
-            if callable(one):
-                yield from _called_by(one, ())
+        for candidate in filter(callable, candidates):
+            yield from _called_by(candidate, ())
     elif not _is_of_front_end(function):
         yield function
 
@@ -347,10 +344,10 @@ def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
 def _text(found: list[Bystander], over: bool) -> str:
     """JSON that fits into a segment: for each its kind, name, code, line, and cell if left over."""
     rows: list[list[Any]] = []
-    for one in found[:_SHOWN] if len(found) > _SHOWN + 1 else found:
-        cell = _leftovers.get(one.key, _cell if over else None)
-        code = one.code and locate(one.code.co_filename, one.code.co_name, always=True)
-        rows.append([one.kind, one.name[:60], code or "", one.line, cell])
+    for key, kind, name, code, line in found[:_SHOWN] if len(found) > _SHOWN + 1 else found:
+        cell = _leftovers.get(key, _cell if over else None)
+        location = code and locate(code.co_filename, code.co_name, always=True)
+        rows.append([kind, name[:60], location or "", line, cell])
     rest = len(found) - len(rows)
     while True:
         more = [["more", str(rest), "", 0, None]] if rest else []

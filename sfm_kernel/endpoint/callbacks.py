@@ -45,42 +45,37 @@ class Callback:
 
 
 class Callbacks:
-    """The callbacks of one endpoint, in the order in which they were registered."""
+    """The callbacks of one endpoint: ``all``, in the order in which they were registered."""
 
     def __init__(self, inbox: Any) -> None:
         self._inbox = inbox
-        self._all: tuple[Callback, ...] = ()  # replaced, never changed: read without the lock
+        self.all: tuple[Callback, ...] = ()  # replaced, never changed: read without the lock
         self._changing = threading.Lock()
         _owners.add(self)
 
     @property
     def active(self) -> bool:
         """Whether a message that arrives may be given to a function."""
-        return bool(self._all) and not self._inbox.closed
-
-    @property
-    def all(self) -> tuple[Callback, ...]:
-        """The callbacks that are registered now."""
-        return self._all
+        return bool(self.all) and not self._inbox.closed
 
     def add(self, function: Callable[[Message], object], template: dict[str, Any]) -> Callback:
         """Register; the network thread receives from now on."""
         callback = Callback(self, function, template)
         with self._changing:
-            self._all = (*self._all, callback)
+            self.all = (*self.all, callback)
             self._inbox.set_callbacks(True)
         return callback
 
     def remove(self, callback: Callback) -> None:
         """Unregister; without any callback, receiving calls read the rings themselves again."""
         with self._changing:
-            self._all = tuple(one for one in self._all if one is not callback)
-            if not self._all and not self._inbox.closed:
+            self.all = tuple(other for other in self.all if other is not callback)
+            if not self.all and not self._inbox.closed:
                 self._inbox.set_callbacks(False)
 
     def choose(self, message: Message) -> Callable[[Message], None] | None:
         """The function that gets the message, or None. Runs in the network thread."""
-        for callback in self._all:
+        for callback in self.all:
             try:
                 if matches(message, callback.template):
                     return callback.run
@@ -94,7 +89,7 @@ _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 
 def registered() -> list[Callback]:
     """This process's callbacks that may be called, of all endpoints."""
-    return [one for owner in list(_owners) if owner.active for one in owner.all]
+    return [callback for owner in list(_owners) if owner.active for callback in owner.all]
 
 
 def _report(callback: Callback, role: str) -> None:

@@ -22,19 +22,14 @@ from sfm_kernel.endpoint.bystanders import bystanders
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
-from sfm_kernel.endpoint.peers import Peers
+from sfm_kernel.endpoint.peers import Peers, by_name
 from sfm_kernel.endpoint.seen import facts
-from sfm_kernel.errors import (
-    EndpointClosed,
-    RecvTimeout,
-    SFMError,
-)
+from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
 
 if TYPE_CHECKING:
     from sfm_kernel.c.functions import Functions
-
 
 SOON = 0.5
 """Seconds for which ``wait_for`` polls often, before it polls as seldom as other blocked calls."""
@@ -118,7 +113,7 @@ class Endpoint(Messaging):
         """The number of ranked processes: fixed by ``run``, or those that live now."""
         if self._size is not None:
             return self._size
-        return sum(one.rank is not None and self._peers.alive(one) for one in self.members())
+        return sum(member.rank is not None and self.alive(member) for member in self.members())
 
     @property
     def world(self) -> str:
@@ -144,8 +139,9 @@ class Endpoint(Messaging):
                 made = self._contexts[name] = Context(self, name)
                 made.title = lambda: f"context {name!r}"
                 if len(self._contexts) <= _SHOWN_CONTEXTS:
-                    named = ((f"{one.context_id:x}", key) for key, one in self._contexts.items())
-                    self.describe(contexts={number: key[:_LONGEST] for number, key in named})
+                    contexts = self._contexts.values()
+                    names = {f"{c.context_id:x}": str(c.name)[:_LONGEST] for c in contexts}
+                    self.describe(contexts=names)
             return self._contexts[name]
 
     @property
@@ -186,8 +182,7 @@ class Endpoint(Messaging):
 
         def all_joined() -> bool:
             nonlocal missing
-            living = [one for one in self.members() if self._peers.alive(one)]
-            joined = {one.name for one in living} | {one.rank for one in living}
+            joined = by_name(member for member in self.members() if self.alive(member))
             missing = [name for name in names if name not in joined]
             if missing and self.closed:
                 raise EndpointClosed("this endpoint was closed while it waited for others")

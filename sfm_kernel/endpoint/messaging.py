@@ -142,24 +142,15 @@ class Messaging(Calls):
         """The text of a receive as observers see it."""
         return text
 
-    def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
+    def _facts(self, template: dict[str, Any]) -> str:
         src = template.get("src")
-        anybody = "src" not in template or callable(src)
-        peers = None if anybody else [src]
-        return facts(
-            "recv",
-            peers,
-            template={} if self._is_private() else template,
-            context_id=self._context_id,
-            purpose=purpose,
-            group=self._group(),
-        )
+        peers = None if "src" not in template or callable(src) else [src]
+        about: dict[str, Any] = {"template": template, "context_id": self._context_id}
+        return facts("recv", peers, **about | self._more_facts())
 
-    def _group(self) -> tuple[str, str] | None:
-        return None
-
-    def _is_private(self) -> bool:
-        return False
+    def _more_facts(self) -> dict[str, Any]:
+        """Further facts about a receive, or replacements."""
+        return {}
 
     def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
         return RecvTimeout(
@@ -252,7 +243,7 @@ class Context(Messaging):
             found = self._any([template], False) is not None
             return found or time.monotonic() >= deadline
 
-        self._inbox.wait_until(is_over, "", _nothing, False, seconds)
+        self._inbox.wait_until(is_over, "", lambda: None, False, seconds)
         return found
 
     def _tick(self) -> None:
@@ -265,21 +256,12 @@ class Context(Messaging):
         doing = self._doing()
         return f"{doing}: {text}" if doing else text
 
-    def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
-        return super()._facts(template, purpose or self._doing())
+    def _more_facts(self) -> dict[str, Any]:
+        about = {"purpose": self._doing(), "group": self.group}
+        return about | {"template": {}} if self.private else about
 
     def _doing(self) -> str:
         return self.doing if isinstance(self.doing, str) else self.doing()
 
-    def _group(self) -> tuple[str, str] | None:
-        return self.group
-
-    def _is_private(self) -> bool:
-        return self.private
-
     def __repr__(self) -> str:
         return f"<Context {self.name!r} of {self._member.name!r}>"
-
-
-def _nothing() -> None:
-    """The tick of a wait that checks no peer."""

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.errors import AddressError, EndpointClosed, PeerLost, SFMError, UnknownName
@@ -55,7 +55,7 @@ class Peers:
         self._kinds = tuple(kinds)
         self._known: dict[Name, Member] = {}
         self._departed: dict[Name, Member] = {}  # the last bearers of names that nobody has now
-        self._departed_before = frozenset(one.uid for one in directory.departed())
+        self._departed_before = frozenset(member.uid for member in directory.departed())
         self._routes: dict[Name, Route] = {}
         self.channels: dict[Name, Channel] = {}
         self.ranks: dict[int, Name] = {}
@@ -72,16 +72,16 @@ class Peers:
         return self._update(self._directory.members())
 
     def _update(self, members: list[Member]) -> list[Member]:
-        known = _by_name(members)
+        known = by_name(members)
         # Includes members that came and left between two updates: the outcome of a wait for one
         # must not depend on the times of the updates.
         listed = self._directory.departed()
-        departed = _by_name(one for one in listed if one.uid not in self._departed_before)
+        departed = by_name(m for m in listed if m.uid not in self._departed_before)
         departed = self._departed | self._known | departed
         self._known = known
-        self._departed = {name: one for name, one in departed.items() if name not in known}
-        self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
-        current = {one.uid for one in members}
+        self._departed = {name: departed[name] for name in departed.keys() - known.keys()}
+        self.ranks |= {m.rank: m.name for m in members if m.rank is not None}
+        current = {member.uid for member in members}
         with self._routing():  # a name whose process was replaced leads to the new one from now on
             for name, route in list(self._routes.items()):
                 # Another thread may have made a route to a process that joined after `members`.
@@ -91,14 +91,10 @@ class Peers:
 
     def lookup(self, name: Name) -> Member | None:
         """The member with this name or rank, or None; TypeError if it cannot be one (a list)."""
-        member = self._known.get(name)
-        if member is None:
-            self._update(self._directory.listed())
-            member = self._known.get(name)
-        if member is None:
-            self.members()
-            member = self._known.get(name)
-        return member
+        for read in (self._directory.listed, self._directory.members):
+            if name not in self._known:
+                self._update(read())
+        return self._known.get(name)
 
     def known(self, name: Name) -> Member:
         """The member with this name or rank; raises UnknownName, or AddressError for no name."""
@@ -106,10 +102,11 @@ class Peers:
             member = self.lookup(name)
         except TypeError:
             raise AddressError(f"a name or a rank is needed, not {name!r}") from None
-        if member is None:
-            living = [one.name for one in self._directory.members() if self.alive(one)]
-            raise UnknownName(name, living, self._directory.world)
-        return member
+        return member or self._raise_unknown(name)
+
+    def _raise_unknown(self, name: Name) -> NoReturn:
+        living = [member.name for member in self._directory.members() if self.alive(member)]
+        raise UnknownName(name, living, self._directory.world)
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation lives, as far as the directory and the connections show."""
@@ -121,15 +118,16 @@ class Peers:
 
     def _lives(self, member: Member) -> bool:
         """``alive``, for a call that waits for it; reports to observers if it cannot be reached."""
-        silences = [one.silence(member) for one in self._transports]
-        silent = next((one for one in silences if one is not None), None)
+        silences = (transport.silence(member) for transport in self._transports)
+        silent = next(filter(None, silences), None)
         _, why = self._unreachable.get(member.uid, (0.0, None))
         if why != (silent and silent[1]):
-            others = {uid: one for uid, one in self._unreachable.items() if uid != member.uid}
+            unreachable = self._unreachable.copy()
+            unreachable.pop(member.uid, None)
             if silent:
-                others[member.uid] = time.time() - silent[0], silent[1]
-            self._unreachable = others
-            self._report(others)
+                unreachable[member.uid] = time.time() - silent[0], silent[1]
+            self._unreachable = unreachable
+            self._report(unreachable)
         return self.alive(member)
 
     def is_near(self, member: Member) -> bool:
@@ -140,14 +138,16 @@ class Peers:
             if transport.kind in self._kinds
         )
 
-    def _find(self, dest: Name) -> Member:
-        member = self.lookup(dest)
+    def _latest(self, name: Name) -> Member | None:
+        """As ``lookup``; of a dead member its successor, if it has one."""
+        member = self.lookup(name)
         if member is not None and not self.alive(member):
-            self.members()  # it may have been replaced
-            member = self._known.get(dest)
-        if member is None:
-            names = [one.name for one in self._directory.members() if self.alive(one)]
-            raise UnknownName(dest, names, self._directory.world)
+            self.members()
+            member = self._known.get(name)
+        return member
+
+    def _find(self, dest: Name) -> Member:
+        member = self._latest(dest) or self._raise_unknown(dest)
         if not self.alive(member):
             raise PeerLost(dest, "and did not receive this message")
         return member
@@ -172,8 +172,7 @@ class Peers:
         Raises: EndpointClosed, UnknownName, PeerLost, SegmentFull; TypeError if ``dest`` cannot
         be a name.
         """
-        known = self._routes.get(dest)
-        return known or self._make_route(dest)
+        return self._routes.get(dest) or self._make_route(dest)
 
     def _make_route(self, dest: Name) -> Route:
         if self._closed():
@@ -276,15 +275,11 @@ class Peers:
         if isinstance(src, _UnknownRank):
             src = src.rank
         if "src" not in template or callable(src):
-            return _nothing
+            return lambda: None
         try:
-            awaited = self.lookup(src)
+            awaited = self._latest(src)
         except TypeError:  # not hashable: it matches no name
-            return _nothing
-        if awaited is not None and not self.alive(awaited):
-            self.members()  # it may have been replaced before this wait began
-            awaited = self._known.get(src)
-
+            return lambda: None
         turns = itertools.count(1)
         dying = False
 
@@ -304,11 +299,11 @@ class Peers:
         return check
 
 
-def _by_name(members: Iterable[Member]) -> dict[Name, Member]:
+def by_name(members: Iterable[Member]) -> dict[Name, Member]:
     """The members by rank and by name; a name takes precedence over a rank."""
     members = list(members)
-    known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
-    return known | {one.name: one for one in members}
+    known: dict[Name, Member] = {m.rank: m for m in members if m.rank is not None}
+    return known | {member.name: member for member in members}
 
 
 class _UnknownRank:
@@ -334,7 +329,3 @@ class _UnknownRank:
 
     def __repr__(self) -> str:
         return repr(self.rank)
-
-
-def _nothing() -> None:
-    """The check of a receive from any process."""

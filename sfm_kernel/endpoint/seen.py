@@ -54,8 +54,8 @@ def facts(
             it: no process that came before is among them.
         group: of a collective call: the group's key and its title.
     """
-    conditions = [[name, short(one), callable(one)] for name, one in (template or {}).items()]
-    names = None if peers is None else [name_of(one) for one in peers]
+    conditions = [[name, short(value), callable(value)] for name, value in (template or {}).items()]
+    names = None if peers is None else [name_of(peer) for peer in peers]
     if names is not None and None in names:
         names = None
     wait = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
@@ -74,7 +74,7 @@ accounts: list[Callable[[], Account]] = []
 
 def account() -> Account:
     """The collective calls of this process, of all libraries, at the end of a program."""
-    return {key: one for library in accounts for key, one in library().items()}
+    return {key: calls for library in accounts for key, calls in library().items()}
 
 
 def disagreement(accounts: Iterable[Account]) -> CollectiveMismatch | None:
@@ -85,24 +85,24 @@ def disagreement(accounts: Iterable[Account]) -> CollectiveMismatch | None:
     of every member, is not compared.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
-    for one in accounts:
-        for key, member in one.items():
+    for program in accounts:
+        for key, member in program.items():
             groups.setdefault(key, []).append(member)
     for members in groups.values():
-        complete = len(members) == members[0]["size"] and not any(one["open"] for one in members)
-        if complete and len({(one["count"], one["chain"]) for one in members}) > 1:
+        complete = len(members) == members[0]["size"] and not any(m["open"] for m in members)
+        if complete and len({(member["count"], member["chain"]) for member in members}) > 1:
             return CollectiveMismatch(_first_difference(members))
     return None
 
 
 def _first_difference(members: list[dict[str, Any]]) -> dict[object, str]:
     """Each member's call at the first difference, as far as that is known."""
-    latest = {one["name"]: dict(one["latest"]) for one in members}
+    latest = {member["name"]: dict(member["latest"]) for member in members}
     for number in sorted(set().union(*latest.values())):
         called = {name: calls.get(number, "no more call") for name, calls in latest.items()}
         if len(set(called.values())) > 1:
-            return {name: f"{what} of {members[0]['title']}" for name, what in called.items()}
-    return {one["name"]: f"{one['count']} calls of {one['title']}" for one in members}
+            return {name: f"{text} of {members[0]['title']}" for name, text in called.items()}
+    return {m["name"]: f"{m['count']} calls of {m['title']}" for m in members}
 
 
 def asked(text: str, facts: str) -> str:
@@ -131,8 +131,8 @@ def caller() -> tuple[str, str]:
         name, frame = frame.f_code.co_name, frame.f_back
     file = frame.f_code.co_filename
     number, _, before = cell_of(file) or (None, None, 0)
-    where = os.path.basename(file) if number is None else f"cell {number}"
-    return name, f"{where}, line {frame.f_lineno + before}"
+    source = os.path.basename(file) if number is None else f"cell {number}"
+    return name, f"{source}, line {frame.f_lineno + before}"
 
 
 def is_own(filename: str) -> bool:

@@ -87,10 +87,9 @@ class Attachment:
     ) -> None:
         self._sfm, self._context, self._answers = sfm, sfm.context(CONTEXT), _Answers(sfm)
         self._answers.doing, self._answers.tick = title, self._check
-        self._members = {one.name: one for one in sfm.members()}
-        self._names: dict[Name, Name] = {
-            one.rank: one.name for one in sfm.members() if one.rank is not None
-        }
+        self._members = {member.name: member for member in sfm.members()}
+        ranked = (member for member in self._members.values() if member.rank is not None)
+        self._names: dict[Name | None, Name] = {member.rank: member.name for member in ranked}
         self.names = [self._names.get(name, name) for name in names]
         self._checked = 0.0
         self._lost: list[Name] = []
@@ -211,10 +210,9 @@ class _Answers(Context):
         self.title = lambda: f"context {ANSWERS!r}"
         self.awaited: Callable[[], Sequence[Name]] = tuple
 
-    def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
-        return facts(
-            "recv", self.awaited(), context_id=self.context_id, purpose=purpose or self._doing()
-        )
+    def _facts(self, template: dict[str, Any]) -> str:
+        purpose = self._doing()
+        return facts("recv", self.awaited(), context_id=self.context_id, purpose=purpose)
 
 
 class _Request(NamedTuple):
@@ -252,9 +250,9 @@ def only_endpoint() -> Endpoint:
 def workers(sfm: Endpoint) -> list[Name]:
     """The names of the processes that can serve this one: all others that live and have a rank, in
     the order of ranks."""
-    ranked = [one for one in sfm.members() if one.rank is not None and one.uid != sfm.uid]
-    living = [one for one in ranked if sfm.alive(one)]
-    return [one.name for one in sorted(living, key=lambda one: one.rank or 0)]
+    others = (member for member in sfm.members() if member.uid != sfm.uid and sfm.alive(member))
+    ranked = [(member.rank, member.name) for member in others if member.rank is not None]
+    return [name for _, name in sorted(ranked)]
 
 
 def in_notebook(sfm: Endpoint) -> bool:
