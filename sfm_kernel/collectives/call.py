@@ -1,14 +1,20 @@
-"""One collective call under way: its messages, and the check that all members make it."""
+"""One collective call under way: its messages, its rounds in the memory that the members share, and
+the check that all members make it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import pickle
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from sfm_kernel.collectives.operations import Op, combine, is_array
-from sfm_kernel.errors import CollectiveMismatch, PeerLost, UnknownName
+from sfm_kernel._native import CombiningTree, Operation, Outcome
+from sfm_kernel.collectives.operations import Op, is_array, is_elementwise
+from sfm_kernel.errors import CollectiveError, CollectiveMismatch, PeerLost, UnknownName
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.team import Team
+
+DESCRIBE = (1 << 64) - 1
+"""The mark of the round in which members exchange their calls, after these did not match."""
 
 
 class Call:
@@ -72,16 +78,61 @@ class Call:
             raise CollectiveMismatch({own_name: own_calls, name: other_calls})
         return message.value
 
-    def exchange(self, rank: int, value: Any = None) -> Any:
-        """Send a value to a member, and receive one from it."""
-        self.send(rank, value)
-        return self.recv(rank)
-
     def combine(self, left: Any, right: Any, into: Any = None) -> Any:
         """Apply the operation to the values of lower ranks (left) and higher ranks (right).
 
         Args:
-            into: an array that may be overwritten, such as one that was received.
+            into: an array to which a ufunc writes its result, such as one that was received; it
+                may be an operand.
         """
         assert self.op is not None
-        return combine(self.op, left, right, into if is_array(into) else None)
+        if is_array(into) and is_elementwise(self.op):
+            return self.op(left, right, out=into)  # type: ignore[call-arg]
+        return self.op(left, right)
+
+    def meet(
+        self, op: int, value: Any, packed: bytes | None = None, out: Any = None, phase: int = 0
+    ) -> tuple[int, Any]:
+        """Take part in one round at the tree; returns its outcome, and its result if it has one.
+
+        ``phase`` distinguishes the rounds of a call. Raises the failure of another member.
+        """
+        tree, tick = self.team.tree, self.team.tick_at_tree
+        code, result = tree.meet(self._chain, phase, op, value, packed, out, self.what, tick)
+        if code == Outcome.STRANGE:
+            packed = pickle.dumps(value, 5)
+            code, result = tree.meet(self._chain, phase, op, None, packed, out, self.what, tick)
+        self.raise_if_failed(code, result)
+        return code, result
+
+    def raise_if_failed(self, code: int, result: Any) -> None:
+        """Raise the failure with which a round at the tree has ended, if it has failed."""
+        if code == Outcome.FAILURE:
+            raise self.team.known(CollectiveError(pickle.loads(result)))
+        if code == Outcome.MISMATCH:
+            self._raise_mismatch()
+        if code == Outcome.BROKEN:
+            self.team.raise_failure_of(result)
+
+    def _raise_mismatch(self) -> NoReturn:
+        """All members have arrived, with different calls: each sends its calls, the last first."""
+        team, tree = self.team, self.team.tree
+        made: dict[int, str] = {}
+        for number, text in reversed(team.calls.items()):
+            made[number] = text[:200]
+            packed = pickle.dumps(made, 5)
+            if len(packed) > CombiningTree.room - 300:
+                break
+        code, result = tree.meet(
+            DESCRIBE, 0, Operation.KEEP, None, packed, None, self.what, team.tick_at_tree
+        )
+        if code == Outcome.BROKEN:
+            team.raise_failure_of(result)
+        calls = [pickle.loads(cell) for cell in tree.cells(True)]
+        if team.outer is None:  # all members raise: none needs a report
+            team.begin_epoch(team.epoch + 1)
+        try:
+            team.compare(dict(zip(team.names, calls, strict=True)))
+        except CollectiveMismatch as failure:
+            raise team.known(failure) from None
+        raise team.known(CollectiveError("the members of a group have made different calls"))

@@ -36,8 +36,10 @@ def allreduce(call: Call, value: Any) -> Any:
     step = 1
     while position is not None and step < len(ranks):
         other = position ^ step
-        received = call.exchange(ranks[other], total)
-        total = ordered(call, total, received, other > position)
+        call.send(ranks[other], total)
+        received = call.recv(ranks[other])
+        pair = (total, received) if other > position else (received, total)
+        total = call.combine(*pair, received)
         step *= 2
     return fold_out(call, total)
 
@@ -92,9 +94,3 @@ def fold_out(call: Call, total: Any) -> Any:
         return call.recv(call.rank + 1)
     call.send(call.rank - 1, total)
     return total
-
-
-def ordered(call: Call, value: Any, received: Any, is_higher: bool) -> Any:
-    """Combine a value with one that was received from a lower or higher rank, in this order."""
-    pair = (value, received) if is_higher else (received, value)
-    return call.combine(*pair, received)

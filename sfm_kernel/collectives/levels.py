@@ -31,14 +31,14 @@ class Plan(NamedTuple):
     Attributes:
         name: identifies the level's messages.
         groups: the ranks that each member of the level represents; the first is the member itself.
-        one: the algorithms for calls with a root.
-        all: the algorithms for calls in which all members get the result.
+        rooted: the algorithms for calls with a root.
+        rootless: the algorithms for calls in which all members get the result.
     """
 
     name: str
     groups: list[Ranks]
-    one: Any
-    all: Any
+    rooted: Any
+    rootless: Any
 
 
 class Shape(NamedTuple):
@@ -72,7 +72,7 @@ class Level:
 
     def __init__(self, call: Call, plan: Plan) -> None:
         self.call = _inner(call, plan)
-        self.groups, self.one, self.all = plan[1:]
+        _, self.groups, self.rooted, self.rootless = plan
 
 
 class Levels:
@@ -111,11 +111,11 @@ def _shape(call: Call) -> Shape:
     machines = _machines(call, own_site, alone=len(sites) == 1)
     own_machine = next(machine for machine in machines if call.rank in machine)
     inner = [Plan("inside", [[rank] for rank in own_machine], flags, flags)]
-    groups, several = machines, doubling
+    groups, rootless = machines, doubling
     if len(sites) > 1:
         inner.append(Plan("machines", machines, binomial, binomial))
-        groups, several = sites, direct if len(sites) <= FEW else doubling
-    outer = Plan("between", groups, linear if len(groups) <= FEW else binomial, several)
+        groups, rootless = sites, direct if len(sites) <= FEW else doubling
+    outer = Plan("between", groups, linear if len(groups) <= FEW else binomial, rootless)
     return Shape(
         [plan for plan in inner if _takes_part(call.rank, plan)],
         outer if _takes_part(call.rank, outer) else None,

@@ -18,11 +18,12 @@ import itertools
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
 from sfm_kernel.endpoint.bystanders import hooks
+from sfm_kernel.endpoint.peers import by_name
 from sfm_kernel.errors import (
     CollectiveError,
     DeadlockDetected,
@@ -44,20 +45,19 @@ def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
     """The processes with these names or ranks; None: all that have a rank. See ``Group``."""
     everybody = sfm.members()
     if members is None:
-        ranked = [one for one in everybody if one.rank is not None]
-        resolved = sorted(ranked, key=lambda one: one.rank or 0)
+        ranked = [member for member in everybody if member.rank is not None]
+        resolved = sorted(ranked, key=lambda member: member.rank or 0)
     else:
-        known: dict[Any, Member] = {one.rank: one for one in everybody if one.rank is not None}
-        known |= {one.name: one for one in everybody}
+        known = by_name(everybody)
         unknown = [name for name in members if name not in known]
         if unknown:
-            raise UnknownName(unknown[0], [one.name for one in everybody], sfm.world)
+            raise UnknownName(unknown[0], [member.name for member in everybody], sfm.world)
         resolved = [known[name] for name in members]
-    for index, one in enumerate(resolved):
-        if one in resolved[:index]:
-            raise ValueError(f"the group lists {one.name!r} twice: {list(members or ())}")
-    if not any(one.uid == sfm.uid for one in resolved):
-        names = [one.name for one in resolved]
+    for index, member in enumerate(resolved):
+        if member in resolved[:index]:
+            raise ValueError(f"the group lists {member.name!r} twice: {list(members or ())}")
+    if all(member.uid != sfm.uid for member in resolved):
+        names = [member.name for member in resolved]
         raise ValueError(f"{sfm.name!r} is no member of {names}: only members make the group")
     return resolved
 
@@ -81,14 +81,16 @@ def meet(
         DeadlockDetected: an observer has proven that not all members will make the group.
         CollectiveError: the first member gave up.
     """
-    text = "\n".join([name, *(one.uid for one in members)])
-    table = _table_of(sfm, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+    uids = [member.uid for member in members]
+    key = hashlib.blake2b("\n".join([name, *uids]).encode(), digest_size=16).hexdigest()
+    table = _tables.setdefault(sfm, {}).setdefault(key, _Table(sfm, key))
     if not table.busy.acquire(blocking=False):
         raise CollectiveError("another thread of this process is making the same group")
     try:
-        rank = [one.uid for one in members].index(sfm.uid)
-        names = [one.name for one in members]
-        table.context.doing = called(_made_of(names))
+        rank, names = uids.index(sfm.uid), [member.name for member in members]
+        table.context.doing = called(
+            f"Group({names})" if len(names) <= SHOWN else f"Group() of {len(names)}"
+        )
         table.context.group = (table.context.name or "", title)
         table.on_wait = on_wait
         number = secrets.token_hex(8)
@@ -101,16 +103,11 @@ def meet(
     return hashlib.blake2b("".join(numbers).encode(), digest_size=16).hexdigest()
 
 
-def _made_of(names: list[Name]) -> str:
-    return f"Group({names})" if len(names) <= SHOWN else f"Group() of {len(names)}"
-
-
 class _Table:
     """The state of the meetings of one group's members."""
 
     def __init__(self, sfm: Endpoint, key: str) -> None:
-        self.context = Context(sfm, f"group {key}", news=True, library=True)
-        self.context.buffering = BUFFERING
+        self.context = Context(sfm, f"group {key}", BUFFERING, news=True, library=True)
         self.context.private = True
         self.busy = threading.Lock()
         self.on_wait: Callable[[], None] | None = None
@@ -118,38 +115,34 @@ class _Table:
         self._arrived: dict[Name, str] = {}
         self._used: dict[Name, str] = {}  # the numbers of the last group that was made or failed
 
-    def register(self, members: Sequence[Member], rank: int, own: str) -> list[str]:
+    def register(self, members: Sequence[Member], rank: int, number: str) -> list[str]:
         """Send this member's number to the first member, and receive all numbers."""
-        names = [one.name for one in members]
+        names = [member.name for member in members]
         first, turns = names[0], itertools.count(1)
 
         def tick() -> None:
             self._check(members)
             if next(turns) % ASK_AGAIN == 0:  # the first member may have been interrupted
-                _send(self.context, first, number=own)
+                _send(self.context, first, number=number)
 
         self.context.tick = tick
         try:
-            _send(self.context, first, number=own)
+            _send(self.context, first, number=number)
             while True:
                 answer = self.context.recv(src=first)
-                if answer.numbers.get(names[rank]) == own:  # otherwise: of an earlier attempt
+                if answer.numbers.get(names[rank]) == number:  # otherwise: of an earlier attempt
                     break
         except BaseException:
             with contextlib.suppress(SFMError, OSError):
-                self.context.send(dest=first, number=own, withdrawn=True)
+                self.context.send(dest=first, number=number, withdrawn=True)
             raise
-        if answer.lost is not None:
-            raise PeerLost(answer.lost, f"and the group of {names} cannot be made without it")
-        if answer.cycle is not None:
-            raise DeadlockDetected(answer.cycle, answer.failed)
         if answer.failed is not None:
-            raise CollectiveError(answer.failed)
+            raise reported(dict(answer), f"and the group of {names} cannot be made without it")
         return [answer.numbers[name] for name in names]
 
-    def receive(self, members: Sequence[Member], own: str) -> list[str]:
+    def receive(self, members: Sequence[Member], number: str) -> list[str]:
         """As the first member, receive a number from each other one, and send them all numbers."""
-        names = [one.name for one in members]
+        names = [member.name for member in members]
         self.context.tick = lambda: self._check(members)
         failed: str | None = None
         lost: Any = None
@@ -166,7 +159,7 @@ class _Table:
                 cycle, failed = failure.cycle, str(failure)
             raise
         finally:
-            numbers = {names[0]: own, **self._arrived}
+            numbers = {names[0]: number, **self._arrived}
             self._arrived, self._used = {}, numbers
             why = {"failed": failed, "lost": lost, "cycle": cycle}
             for name in numbers:
@@ -202,14 +195,23 @@ class _Table:
             check_for_heirs(sfm, members, "and another process has its name now")
 
 
+def reported(note: Mapping[str, Any], why: str) -> SFMError:
+    """The error of another member, from its note; ``why``: what a death means for this member."""
+    if note["lost"] is not None:
+        return PeerLost(note["lost"], why)
+    if note["cycle"] is not None:
+        return DeadlockDetected(note["cycle"], note["failed"])
+    return CollectiveError(note["failed"])
+
+
 def check_for_heirs(sfm: Endpoint, members: Sequence[Member], why: str) -> None:
     """Raise PeerLost if another process has a member's name: that member is dead."""
     now: dict[Name, str] = {}
     with contextlib.suppress(SFMError, OSError):  # members work without a directory
-        now = {one.name: one.uid for one in sfm.members()}
-    for one in members:
-        if now.get(one.name, one.uid) != one.uid:
-            raise PeerLost(one.name, why)
+        now = {member.name: member.uid for member in sfm.members()}
+    for member in members:
+        if now.get(member.name, member.uid) != member.uid:
+            raise PeerLost(member.name, why)
 
 
 def _send(context: Context, name: Name, **attributes: Any) -> None:
@@ -220,10 +222,6 @@ def _send(context: Context, name: Name, **attributes: Any) -> None:
 
 
 _tables: weakref.WeakKeyDictionary[Endpoint, dict[str, _Table]] = weakref.WeakKeyDictionary()
-
-
-def _table_of(sfm: Endpoint, key: str) -> _Table:
-    return _tables.setdefault(sfm, {}).setdefault(key, _Table(sfm, key))
 
 
 def _hooks() -> Iterator[Callable[[], None]]:

@@ -12,12 +12,9 @@ import operator
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sfm_kernel._native import Operation
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Op = Callable[[Any, Any], Any]
 
@@ -76,7 +73,7 @@ def is_elementwise(op: Op) -> bool:
 
 COMMUTATIVE = frozenset(
     ["add", "multiply", "minimum", "maximum", "fmin", "fmax", "gcd", "lcm", "hypot", "logaddexp"]
-    + [f"{kind}_{what}" for kind in ("logical", "bitwise") for what in ("and", "or", "xor")]
+    + [f"{kind}_{name}" for kind in ("logical", "bitwise") for name in ("and", "or", "xor")]
 )
 """NumPy's commutative ufuncs (up to rounding)."""
 
@@ -93,13 +90,6 @@ def is_commutative(op: Op | None, array: bool) -> bool:
 def name_of(op: Op) -> str:
     """The name of an operation, for texts."""
     return str(getattr(op, "__name__", None) or type(op).__name__)
-
-
-def combine(op: Op, left: Any, right: Any, into: NDArray[Any] | None = None) -> Any:
-    """``op(left, right)``. A ufunc writes its result to ``into``, which may be an operand."""
-    if into is not None and is_elementwise(op):
-        return op(left, right, out=into)  # type: ignore[call-arg]
-    return op(left, right)
 
 
 def put(out: Any, result: Any) -> Any:

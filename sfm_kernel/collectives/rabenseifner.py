@@ -50,9 +50,9 @@ def allreduce(call: Call, value: Any) -> Any:
     step = 1
     while step < len(ranks):
         other = position ^ step
-        theirs = (low ^ step, (low ^ step) + step)
+        start = low ^ step  # of the partner's range, which has the same length
         call.send(ranks[other], flat[cuts[low] : cuts[high]])
-        flat[cuts[theirs[0]] : cuts[theirs[1]]] = call.recv(ranks[other])
-        low, high = min(low, theirs[0]), max(high, theirs[1])
+        flat[cuts[start] : cuts[start + step]] = call.recv(ranks[other])
+        low, high = min(low, start), max(high, start + step)
         step *= 2
     return fold_out(call, total)

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import CombiningTree, Ledger
-from sfm_kernel.collectives.meeting import check_for_heirs
+from sfm_kernel.collectives.meeting import check_for_heirs, reported
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.endpoint.bystanders import hooks
 from sfm_kernel.endpoint.seen import accounts
@@ -90,23 +90,23 @@ class Team:
         self, sfm: Endpoint, members: Sequence[Member], token: str, outer: Team | None = None
     ) -> None:
         self.sfm, self.members, self.outer = sfm, list(members), outer
-        self.names: list[Name] = [one.name for one in members]
+        self.names: list[Name] = [member.name for member in members]
         self.size = len(self.members)
-        self.rank = [one.uid for one in members].index(sfm.uid)
+        self.rank = [member.uid for member in members].index(sfm.uid)
         self.token = token
-        self.context = Context(sfm, f"collective {token}", library=True)
+        # A program that turns buffering off must hang at its own messages, not at these.
+        self.context = Context(sfm, f"collective {token}", BUFFERING, library=True)
         self.context.tick = self._tick
         self.context.private = True
         self.context.doing = self._purpose
         self.called: Callable[[str], str] = str
         self.title = ""
-        self._notes = Context(sfm, f"collective {token} notes", news=True, library=True)
-        # A program that turns buffering off must hang at its own messages, not at these.
-        self.context.buffering = self._notes.buffering = BUFFERING
-        self.is_local = all(sfm.shares_memory_with(one) for one in members)
+        notes = f"collective {token} notes"
+        self._notes = Context(sfm, notes, BUFFERING, news=True, library=True)
+        self.is_local = all(map(sfm.shares_memory_with, members))
         sites: dict[str, list[int]] = {}
-        for rank, one in enumerate(members):
-            sites.setdefault(one.site, []).append(rank)
+        for rank, member in enumerate(members):
+            sites.setdefault(member.site, []).append(rank)
         self.sites = list(sites.values())
         self.epoch = 0
         self.ledger = Ledger()
@@ -267,9 +267,8 @@ class Team:
 
     def _note_in_time(self) -> None:
         """Send a note after some ticks of a wait. Between sites a message may take that long."""
-        if self._waits[0] != self.number:
-            self._waits = self.number, 0
-        self._waits = self.number, self._waits[1] + 1
+        number, ticks = self._waits
+        self._waits = self.number, (ticks + 1 if number == self.number else 1)
         if self._waits[1] >= (SITES_TICKS if len(self.sites) > 1 else 1):
             self.note()
 
@@ -336,9 +335,9 @@ class Team:
     def compare(made: Mapping[object, Mapping[int, str]]) -> None:
         """Raise CollectiveMismatch if these members have not made the same calls."""
         for number in sorted(set.intersection(*(set(calls) for calls in made.values()))):
-            whats = {name: calls[number] for name, calls in made.items()}
-            if len(set(whats.values())) > 1:
-                raise CollectiveMismatch(whats)
+            texts = {name: calls[number] for name, calls in made.items()}
+            if len(set(texts.values())) > 1:
+                raise CollectiveMismatch(texts)
 
     def _take_failure(self, note: dict[str, Any]) -> None:
         if note["epoch"] < self.epoch:
@@ -352,13 +351,7 @@ class Team:
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
             raise KnownFailure(CollectiveMismatch(note["calls"]))
-        if note["lost"] is not None:
-            raise KnownFailure(
-                PeerLost(note["lost"], "and a collective call cannot go on without it")
-            )
-        if note["cycle"] is not None:
-            raise KnownFailure(DeadlockDetected(note["cycle"], note["failed"]))
-        raise KnownFailure(CollectiveError(note["failed"]))
+        raise KnownFailure(reported(note, "and a collective call cannot go on without it"))
 
 
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
@@ -379,8 +372,8 @@ _deleted: dict[str, dict[str, Any]] = {}
 
 def _account() -> dict[str, dict[str, Any]]:
     """The accounts of this process's groups that have made calls."""
-    living = (one for one in list(_teams) if one.outer is None and one.ledger.count)
-    return _deleted | {one.token: one.account() for one in living}
+    living = (team for team in list(_teams) if team.outer is None and team.ledger.count)
+    return _deleted | {team.token: team.account() for team in living}
 
 
 accounts.append(_account)

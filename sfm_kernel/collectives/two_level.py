@@ -31,6 +31,7 @@ Clustered Wide Area Systems" (1999).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,17 +49,17 @@ then cost more than the messages."""
 def barrier(call: Call) -> None:
     levels = Levels(call)
     for level in levels.inner:
-        if level.one is flags:
+        if level.rooted is flags:
             flags.barrier(level.call)
         else:
-            level.one.gather(level.call, None, 0)
+            level.rooted.gather(level.call, None, 0)
     if levels.outer is not None:
-        levels.outer.all.barrier(levels.outer.call)
+        levels.outer.rootless.barrier(levels.outer.call)
     for level in reversed(levels.inner):
-        if level.one is flags:
+        if level.rooted is flags:
             flags.barrier(level.call)
         else:
-            level.one.bcast(level.call, None, 0)
+            level.rooted.bcast(level.call, None, 0)
 
 
 def bcast(call: Call, value: Any, root: int) -> Any:
@@ -67,7 +68,7 @@ def bcast(call: Call, value: Any, root: int) -> Any:
     # Between sites first: these messages then wait for no late member near the root.
     received = _from_root(call, value, levels.shape.groups[home][0], root)
     if outer is not None:
-        received = outer.one.bcast(outer.call, received, home)
+        received = outer.rooted.bcast(outer.call, received, home)
     received = _distributed(levels.inner, received)
     return value if call.rank == root else received
 
@@ -79,11 +80,11 @@ def reduce(call: Call, value: Any, root: int) -> Any:
     if shape.in_order or is_commutative(call.op, call.array):
         total = _total(call, levels, value)
         if outer is not None:
-            total = outer.one.reduce(outer.call, total, home)
+            total = outer.rooted.reduce(outer.call, total, home)
     else:
         values = _collected(levels, value)
-        lists = None if outer is None else outer.one.gather(outer.call, values, home)
-        total = None if lists is None else _folded(call, joined(shape.groups, lists))
+        lists = None if outer is None else outer.rooted.gather(outer.call, values, home)
+        total = lists and functools.reduce(call.combine, joined(shape.groups, lists))
     return _to_root(call, total, shape.groups[home][0], root)
 
 
@@ -94,13 +95,13 @@ def allreduce(call: Call, value: Any) -> Any:
         total = _total(call, levels, value)
         if outer is not None:
             cut = call.array and value.nbytes >= LARGE and outer.call.size > THREE
-            total = (doubling if cut else outer.all).allreduce(outer.call, total)
+            total = (doubling if cut else outer.rootless).allreduce(outer.call, total)
     else:
         values = _collected(levels, value)
         total = None
         if outer is not None:
-            lists = outer.all.allgather(outer.call, values)
-            total = _folded(call, joined(outer.groups, lists))
+            lists = outer.rootless.allgather(outer.call, values)
+            total = functools.reduce(call.combine, joined(outer.groups, lists))
     return _distributed(levels.inner, total)
 
 
@@ -110,7 +111,7 @@ def gather(call: Call, value: Any, root: int) -> list[Any] | None:
     home = levels.shape.home(root)
     values = _collected(levels, value)
     if outer is not None:
-        lists = outer.one.gather(outer.call, values, home)
+        lists = outer.rooted.gather(outer.call, values, home)
         values = None if lists is None else joined(groups, lists)
     result: list[Any] | None = _to_root(call, values, groups[home][0], root)
     return result
@@ -124,10 +125,10 @@ def scatter(call: Call, values: Sequence[Any] | None, root: int) -> Any:
     rest = _from_root(call, values, first, root)
     if outer is not None:
         lists = split(groups, rest) if call.rank == first else None
-        rest = outer.one.scatter(outer.call, lists, home)
+        rest = outer.rooted.scatter(outer.call, lists, home)
     for level in reversed(levels.inner):
         lists = split(level.groups, rest) if level.call.rank == 0 else None
-        algorithm = linear if level.one is flags else level.one
+        algorithm = linear if level.rooted is flags else level.rooted
         rest = algorithm.scatter(level.call, lists, 0)
     return rest[0]
 
@@ -137,22 +138,22 @@ def allgather(call: Call, value: Any) -> list[Any]:
     outer = levels.outer
     values = _collected(levels, value)
     if outer is not None:
-        values = joined(outer.groups, outer.all.allgather(outer.call, values))
+        values = joined(outer.groups, outer.rootless.allgather(outer.call, values))
     result: list[Any] = _distributed(levels.inner, values)
     return result
 
 
 def scan(call: Call, value: Any) -> Any:
-    return _folded(call, allgather(call, value)[: call.rank + 1])
+    return functools.reduce(call.combine, allgather(call, value)[: call.rank + 1])
 
 
 def _total(call: Call, levels: Levels, value: Any) -> Any:
     """The combined value of this member's site or machine, on its representative."""
     if not levels.shape.site_in_order and not is_commutative(call.op, call.array):
         values = _collected(levels, value)
-        return None if values is None else _folded(call, values)
+        return None if values is None else functools.reduce(call.combine, values)
     for level in levels.inner:
-        value = level.one.reduce(level.call, value, 0)
+        value = level.rooted.reduce(level.call, value, 0)
     return value
 
 
@@ -161,25 +162,18 @@ def _collected(levels: Levels, value: Any) -> list[Any] | None:
     None on other members."""
     values: list[Any] | None = [value]
     for level in levels.inner:
-        if level.one is flags:  # each member represents itself
+        if level.rooted is flags:  # each member represents itself
             values = flags.gather(level.call, value, 0)
         else:
-            lists = level.one.gather(level.call, values, 0)
+            lists = level.rooted.gather(level.call, values, 0)
             values = None if lists is None else joined(level.groups, lists)
     return values
-
-
-def _folded(call: Call, values: list[Any]) -> Any:
-    total, *others = values
-    for other in others:
-        total = call.combine(total, other)
-    return total
 
 
 def _distributed(inner: Sequence[Level], value: Any) -> Any:
     """The value of each level's first member, on all members that it represents."""
     for level in reversed(inner):
-        value = level.one.bcast(level.call, value, 0)
+        value = level.rooted.bcast(level.call, value, 0)
     return value
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfm_kernel.collectives.area import PIECE
+from sfm_kernel.collectives.area import CHUNK
 from sfm_kernel.collectives.flags import ROOM
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.rows import Row, grouped
@@ -156,7 +156,7 @@ def _flags(p: int, m: float) -> Bill:
     levels, below = 1, 4
     while below < p:
         levels, below = levels + 1, 4 * below
-    rounds = 1 if m <= ROOM else 2 * math.ceil(m / PIECE)
+    rounds = 1 if m <= ROOM else 2 * math.ceil(m / CHUNK)
     return Bill(rounds * (levels + 1), 0, _beyond(m))
 
 
