@@ -91,24 +91,19 @@ class Watching:
             return
 
     def _begin(self) -> DeadlockReporter:
-        from sfm_kernel.observe.deadlocks import (
-            DeadlockMonitor,
-            DeadlockReporter,
-            end_calls,
-            explanation,
-        )
+        from sfm_kernel.observe import deadlocks
 
         folder = self._folder
 
         def end(found: dict[str, Any]) -> list[Any]:
-            self._note(explanation(found))
+            self._note(deadlocks.explanation(found))
             if self._path:
                 self._follow()  # the processes may leave now
-            return end_calls(folder, found)
+            return deadlocks.end_calls(folder, found)
 
         judge = end if self._end else None
-        monitor = DeadlockMonitor(folder, self._proof)
-        return DeadlockReporter(monitor, self._show, judge, quiet=True)
+        monitor = deadlocks.DeadlockMonitor(folder, self._proof)
+        return deadlocks.DeadlockReporter(monitor, self._show, judge, quiet=True)
 
     def _show(self, text: str) -> None:
         self._note(text)

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 from sfm_kernel._native import Inbox, Segment
@@ -73,16 +74,16 @@ def join(
     found = open_directory(world, create=create, url=directory, key=key)
     uid = secrets.token_hex(16)
     path = segment_path(found.folder, uid)
-    undo: list[Any] = [found.close]
-    try:
+    with contextlib.ExitStack() as undo:
+        undo.callback(found.close)
         inbox = Inbox(Segment.create(path, uid, ""))
-        undo.append(lambda: _remove(path))
-        undo.append(inbox.close)
+        undo.callback(Path(path).unlink, missing_ok=True)
+        undo.callback(inbox.close)
         if os.environ.get("SFM_TRACE") == "0":  # for measuring the cost of the trace
             inbox.trace_off()
         tcp = _tcp(found, inbox, uid, site or site_of_host(socket.gethostname()), chosen)
         if tcp:
-            undo.append(tcp.close)
+            undo.callback(tcp.close)
         member = found.join(
             uid=uid,
             pid=os.getpid(),
@@ -96,7 +97,7 @@ def join(
             info=info,
             site=site,
         )
-        undo.append(lambda: found.leave(member))
+        undo.callback(found.leave, member)
         transports: list[Transport] = [
             InprocTransport(member, inbox),
             ShmTransport(member, found.folder, inbox),
@@ -104,18 +105,11 @@ def join(
         if tcp:
             tcp.start(member, found)
             transports.append(tcp)
-        return Endpoint(
+        endpoint = Endpoint(
             member, found, inbox, transports, kinds=chosen or KINDS, buffering=buffering, size=size
         )
-    except BaseException:
-        for step in reversed(undo):
-            step()
-        raise
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
+        undo.pop_all()
+        return endpoint
 
 
 def _check_identity(name: Any, rank: Any) -> None:
@@ -142,8 +136,7 @@ def _tcp(
     found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
 ) -> TcpTransport | None:
     """The TCP transport; None in a world of one machine, unless ``SFM_TRANSPORT`` requests it."""
-    if not isinstance(found, LocalDirectory):
-        return TcpTransport(inbox, found.key, uid, site)
-    if "tcp" in chosen:
-        return TcpTransport(inbox, found.key, uid, site, local=True)
-    return None
+    local = isinstance(found, LocalDirectory)
+    if local and "tcp" not in chosen:
+        return None
+    return TcpTransport(inbox, found.key, uid, site, local=local)

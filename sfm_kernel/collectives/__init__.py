@@ -10,7 +10,7 @@
 group        Group: the calls
 meeting      makes a group of processes
 team         numbers of calls, failures and liveness of a group's members
-call         one call under way: its messages, and checks that all members make the same call
+call         one call under way: its messages and rounds, and checks that all members make the same
 operations   the operations of reductions
 choice       chooses an algorithm if the caller names none
 

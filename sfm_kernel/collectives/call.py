@@ -23,27 +23,14 @@ class Call:
     Members are identified by their ranks 0 … size - 1 in the group.
 
     Attributes:
-        what: the call as all members must make it, such as "bcast(root=0)".
+        text: the call as all members must make it, such as "bcast(root=0)".
         rank, size: this member's rank, and the number of members.
         op: the operation of a reduction.
         array: whether the values are arrays; all members then have the same shape.
     """
 
-    __slots__ = (
-        "_chain",
-        "_context",
-        "_names",
-        "_number",
-        "array",
-        "op",
-        "rank",
-        "size",
-        "team",
-        "what",
-    )
-
-    def __init__(self, team: Team, what: str, op: Op | None, array: bool) -> None:
-        self.team, self.what, self.op, self.array = team, what, op, array
+    def __init__(self, team: Team, text: str, op: Op | None, array: bool) -> None:
+        self.team, self.text, self.op, self.array = team, text, op, array
         self.rank, self.size = team.rank, team.size
         self._context, self._names, self._number = team.context, team.names, team.number
         self._chain = team.ledger.chain
@@ -53,10 +40,10 @@ class Call:
         name = self._names[rank]
         try:
             self._context.send(
-                dest=name, call=self._number, chain=self._chain, what=self.what, value=value
+                dest=name, call=self._number, chain=self._chain, what=self.text, value=value
             )
         except UnknownName:  # the member was in the world when the group was made
-            raise PeerLost(name, f"and {self.what} cannot go on without it") from None
+            raise PeerLost(name, f"and {self.text} cannot go on without it") from None
 
     def recv(self, rank: int) -> Any:
         """Receive the member's next value of this call. The caller may change an array.
@@ -69,12 +56,12 @@ class Call:
         message = self._context.recv(src=name, call=self._number)
         if message.chain != self._chain:
             own_name = self._names[self.rank]
-            if message.what != self.what:
-                raise CollectiveMismatch({own_name: self.what, name: message.what})
+            if message.what != self.text:
+                raise CollectiveMismatch({own_name: self.text, name: message.what})
             self.team.note()  # an earlier call differs: the reader of the note finds out which
             before = list(self.team.calls.values())[-4:-1]
-            own_calls = f"{', '.join(before)} and then {self.what}" if before else self.what
-            other_calls = f"other calls, and then {self.what}"
+            own_calls = f"{', '.join(before)} and then {self.text}" if before else self.text
+            other_calls = f"other calls, and then {self.text}"
             raise CollectiveMismatch({own_name: own_calls, name: other_calls})
         return message.value
 
@@ -98,10 +85,10 @@ class Call:
         ``phase`` distinguishes the rounds of a call. Raises the failure of another member.
         """
         tree, tick = self.team.tree, self.team.tick_at_tree
-        code, result = tree.meet(self._chain, phase, op, value, packed, out, self.what, tick)
+        code, result = tree.meet(self._chain, phase, op, value, packed, out, self.text, tick)
         if code == Outcome.STRANGE:
             packed = pickle.dumps(value, 5)
-            code, result = tree.meet(self._chain, phase, op, None, packed, out, self.what, tick)
+            code, result = tree.meet(self._chain, phase, op, None, packed, out, self.text, tick)
         self.raise_if_failed(code, result)
         return code, result
 
@@ -124,7 +111,7 @@ class Call:
             if len(packed) > CombiningTree.room - 300:
                 break
         code, result = tree.meet(
-            DESCRIBE, 0, Operation.KEEP, None, packed, None, self.what, team.tick_at_tree
+            DESCRIBE, 0, Operation.KEEP, None, packed, None, self.text, team.tick_at_tree
         )
         if code == Outcome.BROKEN:
             team.raise_failure_of(result)

@@ -36,7 +36,6 @@ CUTTING = ("ring", "rabenseifner")
 LARGE = 1 << 16
 """Bytes of an array from which its size determines the time of an allreduce, and it is cut."""
 
-
 MANY = 1 << 20
 """Bytes of all members together from which sending them takes longer than a second crossing between
 sites."""

@@ -17,7 +17,7 @@ from sfm_kernel.collectives import (
     ring,
     sparse,
     two_level,
-)  # fmt: skip
+)
 from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.choice import check, choose
 from sfm_kernel.collectives.meeting import meet, resolve
@@ -33,7 +33,7 @@ from sfm_kernel.collectives.operations import (
     name_of,
     native_codes,
     put,
-)  # fmt: skip
+)
 from sfm_kernel.collectives.team import KnownFailure, Made, Team, describe
 from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name
@@ -296,7 +296,7 @@ class Group(Collectives):
         """Make the call with this algorithm. An error is reported to all other members."""
         team = self._team
         made = (made[0], by(made[1], algorithm), *made[2:])
-        what = describe(*made)
+        text = describe(*made)
         team.ledger.enter()
         try:
             # The tree compares shapes and types of small arrays, as it does for the native
@@ -305,12 +305,12 @@ class Group(Collectives):
             if meets and arguments[0].nbytes <= flags.ROOM and is_plain(arguments[0]):
                 mark = team.mark(describe(*made[:2]))
             else:
-                mark = team.mark(what)
+                mark = team.mark(text)
             team.ledger.begin(made, mark)
             if algorithm != "flags":
                 team.read_notes()  # with flags, the shared memory shows failures
             work = getattr(MODULES[algorithm], made[0])
-            return work(Call(team, what, op, len(made) > 2), *arguments)
+            return work(Call(team, text, op, len(made) > 2), *arguments)
         except KnownFailure as known:
             raise known.failure from None
         except BaseException as failure:

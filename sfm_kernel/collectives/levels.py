@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sfm_kernel.collectives import binomial, direct, doubling, flags, linear
@@ -144,8 +145,7 @@ def _machines(call: Call, site: Ranks, alone: bool) -> list[Ranks]:
     """
     team = call.team
     folder = os.stat(team.sfm.folder)
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        booted = file.read().strip()
+    booted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     others = [team.members[rank] for rank in site if rank != call.rank]
     lonely = -1 if any(map(team.sfm.shares_memory_with, others)) else call.rank
     own_mark = booted, folder.st_dev, folder.st_ino, lonely
@@ -164,5 +164,5 @@ def _inner(call: Call, plan: Plan) -> Call:
         token = f"{team.token} {team.epoch} {plan.name}"
         team.inner[plan.name] = Team(team.sfm, members, token, outer=team)
     inner = team.inner[plan.name]
-    inner.ledger.begin((call.what, ""), team.mark(call.what))
-    return Call(inner, call.what, call.op, call.array)
+    inner.ledger.begin((call.text, ""), team.mark(call.text))
+    return Call(inner, call.text, call.op, call.array)

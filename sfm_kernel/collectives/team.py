@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from sfm_kernel.collectives.levels import Shape
 
 DEATH_TICKS = 5
-"""Ticks of 100 ms between two checks for dead members. A waiting member reads notes at every tick.
-"""
-
+"""Ticks of 100 ms between two checks for dead members. A waiting member reads notes at each."""
 
 SITES_TICKS = 20
 """Ticks of 100 ms after which a waiting member of a group with several sites sends a note. A note
@@ -163,14 +161,14 @@ class Team:
         removed."""
         return os.path.join(self.sfm.folder, f"{self.sfm.uid}-{secrets.token_hex(16)}.new")
 
-    def mark(self, what: str) -> int:
+    def mark(self, text: str) -> int:
         """A number for the text of a call, the same in all processes."""
-        if what not in self.marks:
+        if text not in self.marks:
             if len(self.marks) > 1000:
                 self.marks.clear()
-            digest = hashlib.blake2b(what.encode(), digest_size=7).digest()
-            self.marks[what] = int.from_bytes(digest, "little")
-        return self.marks[what]
+            digest = hashlib.blake2b(text.encode(), digest_size=7).digest()
+            self.marks[text] = int.from_bytes(digest, "little")
+        return self.marks[text]
 
     def account(self) -> dict[str, Any]:
         """See ``Account`` in ``endpoint/seen.py``."""
@@ -196,8 +194,8 @@ class Team:
         lost = failure.peer if isinstance(failure, PeerLost) else None
         calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
         cycle = failure.cycle if isinstance(failure, DeadlockDetected) else None
-        what = self.calls.get(self.number, "a collective call")
-        text = f"{self.names[self.rank]!r} could not go on in {what}: "
+        call = self.calls.get(self.number, "a collective call")
+        text = f"{self.names[self.rank]!r} could not go on in {call}: "
         text += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, (CollectiveError, DeadlockDetected)):
             text = str(failure)
@@ -365,7 +363,6 @@ def _hooks() -> Iterator[Callable[[], None]]:
 
 
 hooks.append(_hooks)
-
 
 _deleted: dict[str, dict[str, Any]] = {}
 

@@ -135,10 +135,12 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
         stack = _stack(frames[ident])
         if _acts(thread, stack, idle):
             name = "" if thread is None else thread.name
-            yield Bystander(ident, "thread", name, *_where(thread, stack))
+            yield Bystander(ident, "thread", name, *_location(thread, stack))
 
 
-def _where(thread: threading.Thread | None, stack: list[FrameType]) -> tuple[CodeType | None, int]:
+def _location(
+    thread: threading.Thread | None, stack: list[FrameType]
+) -> tuple[CodeType | None, int]:
     """The user's line that a thread is in; without one, the function that it runs or will run."""
     if shown := next(filter(_is_users, stack), None) or _outermost(stack):
         return shown.f_code, shown.f_lineno

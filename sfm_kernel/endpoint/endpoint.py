@@ -12,7 +12,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ class Endpoint(Messaging):
         inbox: Any,
         transports: Iterable[Transport],
         *,
-        kinds: Iterable[str] = ("inproc", "shm", "tcp"),
+        kinds: Collection[str] = ("inproc", "shm", "tcp"),
         buffering: int = BUFFERING,
         size: int | None = None,
     ) -> None:

@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -46,13 +46,13 @@ class Peers:
         member: Member,
         directory: Directory,
         transports: Iterable[Transport],
-        kinds: Iterable[str],
+        kinds: Collection[str],
         closed: Callable[[], bool],
         report: Callable[[dict[str, tuple[float, str]]], None],
     ) -> None:
         self._member, self._directory, self._closed = member, directory, closed
         self._transports = list(transports)
-        self._kinds = tuple(kinds)
+        self._senders = [transport for transport in self._transports if transport.kind in kinds]
         self._known: dict[Name, Member] = {}
         self._departed: dict[Name, Member] = {}  # the last bearers of names that nobody has now
         self._departed_before = frozenset(member.uid for member in directory.departed())
@@ -133,9 +133,7 @@ class Peers:
     def is_near(self, member: Member) -> bool:
         """Whether messages to it go through memory that both can map. Makes no route to it."""
         return member.uid == self._member.uid or any(
-            transport.is_near(member)
-            for transport in self._transports
-            if transport.kind in self._kinds
+            transport.is_near(member) for transport in self._senders
         )
 
     def _latest(self, name: Name) -> Member | None:
@@ -183,12 +181,10 @@ class Peers:
             for route in self._routes.values():
                 if route.peer.uid == member.uid:
                     return self._remember_route(dest, route)
-            for transport in self._transports:
-                if transport.kind not in self._kinds:
-                    continue
-                made = transport.route(member, lambda: self._lives(member))
-                if made is not None:
-                    return self._remember_route(dest, made)
+            for transport in self._senders:
+                found = transport.route(member, lambda: self._lives(member))
+                if found is not None:
+                    return self._remember_route(dest, found)
         if not self.alive(member):
             raise PeerLost(dest)
         raise SFMError(

@@ -33,7 +33,6 @@ from sfm_kernel.serving.owner import (
     Service,
     bar,
     by_request,
-    in_notebook,
     only_endpoint,
     workers,
 )
@@ -58,7 +57,6 @@ __all__ = [
     "bar",
     "between_cells",
     "by_request",
-    "in_notebook",
     "name_of",
     "only_endpoint",
     "pack",

@@ -255,18 +255,13 @@ def workers(sfm: Endpoint) -> list[Name]:
     return [name for _, name in sorted(ranked)]
 
 
-def in_notebook(sfm: Endpoint) -> bool:
-    """Whether this is the endpoint of a notebook, which asks its engines to serve."""
-    return sfm in _requests
-
-
 def bar(sfm: Endpoint, total: int, title: str, shown: bool | None = None) -> Any:
     """A progress bar on stderr, or None. Its ``update()`` is called for each of ``total`` calls.
 
     Args:
         shown: True: at once; False: never; None: in a notebook, after a second.
     """
-    if total == 0 or not (in_notebook(sfm) if shown is None else shown):
+    if total == 0 or not (sfm in _requests if shown is None else shown):
         return None
     try:
         from tqdm import tqdm

@@ -37,7 +37,7 @@ class _Local(threading.local):
 current = _Local()
 """The packing or unpacking that this thread is doing."""
 
-_all: dict[str, Objects] = {}
+_objects: dict[str, Objects] = {}
 _lent: dict[int, tuple[Any, Objects | None]] = {}
 _numbers = itertools.count(1)
 
@@ -74,7 +74,7 @@ def claimed(number: int) -> Any:
 
 def is_referenced(value: object) -> bool:
     """Whether other processes have references to the value."""
-    return any(id(value) in owner.numbers for owner in _all.values())
+    return any(id(value) in lender.numbers for lender in _objects.values())
 
 
 def own_object(number: int) -> Any:
@@ -135,7 +135,7 @@ class Objects(Answerer):
 
     def close(self) -> None:
         """The owner has released this process, or has died: forget its references."""
-        _all.pop(self.key, None)
+        _objects.pop(self.key, None)
         for number in [number for number, (_, lender) in _lent.items() if lender is self]:
             del _lent[number]
         self.table.clear()
@@ -143,7 +143,7 @@ class Objects(Answerer):
 
 def objects(sfm: Endpoint, owner: Name, key: str) -> Objects:
     """The objects to which this owner has references, over the attachment with this key."""
-    return _all.get(key) or _all.setdefault(key, Objects(sfm, owner, key))
+    return _objects.get(key) or _objects.setdefault(key, Objects(sfm, owner, key))
 
 
 _DO: dict[str, Callable[..., Any]] = {
