@@ -64,16 +64,13 @@ class Shape(NamedTuple):
         return next(number for number, group in enumerate(self.groups) if rank in group)
 
 
-class Level:
-    """A level during one call (see ``Plan``).
+class Level(NamedTuple):
+    """A level during one call (see ``Plan``); ``call`` is the call among its members."""
 
-    Attributes:
-        call: the call among the members of the level.
-    """
-
-    def __init__(self, call: Call, plan: Plan) -> None:
-        self.call = _inner(call, plan)
-        _, self.groups, self.rooted, self.rootless = plan
+    call: Call
+    groups: list[Ranks]
+    rooted: Any
+    rootless: Any
 
 
 class Levels:
@@ -85,8 +82,9 @@ class Levels:
         if shape is None:
             shape = call.team.shape = _shape(call)
         self.shape = shape
-        self.inner = [Level(call, plan) for plan in shape.inner]
-        self.outer = None if shape.outer is None else Level(call, shape.outer)
+        self.inner = [Level(_inner(call, plan), *plan[1:]) for plan in shape.inner]
+        outer = shape.outer
+        self.outer = None if outer is None else Level(_inner(call, outer), *outer[1:])
 
 
 def joined(groups: Sequence[Ranks], lists: Iterable[Sequence[Any]]) -> list[Any]:

@@ -14,7 +14,7 @@ from sfm_kernel._native import BUFFERING
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import Endpoint
 from sfm_kernel.endpoint.messaging import UNBOUNDED, Context
-from sfm_kernel.endpoint.seen import asked, caller, facts
+from sfm_kernel.endpoint.seen import caller, facts
 
 __all__ = [
     "BUFFERING",
@@ -22,7 +22,6 @@ __all__ = [
     "Callback",
     "Context",
     "Endpoint",
-    "asked",
     "caller",
     "facts",
 ]

@@ -7,6 +7,7 @@ the facts that observers see about a wait, and for errors.
 from __future__ import annotations
 
 import hashlib
+import json
 import operator
 import threading
 import time
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfm_kernel import _native
 from sfm_kernel._native import ANSWERS, COUNTED, LIBRARY, CallHooks, Calls, Channel
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.endpoint.seen import asked, facts
+from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
 from sfm_kernel.transport.base import Member, Name
 
@@ -165,7 +166,7 @@ class Messaging(Calls):
         text = call(function, template)
         if timeout is not None:
             text = text.replace("(", f"({timeout:g}{', ' if template else ''}", 1)
-        return asked(text, self._facts(template))
+        return json.dumps({"text": text} | json.loads(self._facts(template)))
 
     def _would_block(self, template: dict[str, Any]) -> WouldBlock:
         return WouldBlock(f"no queued message matches {call('recv_nb', template)}")

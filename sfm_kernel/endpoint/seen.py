@@ -105,11 +105,6 @@ def _first_difference(members: list[dict[str, Any]]) -> dict[object, str]:
     return {m["name"]: f"{m['count']} calls of {m['title']}" for m in members}
 
 
-def asked(text: str, facts: str) -> str:
-    """The JSON about a call that found nothing: its text, and the ``facts``; "" without facts."""
-    return json.dumps({"text": text} | json.loads(facts)) if facts else ""
-
-
 def name_of(name: object) -> str | int | None:
     """A name as JSON has it; None if it is no name, and may equal any process's."""
     if isinstance(name, (str, int)):

@@ -90,5 +90,7 @@ def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
 def table() -> dict[int, Any]:
     """The objects of this process that other processes refer to."""
     return {
-        number: one for owner in references._all.values() for number, one in owner.table.items()
+        number: value
+        for held in references._objects.values()
+        for number, value in held.table.items()
     }
