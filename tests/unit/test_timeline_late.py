@@ -163,6 +163,29 @@ def test_room_and_receipt_are_added() -> None:
     assert lateness(told(h)) == [("receiver", 2 + 3.5)]
 
 
+def test_a_later_wait_for_room_leaves_the_wait_for_the_receipt_as_it_was() -> None:
+    """Both waits are the sender's, and no message is sent between them."""
+    h = Histories(2)
+    first = h.sent(0, 1, 1)
+    h.state(0, (1.25, "blocked in send"))
+    h.received(0, 1, 4, first)
+    h.state(0, (4.25, "running"), (5, "blocked in send"))
+    assert lateness(told(h)) == [("receiver", 2.75)]
+    second = h.sent(0, 1, 6)
+    h.state(0, (6.1, "running"))
+    h.received(0, 1, 6.2, second)
+    assert lateness(told(h)) == [("receiver", 2.75), ("receiver", 1)]
+
+
+def test_a_wait_without_length_is_not_the_wait_for_the_receipt() -> None:
+    h = Histories(2)
+    number = h.sent(0, 1, 1)
+    h.state(0, (1.25, "blocked in send"), (1.25, "running"), (2, "blocked in send"))
+    h.received(0, 1, 4, number)
+    h.state(0, (4.25, "running"))
+    assert lateness(told(h)) == [("receiver", 2)]
+
+
 def test_a_receiver_who_was_there_first_is_not_late() -> None:
     """Without a buffer the sender is blocked for a moment, even if it was the late one."""
     h = Histories(2)

@@ -101,11 +101,11 @@ class History:
     def take(self, reading: Reading) -> None:
         """Add a reading. Events that were read before are skipped."""
         self.time = max(self.time, reading.time)
-        present = {one["uid"]: one for one in reading.processes}
-        for uid, one in present.items():
+        present = {process["uid"]: process for process in reading.processes}
+        for uid, process in present.items():
             row = self._row(uid)
-            if one["state"] != "damaged":
-                row.name, row.rank = one["name"], one["rank"]
+            if process["state"] != "damaged":
+                row.name, row.rank = process["name"], process["rank"]
         heard = set()
         for event in sorted(reading.events, key=itemgetter("uid", "nth")):
             row = self._row(event["uid"])
@@ -199,14 +199,18 @@ class History:
         is_reported = False
         if row.spans and row.spans[-1].begin == time:
             # A span is identified by its begin: this one replaces one without length.
-            is_reported = row.spans[-1].is_reported
-            self._new_spans.pop(id(row.spans.pop()), None)
+            replaced = row.spans.pop()
+            is_reported = replaced.is_reported
+            self._new_spans.pop(id(replaced), None)
+            if row.last_sent is not None and row.last_sent.drain is replaced:
+                row.last_sent.drain = None
         row.span = span = Span(row.uid, time, None, state, where, is_reported)
         row.spans.append(span)
         self._new_spans[id(span)] = span
-        if state == "blocked in send" and row.last_sent is not None:
-            row.last_sent.drain = span
-            self._changed(row.last_sent)
+        sent = row.last_sent
+        if state == "blocked in send" and sent is not None and sent.drain is None:
+            sent.drain = span
+            self._changed(sent)
         self._work(row, state, time)
 
     def _close(self, row: Row, time: float) -> None:
@@ -294,9 +298,9 @@ class History:
         rows = self.rows.values()
         return talkers | {row.uid for row in rows if row.spans and self.in_run(row.spans[-1])}
 
-    def in_run(self, one: Span | Flight) -> bool:
+    def in_run(self, item: Span | Flight) -> bool:
         """Whether a span or flight belongs to the last run."""
-        return one.last > self.begin if isinstance(one, Span) else one.last >= self.begin
+        return item.last > self.begin if isinstance(item, Span) else item.last >= self.begin
 
     def news(self) -> tuple[list[Span], list[Flight]]:
         """The spans and flights of the run that are new, or have changed, since the last call.
@@ -307,8 +311,8 @@ class History:
             self._new_spans |= {id(span): span for span in self.spans()}
             self._new_flights |= {id(flight): flight for flight in self.flights()}
         self._reported = self.begin
-        spans = [one for one in self._new_spans.values() if one.is_reported or self.in_run(one)]
-        flights = [one for one in self._new_flights.values() if self.in_run(one)]
+        spans = [span for span in self._new_spans.values() if span.is_reported or self.in_run(span)]
+        flights = [flight for flight in self._new_flights.values() if self.in_run(flight)]
         for span in spans:
             span.is_reported = True
         self._new_spans, self._new_flights = {}, {}
@@ -327,7 +331,7 @@ class History:
                     del self._flights[key]
                     self._new_flights.pop(id(flight), None)
             self._talkers = {uid: time for uid, time in self._talkers.items() if time >= over}
-            self._missing = [one for one in self._missing if one[0] >= over]
+            self._missing = [(time, count) for time, count in self._missing if time >= over]
             for row in list(self.rows.values()):
                 if not row.spans and row.uid not in present:
                     del self.rows[row.uid], self._uids[row.uid[-16:]]
