@@ -80,16 +80,16 @@ def source(
     }
 
 
-def words(where: CodeLocation | None) -> str:
+def words(location: CodeLocation | None) -> str:
     """The location for a sentence: "cell 7, line 3"; "" if it is unknown."""
-    if where is None:
+    if location is None:
         return ""
-    function = f" ({where['function']})" if where["function"] else ""
-    cell, file = where["cell"], os.path.basename(where["file"])
-    line = f", line {where['line']}" if where["line"] else ""
+    function = f" ({location['function']})" if location["function"] else ""
+    cell, file = location["cell"], os.path.basename(location["file"])
+    line = f", line {location['line']}" if location["line"] else ""
     return f"{file if cell is None else f'cell {cell}'}{line}{function}"
 
 
-def in_line(where: CodeLocation | None) -> str:
+def in_line(location: CodeLocation | None) -> str:
     """The location with its preposition, " in a.c, line 3"; "" if the line is unknown."""
-    return f" in {words(where)}" if where and where["line"] else ""
+    return f" in {words(location)}" if location and location["line"] else ""

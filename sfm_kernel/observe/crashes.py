@@ -51,12 +51,12 @@ def crash_text(report: str) -> str:
     number, code, address, full, check = map(int, first.split())
     name = _name(number)
     meaning = _meaning(number, code, address, bool(full), check)
-    where = _innermost(lines, cell)
+    location = _innermost(lines, cell)
     text = f"{name} ({meaning})" if meaning else name
-    if where is None:
+    if location is None:
         return text
-    line = _line(where)
-    return f"{text} in {words(where)}" + (f': "{line}"' if line else "")
+    line = _line(location)
+    return f"{text} in {words(location)}" + (f': "{line}"' if line else "")
 
 
 def call_text(report: str) -> tuple[str, str]:
@@ -98,19 +98,19 @@ def _innermost(lines: list[str], cell: str) -> CodeLocation | None:
         if os.path.basename(binary).startswith(_OURS):
             continue
         number = int(identity[0]) if identity[0].isdecimal() else None
-        where = source(binary, int(address), build_id[1:], number, identity[1] or None)
-        if where is not None and _RUNTIMES.search(where["file"]):
+        location = source(binary, int(address), build_id[1:], number, identity[1] or None)
+        if location is not None and _RUNTIMES.search(location["file"]):
             continue
-        if where is not None and where["line"]:
-            return where
-        known = known or where
+        if location is not None and location["line"]:
+            return location
+        known = known or location
     return known
 
 
-def _line(where: CodeLocation) -> str:
+def _line(location: CodeLocation) -> str:
     """The text of the line, if it can be read."""
-    with suppress(OSError), open(where["file"], encoding="utf-8", errors="replace") as file:
+    with suppress(OSError), open(location["file"], encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
-            if number == where["line"]:
+            if number == location["line"]:
                 return line.strip().strip("{}")
     return ""

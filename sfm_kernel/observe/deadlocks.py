@@ -59,7 +59,8 @@ class DeadlockMonitor:
         due = bool(self._stuck) and self._clock() - self._since >= self._proof
         diagnosis = explain(self._folder, remote=self._remote, history=due)
         names = (diagnosis["but_for"] or diagnosis)["stuck"]
-        stuck = {one["uid"]: one["call"] for one in diagnosis["processes"] if one["name"] in names}
+        judgements = diagnosis["processes"]
+        stuck = {one["uid"]: one["call"] for one in judgements if one["name"] in names}
         if not stuck or stuck != self._stuck:
             self._stuck, self._since = stuck, self._clock()
             return None
@@ -105,7 +106,7 @@ class DeadlockReporter:
 
     def _concerns(self, found: dict[str, Any]) -> bool:
         names = (found["but_for"] or found)["stuck"]
-        named = (one["name"] for one in found["processes"] if one["uid"] == self._of)
+        named = (process["name"] for process in found["processes"] if process["uid"] == self._of)
         return not self._of or any(name in names for name in named)
 
 
@@ -139,17 +140,17 @@ def end_calls(
     folder = folder_of(world)
     local = segments(folder)
     ended = []
-    for one in diagnosis["processes"]:
-        if one["verdict"] != "stuck":
+    for process in diagnosis["processes"]:
+        if process["verdict"] != "stuck":
             continue
-        uid, call = one["uid"], one["call"]
-        judgement = _judgement(diagnosis, [one["text"]] if brief else diagnosis["sentences"])
+        uid, call = process["uid"], process["call"]
+        judgement = _judgement(diagnosis, [process["text"]] if brief else diagnosis["sentences"])
         if uid in local:
             is_ended = judge(folder, uid, call, judgement)
         else:
             is_ended = remote is not None and remote(uid, call, judgement)
         if is_ended:
-            ended.append(one["name"])
+            ended.append(process["name"])
     return ended
 
 
@@ -182,7 +183,7 @@ def shortened(judgement: str) -> str:
         if _fits(judgement):
             return judgement
     # Very long names, or very many of them.
-    names = [one[:_NAME] if isinstance(one, str) else one for one in cycle[:5]]
+    names = [name[:_NAME] if isinstance(name, str) else name for name in cycle[:5]]
     return json.dumps({"cycle": names, "why": title[:_TITLE]}, ensure_ascii=False)
 
 

@@ -49,4 +49,4 @@ def events(
             event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
             event |= {"where": code_location(texts.get(code), line), "attributes": attributes}
             found.append(event)
-    return sorted(found, key=lambda one: (one["time"], one["nth"]))
+    return sorted(found, key=lambda event: (event["time"], event["nth"]))

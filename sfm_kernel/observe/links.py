@@ -45,11 +45,11 @@ def sites_of(
         return found.setdefault(name, empty)
 
     wrong: dict[str, float] = {}
-    for one in processes:
-        name = one["site"]
-        if name is not None and one["alive"]:
-            site(name)["processes"].append(one["name"])
-            wrong[name] = max(wrong.get(name, 0.0), clocks.get(one["uid"], 0.0), key=abs)
+    for process in processes:
+        name = process["site"]
+        if name is not None and process["alive"]:
+            site(name)["processes"].append(process["name"])
+            wrong[name] = max(wrong.get(name, 0.0), clocks.get(process["uid"], 0.0), key=abs)
     for name, behind in wrong.items():
         if abs(behind) >= WRONG:
             by = f"{abs(behind):.1f} s {'behind' if behind > 0 else 'ahead of'}"
@@ -57,11 +57,11 @@ def sites_of(
                 f"a clock at {name} is {by} this machine's: times from there are corrected by that"
             )
     notes: dict[str, list[str]] = {}
-    for one in gateways:
-        about = {"name": _text(one.get("name")), "address": _text(one.get("address"))}
-        name = _text(one.get("site"))
+    for gateway in gateways:
+        about = {"name": _text(gateway.get("name")), "address": _text(gateway.get("address"))}
+        name = _text(gateway.get("site"))
         site(name)["gateways"].append(about)
-        remarks = [f"gateway {about['name']}: {note}" for note in _notes(one)]
+        remarks = [f"gateway {about['name']}: {note}" for note in _notes(gateway)]
         notes.setdefault(name, []).extend(remarks)
     for known in found.values():
         said = [known["sentence"], *notes.get(known["name"], ())]
@@ -87,13 +87,13 @@ def links_of(
         gateways: as the directory server knows them, with their "report" if they have sent one.
         clocks: as in ``sites_of``.
     """
-    sites = {one["uid"]: one["site"] for one in processes}
+    sites = {process["uid"]: process["site"] for process in processes}
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for one in processes:
-        published = connections.get(one["uid"], ()) if one["alive"] else ()
-        for connection in _direct(published, sites, clocks.get(one["uid"], 0.0)):
-            if one["site"] is not None and connection["to"] != one["site"]:
-                key = (one["site"], connection["to"], "direct")
+    for process in processes:
+        published = connections.get(process["uid"], ()) if process["alive"] else ()
+        for connection in _direct(published, sites, clocks.get(process["uid"], 0.0)):
+            if process["site"] is not None and connection["to"] != process["site"]:
+                key = (process["site"], connection["to"], "direct")
                 found.setdefault(key, []).append(connection)
     for gateway in gateways:
         site = _text(gateway.get("site"))
@@ -101,17 +101,17 @@ def links_of(
             if connection["to"] != site:
                 found.setdefault((site, connection["to"], "gateway"), []).append(connection)
     # A receiver of packets out of order sends duplicate acknowledgements: the other end's count.
-    disorder = {key: _sum(one["out_of_order"] for one in some) for key, some in found.items()}
-    return [
-        _link(key, some, disorder.get((key[1], key[0], key[2])))
-        for key, some in sorted(found.items())
-    ]
+    disorder = {
+        (to, start, via): _sum(connection["out_of_order"] for connection in connections_back)
+        for (start, to, via), connections_back in found.items()
+    }
+    return [_link(key, found[key], disorder.get(key)) for key in sorted(found)]
 
 
-def over(links: Iterable[Mapping[str, Any]], one: Any, other: Any) -> Iterator[str]:
+def over(links: Iterable[Mapping[str, Any]], site: Any, other_site: Any) -> Iterator[str]:
     """The sentences about links in trouble between two sites."""
     for link in links:
-        if {link["from"], link["to"]} == {one, other} and link["trouble"]:
+        if {link["from"], link["to"]} == {site, other_site} and link["trouble"]:
             yield link["sentence"]
 
 
@@ -119,29 +119,26 @@ def _direct(
     published: Any, sites: Mapping[str, str | None], clock: float
 ) -> Iterator[dict[str, Any]]:
     """A process's connections to other sites; ``clock``: seconds to add to its times."""
-    for one in _dicts(published):
-        if to := sites.get(_text(one.get("peer"))):
-            rto = _number(one.get("rto"))
-            yield _connection(one, clock) | {
+    for connection in _dicts(published):
+        if to := sites.get(_text(connection.get("peer"))):
+            rto = _number(connection.get("rto"))
+            yield _connection(connection, clock) | {
                 "to": to,
-                "count": int(_number(one.get("count")) or 0),
-                "rate": _number(one.get("rate")),
+                "count": int(_number(connection.get("count")) or 0),
+                "rate": _number(connection.get("rate")),
                 "rto": rto,
                 "emulated": False,
-                "warm": _text(one.get("warm")),
-                "silent_s": _age(one.get("silent_since"), clock),
+                "warm": _text(connection.get("warm")),
+                "silent_s": _age(connection.get("silent_since"), clock),
                 "unreached": "",
             }
 
 
 def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A gateway's connections to the gateways of other sites."""
-    report = gateway.get("report")
-    if not isinstance(report, Mapping):
-        return
-    played = report.get("emulation")
-    emulated = isinstance(played, Mapping)
-    path: Mapping[str, Any] = played if isinstance(played, Mapping) else {}
+    report = _mapping(gateway.get("report"))
+    emulated = isinstance(report.get("emulation"), Mapping)
+    path = _mapping(report.get("emulation"))
     reported_at, age = _number(report.get("time")), _number(report.get("age")) or 0.0
     clock = 0.0 if reported_at is None else time.time() - age - reported_at
     delay, limit = _number(path.get("delay_s")) or 0.0, _number(path.get("bytes_per_s"))
@@ -153,11 +150,13 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             why = _text(peer.get("trouble")) or "no answer"
             nothing = _connection({}, clock) | {"to": to, "count": 0, "rate": None, "rto": None}
             yield nothing | {"warm": "", "silent_s": missed, "emulated": emulated, "unreached": why}
-        for one in connections if to else ():
-            found = one.get("tcp")
-            tcp: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
-            is_silent = one.get("silent") is True
-            asked, given = _text(one.get("algorithm_asked")), _text(one.get("algorithm"))
+        for connection in connections if to else ():
+            tcp = _mapping(connection.get("tcp"))
+            is_silent = connection.get("silent") is True
+            asked, given = (
+                _text(connection.get("algorithm_asked")),
+                _text(connection.get("algorithm")),
+            )
             about = {
                 # Each gateway emulates one direction, and TCP does not see that delay.
                 "rtt_s": 2 * delay + (_number(tcp.get("rtt_s")) or 0.0) if tcp else None,
@@ -166,41 +165,39 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "out_of_order": tcp.get("rcv_ooopack"),
                 "refused": asked if asked != given else "",
             }
-            yield _connection({**one, **about}, clock) | {
+            yield _connection({**connection, **about}, clock) | {
                 "to": to,
                 "count": 1,
                 "rate": min(_number(tcp.get("delivery_rate")) or 0.0, limit or math.inf),
                 "rto": _number(tcp.get("total_rto")),
                 "emulated": emulated,
                 "warm": "bbr" if given.startswith("bbr") else "heartbeat",
-                "silent_s": _number(one.get("heard_s")) if is_silent else None,
+                "silent_s": _number(connection.get("heard_s")) if is_silent else None,
                 "unreached": "",
             }
 
 
 def _notes(gateway: Mapping[str, Any]) -> Iterator[str]:
     """The remarks in a gateway's report."""
-    report = gateway.get("report")
-    notes = report.get("notes") if isinstance(report, Mapping) else ()
-    for one in notes[:_MOST_NOTES] if isinstance(notes, (list, tuple)) else ():
-        if isinstance(one, str):
-            yield "".join(filter(str.isprintable, one[:_LONGEST_NOTE]))
+    notes = _mapping(gateway.get("report")).get("notes")
+    for note in notes[:_MOST_NOTES] if isinstance(notes, (list, tuple)) else ():
+        if isinstance(note, str):
+            yield "".join(filter(str.isprintable, note[:_LONGEST_NOTE]))
 
 
-def _connection(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
+def _connection(reported: Mapping[str, Any], clock: float) -> dict[str, Any]:
     """The fields of a connection that processes and gateways report alike."""
-    found = one.get("last_restart")
-    last: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    last = _mapping(reported.get("last_restart"))
     return {
-        "algorithm": _text(one.get("algorithm")),
-        "refused": _text(one.get("refused")),
-        "rtt_s": _number(one.get("rtt_s")),
-        "cwnd": _number(one.get("cwnd")),
-        "retransmissions": _number(one.get("retransmissions")),
-        "out_of_order": _number(one.get("out_of_order")),
-        "idle_restarts": int(_number(one.get("idle_restarts")) or 0),
-        "timeouts": int(_number(one.get("timeouts_lately")) or 0),
-        "lately_s": _number(one.get("lately_s")) or 0.0,
+        "algorithm": _text(reported.get("algorithm")),
+        "refused": _text(reported.get("refused")),
+        "rtt_s": _number(reported.get("rtt_s")),
+        "cwnd": _number(reported.get("cwnd")),
+        "retransmissions": _number(reported.get("retransmissions")),
+        "out_of_order": _number(reported.get("out_of_order")),
+        "idle_restarts": int(_number(reported.get("idle_restarts")) or 0),
+        "timeouts": int(_number(reported.get("timeouts_lately")) or 0),
+        "lately_s": _number(reported.get("lately_s")) or 0.0,
         "restarted_s": _age(last.get("at"), clock),
         "silence_s": _number(last.get("silence_s")) or 0.0,
         "from_cwnd": int(_number(last.get("from")) or 0),
@@ -213,26 +210,26 @@ def _link(
     key: tuple[str, str, str], connections: Sequence[dict[str, Any]], dup_acks: float | None
 ) -> dict[str, Any]:
     """The connections between two sites as one "link" of ``schema.json``."""
-    used = [one for one in connections if one["count"]] or connections
-    silences = (one["silent_s"] for one in connections if one["silent_s"] is not None)
-    silent = max(silences, default=None)
+    used = [connection for connection in connections if connection["count"]] or connections
+    silences = [connection["silent_s"] for connection in connections]
+    trips = [connection["rtt_s"] for connection in used]
     sentences = list(_sentences(key, connections))
-    emulated = any(one["emulated"] for one in connections)
+    emulated = any(connection["emulated"] for connection in connections)
     return {
         "from": key[0],
         "to": key[1],
         "via": key[2],
-        "count": sum(one["count"] for one in connections),
-        "algorithm": ", ".join(sorted({one["algorithm"] for one in used} - {""})),
-        "warm": ", ".join(sorted({one["warm"] for one in used} - {""})),
-        "rtt_s": min((one["rtt_s"] for one in used if one["rtt_s"] is not None), default=None),
-        "rate": _sum(one["rate"] for one in used),
-        "cwnd": _sum(one["cwnd"] for one in used),
-        "rto": _sum(one["rto"] for one in used),
-        "retransmissions": _sum(one["retransmissions"] for one in used),
+        "count": sum(connection["count"] for connection in connections),
+        "algorithm": ", ".join(sorted({connection["algorithm"] for connection in used} - {""})),
+        "warm": ", ".join(sorted({connection["warm"] for connection in used} - {""})),
+        "rtt_s": min((trip for trip in trips if trip is not None), default=None),
+        "rate": _sum(connection["rate"] for connection in used),
+        "cwnd": _sum(connection["cwnd"] for connection in used),
+        "rto": _sum(connection["rto"] for connection in used),
+        "retransmissions": _sum(connection["retransmissions"] for connection in used),
         "dup_acks": dup_acks,
-        "idle_restarts": sum(one["idle_restarts"] for one in used),
-        "silent_s": silent,
+        "idle_restarts": sum(connection["idle_restarts"] for connection in used),
+        "silent_s": max((silence for silence in silences if silence is not None), default=None),
         "emulated": emulated,
         "trouble": bool(sentences),
         "sentence": ". ".join(sentences + ([EMULATED] if emulated else [])),
@@ -244,10 +241,10 @@ def _sentences(
 ) -> Iterator[str]:
     """Sentences about the troubles of these connections that cost time."""
     start, to, via = key
-    what = f"the connection {start} → {to}"
-    missed = [one for one in connections if one["silent_s"] is not None]
+    link = f"the connection {start} → {to}"
+    missed = [connection for connection in connections if connection["silent_s"] is not None]
     if missed:
-        worst = max(missed, key=lambda one: float(one["silent_s"]))
+        worst = max(missed, key=lambda connection: float(connection["silent_s"]))
         seconds = f"for {worst['silent_s']:.0f} s"
         if worst["unreached"]:
             yield (
@@ -256,37 +253,41 @@ def _sentences(
             )
         else:
             yield (
-                f"{what} has had no answer {seconds}; what was sent is kept, and arrives once the "
+                f"{link} has had no answer {seconds}; what was sent is kept, and arrives once the "
                 f"connection works again"
             )
-    timeouts = sum(one["timeouts"] for one in connections)
+    timeouts = sum(connection["timeouts"] for connection in connections)
     if timeouts:
-        seconds = max(one["lately_s"] for one in connections)
+        seconds = max(connection["lately_s"] for connection in connections)
         plural = "timeout" if timeouts == 1 else "timeouts"
-        yield f"{what} had {timeouts} {plural} in the last {seconds:.0f} s: packets are lost"
+        yield f"{link} had {timeouts} {plural} in the last {seconds:.0f} s: packets are lost"
     restarts = [
-        one
-        for one in connections
-        if one["cost_s"] >= WORTH_REPORTING and (one["restarted_s"] or 0.0) < LATELY
+        connection
+        for connection in connections
+        if connection["cost_s"] >= WORTH_REPORTING and (connection["restarted_s"] or 0.0) < LATELY
     ]
     if restarts:
-        one = max(restarts, key=lambda one: float(one["cost_s"]))
+        worst = max(restarts, key=lambda worst: float(worst["cost_s"]))
         cure = "a gateway" if via == "direct" else "a heartbeat or BBR"
         yield (
-            f"{what} was silent for {one['silence_s']:.1f} s and restarted from {one['to_cwnd']} "
-            f"segments instead of {one['from_cwnd']}: +{1e3 * one['cost_s']:.0f} ms; {cure} would "
-            f"have kept it warm"
+            f"{link} was silent for {worst['silence_s']:.1f} s and restarted from "
+            f"{worst['to_cwnd']} segments instead of {worst['from_cwnd']}: "
+            f"+{1e3 * worst['cost_s']:.0f} ms; {cure} would have kept it warm"
         )
-    refused = sorted({one["refused"] for one in connections} - {""})
+    refused = sorted({connection["refused"] for connection in connections} - {""})
     if refused:
-        given = next(one["algorithm"] for one in connections if one["refused"])
-        yield f"{what} was to use {', '.join(refused)}, but the kernel gives it {given}"
+        given = next(connection["algorithm"] for connection in connections if connection["refused"])
+        yield f"{link} was to use {', '.join(refused)}, but the kernel gives it {given}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _dicts(value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, (list, tuple)):
         return []
-    return [one for one in value[:_MOST] if isinstance(one, Mapping)]
+    return [item for item in value[:_MOST] if isinstance(item, Mapping)]
 
 
 def _text(value: Any) -> str:
@@ -306,5 +307,5 @@ def _age(at: Any, clock: float) -> float | None:
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+    known = [number for number in values if number is not None]
     return sum(known) if known else None

@@ -63,28 +63,35 @@ def snapshot(
     """
     folder = folder_of(world)
     gateways = getattr(remote, "gateways", ())
-    read = [_Process(one) for one in _all(states(folder, observer), remote)]
-    names = {one.uid[16:]: one.name for one in read}
-    taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
-    since = {one.uid[16:]: one.state["since"] for one in read if one.state["alive"]}
+    read = [_Process(process) for process in _all(states(folder, observer), remote)]
+    names = {process.uid[16:]: process.name for process in read}
+    taken = {
+        (process.uid[16:], peer): count
+        for process in read
+        for peer, _, _, _, count in process.state["peers"]
+    }
+    since = {process.uid[16:]: process.state["since"] for process in read if process.state["alive"]}
     contexts: dict[str, str] = {}
-    for one in read:
-        contexts |= one.about.get("contexts", {})
     silent: dict[str, Sequence[Any]] = {}
-    for one in read:
-        silent |= one.cannot_reach()
-    processes = [one.shown(names, taken, since, contexts, silent) for one in read]
-    processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
-    world_name = os.path.basename(folder.rstrip("/"))
-    connections = {one.uid: one.about.get("lines", ()) for one in read}
-    clocks = {one.uid: one.clock for one in read}
+    for process in read:
+        contexts |= process.about.get("contexts", {})
+        silent |= process.cannot_reach()
+    processes = [process.shown(names, taken, since, contexts, silent) for process in read]
+    processes.sort(key=by_rank)
+    connections = {process.uid: process.about.get("lines", ()) for process in read}
+    clocks = {process.uid: process.clock for process in read}
     return {
-        "world": world_name,
+        "world": os.path.basename(folder.rstrip("/")),
         "time": time.time(),
         "processes": processes,
         "sites": sites_of(processes, gateways, clocks),
         "links": links_of(connections, processes, gateways, clocks),
     }
+
+
+def by_rank(process: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """A key to sort processes by rank, those without a rank last."""
+    return process["rank"] is None, process["rank"] or 0, str(process["name"])
 
 
 def pulse(world: Any, observer: Observer | None = None) -> int:
@@ -100,7 +107,7 @@ def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]
     """The states in a folder's segments: for ``snapshot``, perhaps on another machine."""
     paths = segments(folder)
     read = (observer or Observer()).segments(list(paths.values()))
-    return [_checked(uid, one) for uid, one in zip(paths, read, strict=True) if one is not None]
+    return [_checked(uid, state) for uid, state in zip(paths, read, strict=True) if state]
 
 
 def calls(
@@ -109,8 +116,8 @@ def calls(
     """The number of each process's latest blocked call, and its state, by uid; wakes no process."""
     paths = segments(folder)
     read = (observer or Observer()).calls(list(paths.values()))
-    found = {one["uid"]: (one["call"], one["state"]) for one in remote}
-    return found | {uid: one[::-1] for uid, one in zip(paths, read, strict=True) if one}
+    found = {state["uid"]: (state["call"], state["state"]) for state in remote}
+    return found | {uid: call[::-1] for uid, call in zip(paths, read, strict=True) if call}
 
 
 def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
 
 def _all(local: Iterable[State], remote: Iterable[State]) -> Iterable[State]:
     """Each process once: a state that was read on this machine replaces a remote one."""
-    return ({one["uid"]: one for one in remote} | {one["uid"]: one for one in local}).values()
+    return {state["uid"]: state for state in [*remote, *local]}.values()
 
 
 def folder_of(world: Any) -> str:
@@ -165,10 +172,6 @@ class _Process:
         self.about = parse(state["info"])
         self.name = self.about.get("name", self.uid[:8])
         self.clock: float = state.get("clock", 0.0)  # seconds to add to times in ``about``
-
-    def taken(self) -> Iterable[tuple[str, int]]:
-        """The amount that it has taken in from each peer, as flow control counts."""
-        return ((uid, taken) for uid, _, _, _, taken in self.state["peers"])
 
     def cannot_reach(self) -> Mapping[str, Sequence[Any]]:
         """The peers that a blocked process cannot reach: since when and why, by their uids."""

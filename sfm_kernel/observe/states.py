@@ -110,10 +110,10 @@ def made_of(schema: Mapping[str, Any]) -> _Check:
     """
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
-    words = set().union(*(_WORDS_OF[one] for one in types))
+    words = set().union(*(_WORDS_OF[kind] for kind in types))
     if unknown := schema.keys() - words - _KEYWORDS.keys() - {"type", *_REMARKS}:
         raise ValueError(f"no check is made of {', '.join(unknown)} in {schema}")
-    checks = [_either([_KINDS[one](schema) for one in types])] if types else []
+    checks = [_either([_KINDS[kind](schema) for kind in types])] if types else []
     checks += [make(schema) for word, make in _KEYWORDS.items() if word in schema]
     return _both(checks)
 
@@ -159,7 +159,7 @@ def _string(schema: Mapping[str, Any]) -> _Check:
 def _array(schema: Mapping[str, Any]) -> _Check:
     """By "prefixItems" for the first, and "items" for the rest."""
     least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
-    first = [made_of(one) for one in schema.get("prefixItems", ())]
+    first = [made_of(item) for item in schema.get("prefixItems", ())]
     start, rest = len(first), made_of(schema["items"]) if "items" in schema else None
 
     def is_right(value: Any) -> bool:
@@ -174,7 +174,7 @@ def _array(schema: Mapping[str, Any]) -> _Check:
 
 
 def _object(schema: Mapping[str, Any]) -> _Check:
-    fields = {name: made_of(one) for name, one in schema.get("properties", {}).items()}
+    fields = {name: made_of(field) for name, field in schema.get("properties", {}).items()}
     required, more = set(schema.get("required", ())), schema.get("additionalProperties", True)
     others = made_of(more) if isinstance(more, dict) else lambda value: bool(more)
 
@@ -182,7 +182,7 @@ def _object(schema: Mapping[str, Any]) -> _Check:
         return (
             isinstance(value, dict)
             and required <= value.keys()
-            and all(fields.get(name, others)(one) for name, one in value.items())
+            and all(fields.get(name, others)(item) for name, item in value.items())
         )
 
     return is_right
@@ -219,7 +219,7 @@ def _of_values(schema: Mapping[str, Any]) -> _Check:
 
 
 def _of_one(schema: Mapping[str, Any]) -> _Check:
-    return _either([made_of(one) for one in schema["oneOf"]])  # no value is valid by two
+    return _either([made_of(choice) for choice in schema["oneOf"]])  # no value is valid by two
 
 
 def _of_pattern(schema: Mapping[str, Any]) -> _Check:

@@ -92,13 +92,14 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     nodes = _in_order(graph, cycle)
     near = {node.uid: near_misses(polls.as_receive(node.process)) for node in nodes}
     judgements = [_judgement(node, graph, near[node.uid], traces) for node in nodes]
-    shown = [one for one, node in zip(judgements, nodes, strict=True) if _has_sentence(node, graph)]
-    sentences = [one["text"] for one in shown]
-    sentences += [_end(one) for one in graph.processes if not one["alive"]]
+    ended = [_ended(process) for process in graph.processes if not process["alive"]]
+    pairs = zip(judgements, nodes, strict=True)
+    sentences = [judgement["text"] for judgement, node in pairs if _has_sentence(node, graph)]
+    sentences += [judgement["text"] for judgement in ended]
     sentences += outside.unreachable(graph.processes, graph.time)
     waits = ((node.process, uid) for node in nodes if node.is_blocked for uid in node.needs)
-    pairs = [(one, graph.nodes[uid].process) for one, uid in waits if uid in graph.nodes]
-    sentences += outside.links_in_trouble(pairs, graph.links)
+    waiting = [(process, graph.nodes[uid].process) for process, uid in waits if uid in graph.nodes]
+    sentences += outside.links_in_trouble(waiting, graph.links)
     sentences += words.summary(graph, cycle)
     title, doubtful = words.title(graph, cycle), but_for.but_for(graph)
     if doubtful:
@@ -117,7 +118,7 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
         "sentences": sentences,
         "edges": [edge for node in nodes for edge in _edges(node, graph, cycle)],
         "but_for": doubtful and doubtful[0],
-        "processes": judgements + [_ended(one) for one in graph.processes if not one["alive"]],
+        "processes": judgements + ended,
     }
 
 
@@ -173,12 +174,8 @@ def _judgement(
 
 def _ended(process: Any) -> dict[str, Any]:
     known = {key: process[key] for key in ("uid", "name", "where", "call")}
-    verdict = "left" if process["state"] == "left" else "dead"
-    return {**known, "verdict": verdict, "text": _end(process), "near": []}
-
-
-def _end(process: Any) -> str:
-    return f"{process['name']} has {'left' if process['state'] == 'left' else 'died'}."
+    verdict, end = ("left", "left") if process["state"] == "left" else ("dead", "died")
+    return {**known, "verdict": verdict, "text": f"{process['name']} has {end}.", "near": []}
 
 
 def _edges(node: Node, graph: Graph, cycle: list[Node]) -> list[dict[str, Any]]:
@@ -189,17 +186,17 @@ def _edges(node: Node, graph: Graph, cycle: list[Node]) -> list[dict[str, Any]]:
     wait = node.process["wait"]
     if wait is None:
         return []
-    ring = {one.uid for one in cycle}
+    ring = {member.uid for member in cycle}
     needs = [graph.nodes[uid] for uid in node.needs if uid in graph.nodes]
     if wait["peers"] is None:
-        needs = [one for one in needs if one.process["state"] != "idle"]
+        needs = [peer for peer in needs if peer.process["state"] != "idle"]
     return [
         {
             "from": node.name,
-            "to": one.name,
+            "to": peer.name,
             "kind": node.kind,
             "label": wait["text"],
-            "cycle": node.uid in ring and one.uid in ring,
+            "cycle": node.uid in ring and peer.uid in ring,
         }
-        for one in sorted(needs, key=lambda one: str(one.name))
+        for peer in sorted(needs, key=lambda peer: str(peer.name))
     ]

@@ -14,7 +14,7 @@ from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain.polls import as_other
 
 if TYPE_CHECKING:
-    from sfm_kernel.observe.explain.graph import Graph, Node
+    from sfm_kernel.observe.explain.graph import Graph
 
 LASTING = 2.0
 """Seconds that it must have lasted: threads that have a purpose act sooner, as a rule."""
@@ -39,9 +39,10 @@ def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
         "stuck": [node.name for node in without.blocked()],
         "since": since,
         "others": [
-            {"process": node.name, "other": one}
-            for node in _involved(graph, without)
-            for one in _others(node.process)
+            {"process": node.name, "other": other}
+            for uid, node in graph.nodes.items()
+            if uid in without.stuck
+            for other in _others(node.process)
         ],
     }
     return about, without
@@ -52,15 +53,10 @@ def _others(process: Mapping[str, Any]) -> list[Other]:
     return [*([as_other(process)] if process["polls"] else []), *process["others"]]
 
 
-def _involved(graph: Graph, without: Graph) -> list[Node]:
-    return [
-        node for uid, node in graph.nodes.items() if uid in without.stuck and _others(node.process)
-    ]
-
-
 def title(about: Mapping[str, Any], deadlock: str) -> str:
     """The diagnosis in one line; ``deadlock``: the title of the deadlock that it would be."""
-    return f"It would be a deadlock but for {_all(_owned(about))}: {_rest(deadlock)}"
+    ring = deadlock.removeprefix("Deadlock: ")
+    return f"It would be a deadlock but for {_all(_owned(about))}: {ring}"
 
 
 def summary(about: Mapping[str, Any]) -> str:
@@ -69,17 +65,13 @@ def summary(about: Mapping[str, Any]) -> str:
     verb = "does" if count == 1 else "do"
     never = "can never go on" if len(about["stuck"]) > 1 else "never goes on"
     owners, nothing = _all(_owned(about)), "nothing"
-    if all(one["other"]["kind"] == "polls" for one in about["others"]):
-        owners, nothing = _all(one["process"] for one in about["others"]), "nothing but poll"
+    if all(entry["other"]["kind"] == "polls" for entry in about["others"]):
+        owners, nothing = _all(entry["process"] for entry in about["others"]), "nothing but poll"
     return f"If {owners} {verb} {nothing}, {_all(about['stuck'])} {never}."
 
 
-def _rest(deadlock: str) -> str:
-    return deadlock.removeprefix("Deadlock: ")
-
-
 def _owned(about: Mapping[str, Any]) -> list[str]:
-    return [_of(one["process"], one["other"]) for one in about["others"]]
+    return [_of(entry["process"], entry["other"]) for entry in about["others"]]
 
 
 def _of(process: object, other: Other) -> str:
@@ -104,7 +96,7 @@ def left(process: Mapping[str, Any]) -> str:
 
 def nobody_runs(processes: Iterable[Mapping[str, Any]]) -> str:
     """The title if all programs have come to their ends, but some have left a thread."""
-    others = [_of(one["name"], other) for one in processes for other in one["others"]]
+    others = [_of(process["name"], other) for process in processes for other in process["others"]]
     return f"Nobody runs, but {_all(others)} could go on"
 
 

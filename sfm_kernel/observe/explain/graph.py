@@ -94,128 +94,130 @@ class Graph:
         self.links: list[Mapping[str, Any]] = snapshot.get("links", [])
         self._before, self._asker = before, asker
         self._snapshot = snapshot
-        living = [one for one in self.processes if one["alive"]]
+        living = [process for process in self.processes if process["alive"]]
         self._by_name: dict[Name, list[Process]] = {}
-        for one in living:
-            self._by_name.setdefault(one["name"], []).append(one)
-        for one in living:  # a name goes before a rank
-            if one["rank"] not in self._by_name:
-                self._by_name[one["rank"]] = [one]
+        for process in living:
+            self._by_name.setdefault(process["name"], []).append(process)
+        for process in living:  # a name goes before a rank
+            if process["rank"] not in self._by_name:
+                self._by_name[process["rank"]] = [process]
+        self._living = {process["uid"] for process in living}
         self._counts = {
-            (one["uid"][16:], peer["uid"]): peer for one in self.processes for peer in one["peers"]
+            (process["uid"][16:], peer["uid"]): peer
+            for process in self.processes
+            for peer in process["peers"]
         }
-        self._notebooks = [one for one in living if one["kind"] == "notebook"]
+        self._notebooks = [process for process in living if process["kind"] == "notebook"]
         # Engines whose answer a notebook awaits.
         self._awaited = {
             name
-            for one in self._notebooks
-            if one["wait"] is not None and one["wait"]["kind"] == "cell"
-            for name in one["wait"]["peers"] or ()
+            for notebook in self._notebooks
+            if notebook["wait"] is not None and notebook["wait"]["kind"] == "cell"
+            for name in notebook["wait"]["peers"] or ()
         }
-        self.nodes = {one["uid"]: self._node(one) for one in living}
+        self.nodes = {process["uid"]: self._node(process) for process in living}
         self.stuck = self._stuck(frozenset())
 
     # ---- what each process waits for ----
 
-    def _node(self, one: Process) -> Node:
-        if one["state"] == "idle":
-            return self._idle(one)
-        if one["state"] == "damaged":
-            return Node(one, acts="its segment is damaged, so nobody can see what it does")
-        if one["polls"]:
-            return Node(one, acts="it polls")
-        if not one["state"].startswith("blocked"):
-            return Node(one, acts=doubt(one["others"]) if one["others"] else "it computes")
-        wait = one["wait"]
+    def _node(self, process: Process) -> Node:
+        if process["state"] == "idle":
+            return self._idle(process)
+        if process["state"] == "damaged":
+            return Node(process, acts="its segment is damaged, so nobody can see what it does")
+        if process["polls"]:
+            return Node(process, acts="it polls")
+        others = process["others"]
+        if not process["state"].startswith("blocked"):
+            return Node(process, acts=doubt(others) if others else "it computes")
+        wait = process["wait"]
         if wait is None:
-            return Node(one, acts="its wait has only begun", young=True)
-        node = self._notebook(one, wait) if wait["kind"] == "cell" else self._waiting(one, wait)
-        if one["others"] and not node.acts:
-            node.acts = doubt(one["others"])
+            return Node(process, acts="its wait has only begun", young=True)
+        judge = self._notebook if wait["kind"] == "cell" else self._waiting
+        node = judge(process, wait)
+        if others and not node.acts:
+            node.acts = doubt(others)
         return node
 
-    def _waiting(self, one: Process, wait: Mapping[str, Any]) -> Node:
+    def _waiting(self, process: Process, wait: Mapping[str, Any]) -> Node:
         """The node of a blocked call, whatever other threads the process has."""
         if wait["kind"] == "join":
-            return Node(one, acts=f"{', '.join(map(repr, wait['peers']))} may still join")
-        if why := self._doubt(one, wait):
-            young = self.time - one["since"] < YOUNG or not one["settled"]
-            return Node(one, acts=why, young=young and not wait["until"])
+            return Node(process, acts=f"{', '.join(map(repr, wait['peers']))} may still join")
+        if why := self._doubt(process, wait):
+            young = self.time - process["since"] < YOUNG or not process["settled"]
+            return Node(process, acts=why, young=young and not wait["until"])
         if wait["peers"] is None:
-            return self._for_anybody(one)
-        found = [self._by_name.get(name, []) for name in wait["peers"]]
-        absent = [name for name, ones in zip(wait["peers"], found, strict=True) if not ones]
-        needs = frozenset(peer["uid"] for ones in found for peer in ones)
-        node = Node(one, needs=needs, every=wait["all"], absent=absent)
-        dead = [one["name"] for one in self.processes if not one["alive"]]
+            return self._for_anybody(process)
+        absent = [name for name in wait["peers"] if name not in self._by_name]
+        found = (peer for name in wait["peers"] for peer in self._by_name.get(name, []))
+        needs = frozenset(peer["uid"] for peer in found)
+        node = Node(process, needs=needs, every=wait["all"], absent=absent)
+        dead = [other["name"] for other in self.processes if not other["alive"]]
         if absent and not self._is_closed():
             node.acts = f"{', '.join(map(repr, absent))} may still join"
         elif wait["all"] and (absent or not needs):
             node.acts = "a member of the collective call has died, or all have arrived"
-        elif any(self._on_its_way(uid, one) for uid in self._senders(needs, absent)):
+        elif any(self._on_its_way(uid, process) for uid in self._senders(needs, absent)):
             node.acts = "a message is on its way"
         elif any(name in dead for name in absent):
             node.acts = f"it will learn that {', '.join(map(str, absent))} has died"
         return node
 
-    def _idle(self, one: Process) -> Node:
+    def _idle(self, process: Process) -> Node:
         """An engine waits for a notebook's next cell; a program that has ended waits for nobody."""
-        if one["kind"] == "process":
-            return Node(one)
-        if one["kind"] == "notebook" or not self._notebooks:
-            return Node(one, acts="it is idle")
-        if one["name"] in self._awaited:
-            return Node(one, acts="its cell is about to begin, or has just ended")
+        if process["kind"] == "process":
+            return Node(process)
+        if process["kind"] == "notebook" or not self._notebooks:
+            return Node(process, acts="it is idle")
+        if process["name"] in self._awaited:
+            return Node(process, acts="its cell is about to begin, or has just ended")
         if not all(notebook["state"].startswith("blocked") for notebook in self._notebooks):
-            return Node(one, acts="it is idle, and may be given a cell")
-        return Node(one, needs=frozenset(notebook["uid"] for notebook in self._notebooks))
+            return Node(process, acts="it is idle, and may be given a cell")
+        return Node(process, needs=frozenset(notebook["uid"] for notebook in self._notebooks))
 
-    def _notebook(self, one: Process, wait: Mapping[str, Any]) -> Node:
+    def _notebook(self, process: Process, wait: Mapping[str, Any]) -> Node:
         engines = [peer for name in wait["peers"] or () for peer in self._by_name.get(name, [])]
         busy = frozenset(peer["uid"] for peer in engines if peer["state"] != "idle")
         if not busy:
-            return Node(one, acts="its cell has just ended")
-        return Node(one, needs=busy, every=True)
+            return Node(process, acts="its cell has just ended")
+        return Node(process, needs=busy, every=True)
 
-    def _doubt(self, one: Process, wait: Mapping[str, Any]) -> str:
+    def _doubt(self, process: Process, wait: Mapping[str, Any]) -> str:
         """Why its call may end whatever other processes do; "" if it cannot."""
         if wait["until"]:
             return "its wait ends by itself"
-        if self.time - one["since"] < YOUNG:
+        if self.time - process["since"] < YOUNG:
             return "its wait has only begun"
-        if not one["settled"]:
+        if not process["settled"]:
             return "it has not examined all that has arrived"
-        now = one["call"], one["state"]
-        if self._before is not None and self._before.get(one["uid"]) != now:
+        now = process["call"], process["state"]
+        if self._before is not None and self._before.get(process["uid"]) != now:
             return "it went on a moment ago"
         return ""
 
-    def _for_anybody(self, one: Process) -> Node:
-        others = [uid for uid in (peer["uid"] for peer in self.processes) if uid != one["uid"]]
-        node = Node(one, needs=frozenset(uid for uid in others if self._lives(uid)))
-        if any(self._on_its_way(uid, one) for uid in others):
+    def _for_anybody(self, process: Process) -> Node:
+        others = {peer["uid"] for peer in self.processes} - {process["uid"]}
+        node = Node(process, needs=frozenset(others & self._living))
+        if any(self._on_its_way(uid, process) for uid in others):
             node.acts = "a message is on its way"
         elif not self._is_closed():
             node.acts = "somebody may still join"
         return node
 
-    def _lives(self, uid: str) -> bool:
-        return any(one["uid"] == uid and one["alive"] for one in self.processes)
-
     def _is_closed(self) -> bool:
         """Whether no newcomer is expected: the world is a cluster, or has all its ranks."""
-        if any(one["state"] == "damaged" for one in self.processes):
+        if any(process["state"] == "damaged" for process in self.processes):
             return False  # its name and rank are unknown
-        if any(one["kind"] == "engine" for one in self.processes):
+        if any(process["kind"] == "engine" for process in self.processes):
             return True
-        sizes = [one["size"] for one in self.processes if one["size"]]
-        ranks = {one["rank"] for one in self.processes if one["rank"] is not None}
+        sizes = [process["size"] for process in self.processes if process["size"]]
+        ranks = {process["rank"] for process in self.processes if process["rank"] is not None}
         return bool(sizes) and len(ranks) >= max(sizes)
 
     def _senders(self, needs: frozenset[str], absent: Sequence[Name]) -> list[str]:
         """The processes that may have a message on its way to a receiver: also dead ones."""
-        dead = [one["uid"] for one in self.processes if not one["alive"] and one["name"] in absent]
-        return [*needs, *dead]
+        others = (process for process in self.processes if process["name"] in absent)
+        return [*needs, *(process["uid"] for process in others if not process["alive"])]
 
     def _on_its_way(self, sender: str, receiver: Process) -> bool:
         """Whether a message of the sender may not have arrived yet; also if that is unknown."""
@@ -225,7 +227,7 @@ class Graph:
         sent = self._counts.get((there, here), {"sent": 0})["sent"]
         arrived = self._counts.get((here, there), {"arrived": 0})["arrived"]
         # A process that was killed may not have counted its last message.
-        return bool(sent > arrived or (sent < arrived and self._lives(sender)))
+        return bool(sent > arrived or (sent < arrived and sender in self._living))
 
     # ---- stuck processes ----
 
@@ -235,10 +237,7 @@ class Graph:
         ``passive``: uids of further processes that are assumed not to act.
         """
         stuck = {uid for uid, node in self.nodes.items() if not node.acts or uid in passive}
-        while True:
-            freed = {uid for uid in stuck if self._is_freed(self.nodes[uid], stuck)}
-            if not freed:
-                break
+        while freed := {uid for uid in stuck if self._is_freed(self.nodes[uid], stuck)}:
             stuck -= freed
         # Engines without a cell, and notebooks that wait for cells, are not stuck by themselves.
         if not any(self.nodes[uid].is_blocked for uid in stuck):
@@ -258,15 +257,11 @@ class Graph:
     def without_others(self) -> Graph:
         """The graph as if no threads or callbacks ran beside blocked calls and ended programs, and
         as if processes that poll did nothing but poll."""
-        processes = [_alone(one) for one in self.processes]
-        before = self._before and {
-            **self._before,
-            **{one["uid"]: (one["call"], "blocked in recv") for one in self._pollers()},
-        }
+        processes = [_alone(process) for process in self.processes]
+        pollers = [process for process in self.processes if process["polls"]]
+        calls = {process["uid"]: (process["call"], "blocked in recv") for process in pollers}
+        before = self._before and {**self._before, **calls}
         return Graph({**self._snapshot, "processes": processes}, before, self._asker)
-
-    def _pollers(self) -> list[Process]:
-        return [one for one in self.processes if one["polls"]]
 
     def is_asker(self, node: Node) -> bool:
         """Whether the process only runs in order to ask."""
@@ -278,17 +273,15 @@ class Graph:
         if asker is None or not self.is_asker(asker) or self.stuck:
             return []
         passive = {asker.uid}
-        notebooks = [one for one in self._notebooks if not one["state"].startswith("blocked")]
-        if [one["uid"] for one in notebooks] == [asker.uid]:  # no other notebook gives cells
+        acting = [one for one in self._notebooks if not one["state"].startswith("blocked")]
+        if [notebook["uid"] for notebook in acting] == [asker.uid]:  # no other one gives cells
             passive |= {node.uid for node in self.nodes.values() if self._is_free(node)}
         stuck = self._stuck(frozenset(passive))
         return [node for uid, node in self.nodes.items() if uid in stuck and node.is_blocked]
 
     def _is_free(self, node: Node) -> bool:
-        one = node.process
-        return bool(
-            one["kind"] == "engine" and one["state"] == "idle" and one["name"] not in self._awaited
-        )
+        is_idle = node.process["kind"] == "engine" and node.process["state"] == "idle"
+        return is_idle and node.name not in self._awaited
 
     def has_earlier(self, sender: Node, receiver: Node) -> bool:
         """Whether the receiver has not received all that the sender has sent it."""
@@ -311,8 +304,8 @@ class Graph:
 
     def waits_for(self, node: Node, others: Sequence[Node]) -> bool:
         """Whether a process waits for one of these, directly or through others."""
-        edges = {uid: self._named(one, self.nodes) for uid, one in self.nodes.items()}
-        return not _reachable(node.uid, edges).isdisjoint(one.uid for one in others)
+        edges = {uid: self._named(other, self.nodes) for uid, other in self.nodes.items()}
+        return not _reachable(node.uid, edges).isdisjoint(other.uid for other in others)
 
     def cycle(self) -> list[Node]:
         """The stuck processes that wait for each other, in the order of the ring if it is one.
@@ -322,21 +315,21 @@ class Graph:
         among = {node.uid: node for node in self.blocked()}
         edges = {uid: self._named(node, among) for uid, node in among.items()}
         reach = {uid: _reachable(uid, edges) for uid in among}
-        knots = [frozenset(one for one in reach[uid] if uid in reach[one]) for uid in among]
+        knots = [frozenset(peer for peer in reach[uid] if uid in reach[peer]) for uid in among]
         # By rank; first a knot that no wait leads out of.
         for closed in (True, False):
             for uid, knot in zip(among, knots, strict=True):
                 if uid in knot and (reach[uid] == knot or not closed):
-                    return [among[one] for one in _ring(uid, knot, edges)]
+                    return [among[member] for member in _ring(uid, knot, edges)]
         return []
 
 
-def _alone(one: Process) -> Process:
-    one = as_receive(one)
-    if not one["others"]:
-        return one
-    state = "idle" if one["state"] == "running" else one["state"]  # it has come to its end
-    return {**one, "state": state, "others": []}
+def _alone(process: Process) -> Process:
+    process = as_receive(process)
+    if not process["others"]:
+        return process
+    state = "idle" if process["state"] == "running" else process["state"]  # it has come to its end
+    return {**process, "state": state, "others": []}
 
 
 def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
@@ -352,7 +345,7 @@ def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]
 
 def _ring(start: str, knot: frozenset[str], edges: Mapping[str, Sequence[str]]) -> list[str]:
     """The knot's members: in the order of the ring if each waits for one other, or by rank."""
-    inside = {uid: [one for one in edges[uid] if one in knot] for uid in edges if uid in knot}
+    inside = {uid: [peer for peer in edges[uid] if peer in knot] for uid in edges if uid in knot}
     if any(len(needed) != 1 for needed in inside.values()):
         return list(inside)
     order = [start]

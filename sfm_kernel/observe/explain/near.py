@@ -36,34 +36,35 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     for message in candidates(process):
         if misses := _misses(wait["template"], message):
             found.append({"message": message, "misses": misses})
-    found.sort(key=lambda one: len(one["misses"]))
+    found.sort(key=lambda near: len(near["misses"]))
     least = len(found[0]["misses"]) if found else 0
-    return [one for one in found if len(one["misses"]) == least]
+    return [near for near in found if len(near["misses"]) == least]
 
 
 def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that a process's receive examines: those of its context."""
     context_id = process["wait"]["context_id"]
-    return [one for one in process["messages"] if one["context_id"] == context_id]
+    return [message for message in process["messages"] if message["context_id"] == context_id]
 
 
 def in_other_contexts(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that would fit a process's receive, but lie in another context."""
     wait = process["wait"]
-    others = [one for one in process["messages"] if one["context_id"] != wait["context_id"]]
     return [
-        one
-        for one in others
-        if (one["context"] or (wait["template"] and not one["context_id"]))
-        and fits(wait["template"], one)
+        message
+        for message in process["messages"]
+        if message["context_id"] != wait["context_id"]
+        and (message["context"] or (wait["template"] and not message["context_id"]))
+        and fits(wait["template"], message)
     ]
 
 
 def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> bool:
     """Whether the message certainly fits; False if the template has a predicate."""
     has = dict(message["attributes"])
-    return not any(one["predicate"] for one in template) and all(
-        one["name"] in has and _equal(one["value"], has[one["name"]]) for one in template
+    return not any(condition["predicate"] for condition in template) and all(
+        condition["name"] in has and _equal(condition["value"], has[condition["name"]])
+        for condition in template
     )
 
 
@@ -72,26 +73,23 @@ def _misses(
 ) -> list[dict[str, Any]]:
     """The certain reasons why the message does not fit; empty if it is unrelated or may fit."""
     has = dict(message["attributes"])
-    spare = [name for name in has if name not in ("src", "dest", *_names(template))]
-    if not any(one["name"] in has or _like(one["name"], spare) for one in template):
+    names = [condition["name"] for condition in template]
+    spare = [name for name in has if name not in ("src", "dest", *names)]
+    if not any(name in has or _like(name, spare) for name in names):
         return []
     different, asked, unknown = [], [], False
-    for one in template:
-        there = has.get(one["name"])
-        equal = there is not None and (one["predicate"] or _equal(one["value"], there))
-        miss = {"name": one["name"], "has": there, "wants": one["value"]}
-        if there is None and (like := _like(one["name"], spare)):
+    for condition in template:
+        there = has.get(condition["name"])
+        equal = there is not None and (condition["predicate"] or _equal(condition["value"], there))
+        miss = {"name": condition["name"], "has": there, "wants": condition["value"]}
+        if there is None and (like := _like(condition["name"], spare)):
             miss["like"] = like
         if equal is False:
             different.append(miss)
-        elif one["predicate"]:
+        elif condition["predicate"]:
             asked.append(miss)
         unknown = unknown or equal is None
     return different or ([] if unknown or len(asked) != 1 else asked)
-
-
-def _names(template: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [one["name"] for one in template]
 
 
 def _like(name: str, names: Sequence[str]) -> str | None:
@@ -123,7 +121,6 @@ def _equal(requested: str, there: str) -> bool | None:
 
 def _shown(text: str) -> str:
     """A text as a segment shows it, without its quotes."""
-    shown = "".join(
-        " " if unicodedata.category(one) == "Cc" else one for one in text[:SHOWN_CHARACTERS]
-    )
-    return shown + ("…" if len(text) > SHOWN_CHARACTERS else "")
+    letters = text[:SHOWN_CHARACTERS]
+    shown = "".join(" " if unicodedata.category(letter) == "Cc" else letter for letter in letters)
+    return shown + ("…" if letters != text else "")

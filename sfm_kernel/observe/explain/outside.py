@@ -30,40 +30,39 @@ def does(process: Process) -> str:
 
 def verb(processes: Iterable[Process], adverb: str = "") -> str:
     """The processes' common activity in words; if they differ, that they compute, as all do."""
-    found = [does(one) for one in processes]
-    what = found[0] if len(set(found)) == 1 else "computes"
-    first, _, rest = _DOES[what][len(found) > 1].partition(" ")
+    found = [does(process) for process in processes]
+    activity = found[0] if len(set(found)) == 1 else "computes"
+    first, _, rest = _DOES[activity][len(found) > 1].partition(" ")
     order = (first, adverb, rest) if first in ("is", "are") else (adverb, first, rest)
     return " ".join(filter(None, order))  # "is still stopped", "still sleeps"
 
 
 def sentence(process: Process) -> str:
     """The process's activity and its line, and the line of its last call."""
-    what = does(process)
-    if process["kind"] == "notebook" and what == "computes":
+    activity = does(process)
+    if process["kind"] == "notebook" and activity == "computes":
         return f"{process['name']} runs a cell."  # a notebook that asks does that, too
     now = words(process["now"]["where"]) if process["now"] else ""
     last = words(process["where"]) if process["sent"] else ""
-    at = f" in {now}" if now else ""
-    text = f"{process['name']} {_DOES[what][0]}{at}"
+    text = f"{process['name']} {_DOES[activity][0]}{f' in {now}' if now else ''}"
     return f"{text}; its last call was in {last}." if last and last != now else f"{text}."
 
 
 def stopped(process: Process) -> str:
     """A stopped process, and the line it is stopped in."""
-    at = words(process["where"])
-    text = f"{process['name']} is stopped (SIGSTOP){f' in {at}' if at else ''}"
+    location = words(process["where"])
+    text = f"{process['name']} is stopped (SIGSTOP){f' in {location}' if location else ''}"
     return f"{text}, and does nothing until somebody continues it."
 
 
 def unreachable(processes: Iterable[Process], now: float) -> Iterable[str]:
     """A sentence for each unreachable process: for how long, and what that means."""
-    for one in processes:
-        if one["unreachable"] is not None:
-            seconds = max(0.0, now - one["unreachable"])
-            why = one["unreachable_why"] or "its machine, or the network to it, is down"
+    for process in processes:
+        if process["unreachable"] is not None:
+            seconds = max(0.0, now - process["unreachable"])
+            why = process["unreachable_why"] or "its machine, or the network to it, is down"
             yield (
-                f"{one['name']} has been unreachable for {seconds:.0f} s: {why}; "
+                f"{process['name']} has been unreachable for {seconds:.0f} s: {why}; "
                 f"it may still be alive. Messages to it are kept, and arrive when it answers "
                 f"(SFM_UNREACHABLE sets a limit)."
             )
@@ -77,10 +76,10 @@ def links_in_trouble(
     ``pairs``: a process that waits, and one that it waits for.
     """
     links, waits = list(links), {}
-    for one, other in pairs:
-        if None not in (one["site"], other["site"]) and one["site"] != other["site"]:
-            wait = f"{one['name']} waits for {other['name']} at another site"
-            waits[one["site"], other["site"]] = wait
+    for process, other in pairs:
+        if None not in (process["site"], other["site"]) and process["site"] != other["site"]:
+            wait = f"{process['name']} waits for {other['name']} at another site"
+            waits[process["site"], other["site"]] = wait
     said: set[str] = set()
     for (site, other_site), wait in waits.items():
         found = [text for text in over(links, site, other_site) if text not in said]

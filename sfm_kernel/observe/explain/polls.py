@@ -32,12 +32,12 @@ def as_other(process: Process) -> dict[str, Any]:
 def sentence(process: Process, time: float) -> str:
     """The call that the process polls, how often and how long; ``time``: the snapshot's."""
     polls = process["polls"]
-    where = words(polls["where"])
+    location = words(polls["where"])
     times = "once" if polls["count"] == 1 else f"{polls['count']:,} times".replace(",", " ")
     seconds = max(0.0, time - polls["since"])
     lasted = f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     return (
-        f"{process['name']} polls {_text(polls['wait'])}{f' in {where}' if where else ''}: "
+        f"{process['name']} polls {_text(polls['wait'])}{f' in {location}' if location else ''}: "
         f"{times} in {lasted}, and nothing that fits has come."
     )
 
@@ -47,5 +47,5 @@ def _text(wait: Mapping[str, Any]) -> str:
     text, template = str(wait["text"]), wait["template"]
     if not wait["purpose"] or not template or "=" in text:
         return text
-    asked = ", ".join(f"{one['name']}={one['value']}" for one in template)
+    asked = ", ".join(f"{condition['name']}={condition['value']}" for condition in template)
     return f"{text} for {asked}"

@@ -38,14 +38,14 @@ def taken(process: Process, others: list[Process], traces: Traces) -> str:
     Also "" if one may still be on its way, or the line that received it is unknown.
     """
     wait = process["wait"]
-    template = [one for one in wait["template"] if one["name"] != "src"]
-    if not template or any(one["predicate"] for one in wait["template"]):
+    template = [condition for condition in wait["template"] if condition["name"] != "src"]
+    if not template or any(condition["predicate"] for condition in wait["template"]):
         return ""
-    senders = others if wait["peers"] is None else [one for one in others if _is_peer(one, wait)]
-    if not all(one["here"] for one in [process, *senders]):
+    senders = [one for one in others if wait["peers"] is None or _is_peer(one, wait)]
+    if not all(sender["here"] for sender in [process, *senders]):
         return ""
     read, codes = traces.of(process["uid"])
-    received = {(one[3], one[4]): one for one in read if one[2] == "received"}
+    received = {(event[3], event[4]): event for event in read if event[2] == "received"}
     found, since = [], False
     for sender in senders:
         sent, _ = traces.of(sender["uid"])
@@ -56,17 +56,17 @@ def taken(process: Process, others: list[Process], traces: Traces) -> str:
             found.append(received[sender["uid"][16:], number])
     if not found:
         return ""
-    last = max(found, key=lambda one: one[0])
-    where = words(code_location(codes.get(last[6]), last[7]))
-    if not where:
+    last = max(found, key=lambda event: event[0])
+    location = words(code_location(codes.get(last[6]), last[7]))
+    if not location:
         return ""
     if len(found) == 1:
         which = "latest" if since else "only"
-        return f" The {which} message that would have fitted was received in {where}."
+        return f" The {which} message that would have fitted was received in {location}."
     how_many = f"the latest {len(found)}" if since else f"all {len(found)}"
     return (
         f" {process['name']} has received {how_many} messages that would have fitted, the last one "
-        f"in {where}."
+        f"in {location}."
     )
 
 

@@ -74,15 +74,16 @@ def _title_of_waits(graph: Graph) -> str:
         return "Nobody else is in this world"
     left = [node.process for node in nodes if node.process["state"] == "running"]
     polling = [node.name for node in nodes if node.process["polls"]]
-    running = [one["name"] for one in left if not one["others"] and one["name"] not in polling]
+    names_left = [process["name"] for process in left if not process["others"]]
+    running = [name for name in names_left if name not in polling]
     blocked = [node.name for node in nodes if node.process["state"].startswith("blocked")]
     waiting = [name for name in blocked if name not in polling]
     halted = [node.process for node in nodes if outside.does(node.process) == "stopped"]
-    stopped = [one["name"] for one in halted]
+    stopped = [process["name"] for process in halted]
     if stopped and {*running, *polling} <= {*stopped}:
         return f"No deadlock is proven: {names(stopped)} {outside.verb(halted)}"
     if (waiting or polling) and running:
-        busy = [one for one in left if one["name"] in running]
+        busy = [process for process in left if process["name"] in running]
         return f"No deadlock: {names(running)} {outside.verb(busy, 'still')}"
     if polling and not running:
         more = "No deadlock is proven: " if waiting else ""
@@ -140,14 +141,11 @@ def sentence(node: Node, graph: Graph) -> str:
 
 def _group(node: Node, graph: Graph) -> str:
     """The words " of GROUP" for a collective call, if calls of several groups are blocked."""
-    title = _title_of_group(node)
-    groups = {tuple(one.process["wait"].get("group") or ()) for one in graph.blocked()} - {()}
-    purpose = node.process["wait"]["purpose"]
-    return f" of {title}" if title and len(groups) > 1 and title not in purpose else ""
-
-
-def _title_of_group(node: Node) -> str:
-    return str((node.process["wait"].get("group") or ("", ""))[1])
+    waits = [blocked.process["wait"] for blocked in graph.blocked()]
+    groups = {tuple(wait["group"]) for wait in waits if wait.get("group")}
+    wait = node.process["wait"]
+    _, title = wait.get("group") or ("", "")
+    return f" of {title}" if title and len(groups) > 1 and title not in wait["purpose"] else ""
 
 
 def _what(wait: Mapping[str, Any], group: str) -> str:
@@ -164,7 +162,7 @@ def _what(wait: Mapping[str, Any], group: str) -> str:
     if purpose == text and wait["template"] and "=" in text:  # a call in C, with its template
         return f"is in {text}"
     if purpose == text and wait["template"]:  # a receive of MPI
-        text = ", ".join(f"{one['name']}={one['value']}" for one in wait["template"])
+        text = ", ".join(f"{asked['name']}={asked['value']}" for asked in wait["template"])
         return f"is in {purpose} and waits for a message with {text}"
     if purpose == text:
         others = "any message" if wait["kind"] == "recv" else "others"
@@ -196,8 +194,8 @@ def _idle_that_are_needed(node: Node, graph: Graph) -> list[Node]:
         return []
     if node.absent:  # the sentence names those instead
         return []
-    needed = (one for uid, one in graph.nodes.items() if uid in node.needs)  # by rank
-    return [one for one in needed if one.kind == "idle"]
+    needed = (peer for uid, peer in graph.nodes.items() if uid in node.needs)  # by rank
+    return [peer for peer in needed if peer.kind == "idle"]
 
 
 def _no_room(node: Node, graph: Graph) -> Iterator[str]:
@@ -210,8 +208,8 @@ def _no_room(node: Node, graph: Graph) -> Iterator[str]:
 
 def _nobody(absent: Sequence[object], graph: Graph) -> str:
     there = [node.process for node in graph.nodes.values()]
-    ranks = sorted(one["rank"] for one in there if one["rank"] is not None)
-    if ranks and all(isinstance(one, int) for one in absent):
+    ranks = sorted(process["rank"] for process in there if process["rank"] is not None)
+    if ranks and all(isinstance(name, int) for name in absent):
         first, last = ranks[0], ranks[-1]
         if len(ranks) == 1:
             known = f"the only rank is {first}"
@@ -224,13 +222,13 @@ def _nobody(absent: Sequence[object], graph: Graph) -> str:
     return f"Nobody is named {names((repr(one) for one in absent), 'or')}; {known}."
 
 
-def _at_rest(idle: Sequence[Node], one: str, several: str) -> Iterator[str]:
-    """Sentences on the ended and the idle ones of these; ``one`` and ``several``: what follows."""
+def _at_rest(idle: Sequence[Node], singular: str, plural: str) -> Iterator[str]:
+    """Sentences on the ended and the idle processes; ``singular``, ``plural``: what follows."""
     ended = [node.name for node in idle if node.process["kind"] == "process"]
     free = [node.name for node in idle if node.process["kind"] != "process"]
     for found, state in ((ended, _ended(ended)), (free, _free(free))):
         if found:
-            yield f" {state} and {one if len(found) == 1 else several}."
+            yield f" {state} and {singular if len(found) == 1 else plural}."
 
 
 def _ended(found: Sequence[object]) -> str:
@@ -267,10 +265,12 @@ def _near(node: Node) -> Iterator[str]:
 
 
 def _apart(found: Sequence[Mapping[str, Any]]) -> str:
-    contexts = dict.fromkeys(one["context"] for one in found)
-    where = names(("no context" if one is None else f"context {one!r}" for one in contexts), "or")
-    what = "1 message that would fit, but lies" if len(found) == 1 else None
-    return f"{what or f'{len(found)} messages that would fit, but lie'} in {where}"
+    contexts = dict.fromkeys(message["context"] for message in found)
+    texts = ["no context" if context is None else f"context {context!r}" for context in contexts]
+    fitting = "1 message that would fit, but lies"
+    if len(found) > 1:
+        fitting = f"{len(found)} messages that would fit, but lie"
+    return f"{fitting} in {names(texts, 'or')}"
 
 
 def _fit(found: Sequence[object]) -> str:
@@ -278,7 +278,7 @@ def _fit(found: Sequence[object]) -> str:
 
 
 def _differences(near: Sequence[Mapping[str, Any]]) -> str:
-    different = list(dict.fromkeys(_difference(one) for one in near))
+    different = list(dict.fromkeys(_difference(message) for message in near))
     if len(different) > _DIFFERENCES + 1:
         different[_DIFFERENCES:] = [f"and {len(different) - _DIFFERENCES} more"]
     return "; ".join(different)
@@ -308,9 +308,9 @@ def misdirected(graph: Graph) -> Iterator[str]:
             if other["uid"] == node.uid:
                 continue
             found = [
-                one
-                for one in other["messages"]
-                if one["context_id"] == wait["context_id"] and fits(wait["template"], one)
+                message
+                for message in other["messages"]
+                if message["context_id"] == wait["context_id"] and fits(wait["template"], message)
             ]
             if found:
                 src = found[0]["src"]
@@ -325,7 +325,7 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     blocked = graph.blocked()
     if not blocked:
         return
-    said = {one.uid for node in blocked for one in _idle_that_are_needed(node, graph)}
+    said = {peer.uid for node in blocked for peer in _idle_that_are_needed(node, graph)}
     idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in said]
     ended = [node.name for node in idle if node.process["kind"] == "process"]
     free = [node.name for node in idle if node.process["kind"] == "engine"]
@@ -351,13 +351,13 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
 
 def _opposite(blocked: Sequence[Node]) -> Iterator[str]:
     """A sentence on two processes that wait for each other in calls of two groups."""
-    for one, other in itertools.combinations(blocked, 2):
-        groups = [node.process["wait"].get("group") for node in (one, other)]
+    for first, other in itertools.combinations(blocked, 2):
+        groups = [node.process["wait"].get("group") for node in (first, other)]
         if None in groups or groups[0][0] == groups[1][0]:
             continue
-        if other.uid in one.needs and one.uid in other.needs:
+        if other.uid in first.needs and first.uid in other.needs:
             yield (
-                f"{one.name} is in a call of {groups[0][1]}, and {other.name} in one of "
+                f"{first.name} is in a call of {groups[0][1]}, and {other.name} in one of "
                 f"{groups[1][1]}: a process in both must call them in the same order as the others."
             )
             return

@@ -85,7 +85,7 @@ def record(
     shown = run or timeline(folder)
     locations = [*_locations(shown.data, diagnosis, seen), *cells]
     code, notes = listings(locations, sources)
-    if away := [str(one["name"]) for one in seen["processes"] if not one["here"]]:
+    if away := [str(process["name"]) for process in seen["processes"] if not process["here"]]:
         notes.append(
             f"The timeline has no events of {', '.join(away)}: from other machines it is known "
             "what processes do now, not what they did."
@@ -94,7 +94,7 @@ def record(
     text = page(
         title=title,
         name=name,
-        deadlocks=[one for one in deadlocks if one.time >= since],
+        deadlocks=[deadlock for deadlock in deadlocks if deadlock.time >= since],
         run=shown,
         diagnosis=diagnosis,
         snapshot=seen,
@@ -120,10 +120,11 @@ def _locations(
     """The code locations of this run, the most important ones first."""
     # A process that is in no call has the location of its last call, perhaps of an earlier run.
     calls = [*seen["processes"], *run["spans"]]
-    found = [one["where"] for one in calls if one["state"].startswith("blocked")]
-    found += [one["where"] for one in diagnosis["processes"] if one["verdict"] != "idle"]
-    found += [one[end] for one in run["flights"] for end in ("sent_at", "received_at")]
-    return [one for one in found if one is not None]
+    found = [call["where"] for call in calls if call["state"].startswith("blocked")]
+    judgements = diagnosis["processes"]
+    found += [judged["where"] for judged in judgements if judged["verdict"] != "idle"]
+    found += [flight[end] for flight in run["flights"] for end in ("sent_at", "received_at")]
+    return [location for location in found if location is not None]
 
 
 def _write(path: str | os.PathLike[str], text: str) -> None:

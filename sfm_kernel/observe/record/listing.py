@@ -36,10 +36,10 @@ class Listing:
     lines: list[str]
 
 
-def key_of(where: CodeLocation) -> str:
+def key_of(location: CodeLocation) -> str:
     """The key of the cell or file that a location is in."""
-    cell = where["cell"]
-    return where["file"] if cell is None else f"cell {cell} {where['cell_id'] or ''}"
+    cell = location["cell"]
+    return location["file"] if cell is None else f"cell {cell} {location['cell_id'] or ''}"
 
 
 def listings(
@@ -50,36 +50,36 @@ def listings(
     If there are too many, earlier locations take precedence.
     """
     first: dict[str, CodeLocation] = {}
-    for where in locations:
-        first.setdefault(key_of(where), where)
+    for location in locations:
+        first.setdefault(key_of(location), location)
     found: list[tuple[CodeLocation, Listing]] = []
     notes = []
-    for key, where in first.items():
-        text = sources(where)
+    for key, location in first.items():
+        text = sources(location)
         if text is None:
             continue
         if len(found) == MOST:
             notes.append(f"The code of more than {MOST} cells and files ran: only these are shown.")
             break
-        title = _title(where)
+        title = _title(location)
         if len(text) > LARGEST:
             notes.append(f"Of {title} only the first {words.size(LARGEST)} are shown.")
-        found.append((where, Listing(key, title, text[:LARGEST].splitlines())))
-    found.sort(key=lambda one: (one[0]["cell"] is None, one[0]["cell"] or 0, one[1].key))
-    return [one for _, one in found], notes
+        found.append((location, Listing(key, title, text[:LARGEST].splitlines())))
+    found.sort(key=lambda item: (item[0]["cell"] is None, item[0]["cell"] or 0, item[1].key))
+    return [listing for _, listing in found], notes
 
 
-def lines_of_files(where: CodeLocation) -> str | None:
+def lines_of_files(location: CodeLocation) -> str | None:
     """The text of a program's file, or of a cell of this process; None for libraries."""
-    file = where["file"]
+    file = location["file"]
     if not file.endswith(_SUFFIXES) or _is_library(file):
         return None
     return "".join(linecache.getlines(file)) or None
 
 
-def _title(where: CodeLocation) -> str:
-    cell = where["cell"]
-    return os.path.basename(where["file"]) if cell is None else f"cell {cell}"
+def _title(location: CodeLocation) -> str:
+    cell = location["cell"]
+    return os.path.basename(location["file"]) if cell is None else f"cell {cell}"
 
 
 def _is_library(file: str) -> bool:

@@ -60,15 +60,15 @@ def page(
         _section("Where and when", _facts({**(facts or machine()), "time": date}, snapshot)),
     ]
     data = {"timeline": run.data, "diagnosis": diagnosis, "snapshot": snapshot}
-    data["listings"] = {one.key: nth for nth, one in enumerate(code)}
-    script = _part("page.js")
+    data["listings"] = {listing.key: nth for nth, listing in enumerate(code)}
+    script = _file("page.js")
     head = [
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
         '<meta name="viewport" content="width=device-width">',
         '<meta name="color-scheme" content="light dark">',
         element("title", " · ".join(filter(None, (heading, name)))),
-        f"<style>{_part('page.css')}</style>",
+        f"<style>{_file('page.css')}</style>",
     ]
     return "\n".join(
         [
@@ -111,7 +111,7 @@ def _policy(script: str) -> str:
 
 
 @cache
-def _part(name: str) -> str:
+def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -121,7 +121,7 @@ def _compressed(data: object) -> str:
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
-# ---- the parts
+# ---- the sections
 
 
 _LOCATION = re.compile(r"(cell \d{1,9}|[\w.-]{1,200}|<[\w -]{1,60}>), line (\d{1,9})", re.ASCII)
@@ -132,18 +132,18 @@ class _Links:
     """Code locations as links to their lines, if their code is on the page."""
 
     def __init__(self, code: Sequence[Listing]) -> None:
-        self._known = {one.key: (nth, len(one.lines)) for nth, one in enumerate(code)}
-        self._titles = {one.title: self._known[one.key] for one in code}
+        self._known = {listing.key: (nth, len(listing.lines)) for nth, listing in enumerate(code)}
+        self._titles = {listing.title: self._known[listing.key] for listing in code}
 
-    def to(self, where: CodeLocation | None) -> Markup:
+    def to(self, location: CodeLocation | None) -> Markup:
         """The location in words; empty if there is none."""
-        if where is None:
+        if location is None:
             return Markup("")
-        text = code_locations.words(dict(where))
-        listing, lines = self._known.get(key_of(where), (0, 0))
-        if not 1 <= where["line"] <= lines:
+        text = code_locations.words(dict(location))
+        listing, lines = self._known.get(key_of(location), (0, 0))
+        if not 1 <= location["line"] <= lines:
             return Markup(clean(text))
-        return element("a", text, href=f"#code-{listing}-{where['line']}")
+        return element("a", text, href=f"#code-{listing}-{location['line']}")
 
     def within(self, text: str) -> Markup:
         """Sentences with their locations as links."""
@@ -165,10 +165,10 @@ def _subtitle(name: str, date: str, run: Timeline) -> Iterator[str]:
 
 
 def _names(*lists: Sequence[Mapping[str, Any]]) -> str:
-    processes = list({one["uid"]: one for some in lists for one in some}.values())
-    ranked = [one for one in processes if one["rank"] is not None]
-    ranked.sort(key=lambda one: one["rank"])
-    names = [str(one["name"]) for one in ranked or processes]
+    processes = {process["uid"]: process for some in lists for process in some}.values()
+    ranked = [process for process in processes if process["rank"] is not None]
+    ranked.sort(key=lambda process: process["rank"])
+    names = [str(process["name"]) for process in ranked or processes]
     if len(names) > 6:
         return words.count(len(names), "process")
     *others, last = names or ["nobody"]
@@ -176,7 +176,7 @@ def _names(*lists: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _why(diagnosis: Mapping[str, Any], links: _Links) -> Markup:
-    items = [element("li", links.within(one)) for one in diagnosis["sentences"]]
+    items = [element("li", links.within(sentence)) for sentence in diagnosis["sentences"]]
     verdict = element("p", diagnosis["title"], class_=f"verdict {diagnosis['verdict']}")
     parts = [verdict, element("ul", *items) if items else "", element("div", id="sfm-graph")]
     return _section("When it was recorded", *parts)
@@ -186,25 +186,26 @@ def _earlier_deadlocks(
     deadlocks: Sequence[ProvenDeadlock], begin: float, links: _Links
 ) -> Iterator[Markup]:
     if deadlocks:
-        items = [
-            element("li", f"After {words.duration(one.time - begin)}:", element("pre", text))
-            for one, text in ((one, links.within(one.text)) for one in deadlocks)
-        ]
-        yield _section("What had hung before", element("ol", *items, class_="told"))
+        items = []
+        for deadlock in deadlocks:
+            text = element("pre", links.within(deadlock.text))
+            items.append(element("li", f"After {words.duration(deadlock.time - begin)}:", text))
+        yield _section("What had hung before", element("ol", *items, class_="deadlocks"))
 
 
 def _code(code: Sequence[Listing]) -> Iterator[Markup]:
     if not code:
         return
     shown = []
-    for nth, one in enumerate(code):
+    for nth, listing in enumerate(code):
         # The style sheet draws the numbers, so that copied code has none.
         lines = [
             element("span", line, "\n", id=f"code-{nth}-{number}", data_line=number)
-            for number, line in enumerate(one.lines, 1)
+            for number, line in enumerate(listing.lines, 1)
         ]
-        listing = element("pre", *lines, tabindex=0, aria_label=f"code of {one.title}")
-        shown += [element("h3", one.title), listing]
+        label = f"code of {listing.title}"
+        text = element("pre", *lines, tabindex=0, aria_label=label)
+        shown += [element("h3", listing.title), text]
     yield _section("Code", element("div", *shown, class_="sfm-Listings"))
 
 
@@ -212,27 +213,27 @@ def _processes(snapshot: Mapping[str, Any], links: _Links) -> Iterator[Markup]:
     headings = ["name", "rank", "site", "state", "for", "waits in", "where"]
     headings += ["queued", "sent", "received"]
     rows = []
-    for one in snapshot["processes"]:
-        lasted = words.duration(max(0.0, snapshot["time"] - one["since"]))
-        waits, where = one["waits"], one["where"]
-        if polls := one["polls"]:
-            waits, where = f"polls {polls['wait']['text']}", polls["where"]
-        cells = [one["name"], one["rank"], one["site"], one["state"], lasted, waits]
-        counts = [one["depth"], one["sent"], one["received"]]
-        rows.append(_row(one["name"], [*cells, links.to(where), *counts]))
+    for process in snapshot["processes"]:
+        lasted = words.duration(max(0.0, snapshot["time"] - process["since"]))
+        waits, location = process["waits"], process["where"]
+        if polls := process["polls"]:
+            waits, location = f"polls {polls['wait']['text']}", polls["where"]
+        cells = [process["name"], process["rank"], process["site"], process["state"], lasted, waits]
+        counts = [process["depth"], process["sent"], process["received"]]
+        rows.append(_row(process["name"], [*cells, links.to(location), *counts]))
     if rows:
         yield _section("Processes", _table(headings, rows))
 
 
 def _queues(processes: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
     rows = []
-    for one in processes:
-        messages = [message for message in one["messages"] if not message["context_id"]]
+    for process in processes:
+        messages = [message for message in process["messages"] if not message["context_id"]]
         texts = [message_text(message) for message in messages]
-        if others := one["depth"] - len(messages):
+        if others := process["depth"] - len(messages):
             texts.append(f"{'and ' if texts else ''}{others} more")
         rows += [
-            _row(None, ["" if nth else one["name"], "" if nth else one["depth"], text])
+            _row(None, ["" if nth else process["name"], "" if nth else process["depth"], text])
             for nth, text in enumerate(texts)
         ]
     if rows:
@@ -240,7 +241,7 @@ def _queues(processes: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
 
 
 def _facts(facts: Facts, snapshot: Mapping[str, Any]) -> Markup:
-    hosts = sorted({one["host"] for one in snapshot["processes"] if one["host"]})
+    hosts = sorted({process["host"] for process in snapshot["processes"] if process["host"]})
     known = {**facts, "hosts": ", ".join(hosts), "world": snapshot["world"]}
     pairs = [element("dt", key) + element("dd", _text(value)) for key, value in known.items()]
     return element("dl", *map(Markup, pairs))
@@ -254,7 +255,7 @@ def _section(heading: str, *parts: str) -> Markup:
 
 
 def _table(headings: Iterable[str], rows: Iterable[Markup]) -> Markup:
-    head = element("tr", *(element("th", one, scope="col") for one in headings))
+    head = element("tr", *(element("th", heading, scope="col") for heading in headings))
     table = element("table", element("thead", head), element("tbody", *rows))
     return element("div", table, class_="wide", tabindex=0)
 

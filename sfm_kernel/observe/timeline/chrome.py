@@ -37,9 +37,9 @@ def trace(data: Mapping[str, Any], lost: frozenset[str]) -> Trace:
 
 def _names(data: Mapping[str, Any]) -> Iterator[Trace]:
     yield _meta("process_name", 0, name=f"world {data['world']}")
-    for tid, one in enumerate(data["processes"], 1):
-        rank = "" if one["rank"] in (None, one["name"]) else f" (rank {one['rank']})"
-        yield _meta("thread_name", tid, name=f"{one['name']}{rank}")
+    for tid, process in enumerate(data["processes"], 1):
+        rank = "" if process["rank"] in (None, process["name"]) else f" (rank {process['rank']})"
+        yield _meta("thread_name", tid, name=f"{process['name']}{rank}")
         yield _meta("thread_sort_index", tid, sort_index=tid)
 
 
@@ -93,7 +93,7 @@ def _about(flight: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _threads(data: Mapping[str, Any]) -> dict[str, int]:
-    return {one["uid"]: tid for tid, one in enumerate(data["processes"], 1)}
+    return {process["uid"]: tid for tid, process in enumerate(data["processes"], 1)}
 
 
 def _us(data: Mapping[str, Any], time: float) -> float:

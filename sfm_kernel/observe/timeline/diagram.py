@@ -87,27 +87,31 @@ def diagram(
     processes = data["processes"][:ROWS]
     if len(data["processes"]) > ROWS:
         notes.append(f"The first {ROWS} of {len(data['processes'])} processes are drawn.")
-    names = {one["uid"]: str(one["name"]) for one in data["processes"]}
+    names = {process["uid"]: str(process["name"]) for process in data["processes"]}
     legend, lines = _legend(_marks(data, bool(lost)))
     top = HEAD + lines * LEGEND + 22
     pitch = next((px for most, px in ((4, 52), (8, 40), (16, 30)) if len(processes) <= most), 22)
     bottom = top + len(processes) * pitch
-    widest = max((svg.length(str(one["name"]), 12) for one in processes), default=0)
+    widest = max((svg.length(str(process["name"]), 12) for process in processes), default=0)
     frame = Frame(
         begin=data["begin"],
         end=max(data["end"], data["begin"] + 1e-5),
         left=min(max(widest, 24), 130) + 26,
         right=WIDTH - (86 if any(waited.values()) else 30),
-        rows={one["uid"]: top + (nth + 0.5) * pitch for nth, one in enumerate(processes)},
+        rows={process["uid"]: top + (nth + 0.5) * pitch for nth, process in enumerate(processes)},
         bar=pitch * 0.45,
     )
-    flights = [one for one in data["flights"] if {one["src"], one["dest"]} <= frame.rows.keys()]
+    flights = [
+        process
+        for process in data["flights"]
+        if {process["src"], process["dest"]} <= frame.rows.keys()
+    ]
 
     # Two diagrams in one page must not share ids: an id's owner may be hidden.
     name = f"sfm{zlib.crc32(repr((heading, data['begin'], data['end'])).encode()):08x}"
     bars, short = _bars(data["spans"], names, frame)
     drawn, every = _thinned(flights, lost)
-    arrows = [_arrow(one, names, one["id"] in lost, frame, name) for one in drawn]
+    arrows = [_arrow(flight, names, flight["id"] in lost, frame, name) for flight in drawn]
     if short:
         notes.append(
             f"{words.count(short, 'short span')}, drawn together: each state by its share."
@@ -188,17 +192,17 @@ def _labels(
     if any(waited.values()):
         heading = element("title", "for late senders and late receivers, in all")
         yield element("text", heading, "waited", class_="quiet", x=right, y=top)
-    for one in processes:
-        y = frame.rows[one["uid"]]
-        name = str(one["name"])
-        rank = "no rank" if one["rank"] is None else f"rank {one['rank']}"
+    for process in processes:
+        y = frame.rows[process["uid"]]
+        name = str(process["name"])
+        rank = "no rank" if process["rank"] is None else f"rank {process['rank']}"
         shown = svg.cut(name, frame.left - 24, 12)
         title = element("title", f"{name}, {rank}")
         yield element("text", title, shown, x=frame.left - 10, y=y + 4,
                       text_anchor="end", font_size="12px", font_weight=600)  # fmt: skip
         yield element("line", class_="grid", x1=frame.left, x2=frame.right, y1=y, y2=y)
-        if waited.get(one["uid"]):
-            text = words.duration(waited[one["uid"]])
+        if waited.get(process["uid"]):
+            text = words.duration(waited[process["uid"]])
             yield element("text", text, class_="cost", x=right, y=y + 4)
 
 
@@ -225,7 +229,7 @@ def _bars(
     drawn = []
     short = 0
     for uid, row in rows.items():
-        narrow = [(one["state"], left, right) for one, left, right in row if right - left < least]
+        narrow = [(span["state"], left, right) for span, left, right in row if right - left < least]
         short += len(narrow)
         if narrow:
             drawn.append(_crowd(narrow, names[uid], frame.rows[uid], frame.bar))
@@ -292,24 +296,30 @@ def first(flight: Flight) -> float:
     return float(flight["received"] if flight["sent"] is None else flight["sent"])
 
 
+def waiting(flight: Flight) -> str:
+    """The uid of the process that waited for the late end."""
+    return str(flight["dest" if flight["late"] == "sender" else "src"])
+
+
 def _thinned(flights: Sequence[Flight], lost: frozenset[str]) -> tuple[list[Flight], int]:
     """The messages that are drawn; and n if, besides the foremost, they are one of n."""
     every = -(-len(flights) // ARROWS) or 1
-    costliest = sorted(flights, key=lambda one: -one["cost"])[:FOREMOST]
-    foremost = {one["id"] for one in costliest if one["late"]}
-    foremost |= set([one["id"] for one in flights if one["id"] in lost][:FOREMOST])
-    ordered = enumerate(sorted(flights, key=first))
-    return [one for nth, one in ordered if nth % every == 0 or one["id"] in foremost], every
+    costliest = sorted(flights, key=lambda flight: -flight["cost"])[:FOREMOST]
+    foremost = {flight["id"] for flight in costliest if flight["late"]}
+    foremost.update([flight["id"] for flight in flights if flight["id"] in lost][:FOREMOST])
+    ordered = sorted(flights, key=first)
+    drawn = [one for nth, one in enumerate(ordered) if nth % every == 0 or one["id"] in foremost]
+    return drawn, every
 
 
-def _arrow(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame, name: str) -> Markup:
-    whole = one["sent"] is not None and one["received"] is not None
-    kind = f"message late {one['late']}" if one["late"] else "message"
-    kind += "" if whole or lost else " unknown"
-    path, end = _path(one, frame)
-    tip = None if lost else f"url(#{name}-{'late' if one['late'] else 'tip'})"
+def _arrow(flight: Flight, names: Mapping[str, str], lost: bool, frame: Frame, name: str) -> Markup:
+    is_complete = flight["sent"] is not None and flight["received"] is not None
+    kind = f"message late {flight['late']}" if flight["late"] else "message"
+    kind += "" if is_complete or lost else " unknown"
+    path, end = _path(flight, frame)
+    tip = None if lost else f"url(#{name}-{'late' if flight['late'] else 'tip'})"
     shapes = [
-        element("title", _flight_words(one, names, lost, frame)),
+        element("title", _flight_words(flight, names, lost, frame)),
         element("path", class_="hit", d=path),
         element("path", class_=kind, d=path, marker_end=tip),
     ]
@@ -323,10 +333,10 @@ def _cross(x: float, y: float) -> str:
     return f"M{number(x - 4)} {number(y - 4)}l8 8m0 -8l-8 8"
 
 
-def _path(one: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
+def _path(flight: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
     """The path from the sender's bar to the receiver's, and its end."""
-    sent, received = one["sent"], one["received"]
-    y0, y1 = frame.rows[one["src"]], frame.rows[one["dest"]]
+    sent, received = flight["sent"], flight["received"]
+    y0, y1 = frame.rows[flight["src"]], frame.rows[flight["dest"]]
     half = math.copysign(frame.bar / 2, y1 - y0)
     # A stub towards the neighbouring row: the other end is not known.
     dx, dy = STUB * 0.6, math.copysign(STUB * 0.8, half)
@@ -336,46 +346,46 @@ def _path(one: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
     elif sent is None or sent < frame.begin - (frame.end - frame.begin):
         x = frame.x(received)
         line = (x - dx, y1 - half - dy, x, y1 - half)
-    elif one["src"] == one["dest"]:
+    elif flight["src"] == flight["dest"]:
         line = (frame.x(sent), y0 - half, frame.x(received), y0 - half)
-        return "M{0} {1}C{0} {4} {2} {4} {2} {3}".format(*map(number, (*line, line[1] - 12))), line[
-            2:
-        ]
+        above = number(y0 - half - 12)
+        start, y, end, _ = map(number, line)
+        return f"M{start} {y}C{start} {above} {end} {above} {end} {y}", line[2:]
     else:
         line = (frame.x(sent), y0 + half, frame.x(received), y1 - half)
     return "M{} {}L{} {}".format(*map(number, line)), line[2:]
 
 
-def _flight_words(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame) -> str:
+def _flight_words(flight: Flight, names: Mapping[str, str], lost: bool, frame: Frame) -> str:
     """The text of the arrow's tooltip."""
-    lines = [f"{names[one['src']]} → {names[one['dest']]}, {words.size(one['bytes'])}"]
-    lines += [f"{name}={text}" for name, text in one["attributes"]]
+    lines = [f"{names[flight['src']]} → {names[flight['dest']]}, {words.size(flight['bytes'])}"]
+    lines += [f"{name}={text}" for name, text in flight["attributes"]]
     for end in ("sent", "received"):
-        if one[end] is not None:
-            where = code_locations.words(one[f"{end}_at"])
-            time = one[end] - frame.begin
+        if flight[end] is not None:
+            where = code_locations.words(flight[f"{end}_at"])
+            time = flight[end] - frame.begin
             when = f"at {words.duration(time)}" if time >= 0 else "before"
             lines.append(f"{end} {when}{', ' if where else ''}{where}")
     if lost:
         lines.append("not received")
-    if one["late"]:
-        waited = names[one["dest" if one["late"] == "sender" else "src"]]
-        lines.append(f"late {one['late']}: {waited} waited {words.duration(one['cost'])}")
+    if flight["late"]:
+        cost = words.duration(flight["cost"])
+        lines.append(f"late {flight['late']}: {names[waiting(flight)]} waited {cost}")
     return "\n".join(lines)
 
 
 def _costs(flights: Iterable[Flight], frame: Frame) -> Iterator[Markup]:
     """A line for each wait for a late end, as long as its cost, with the time if there is room."""
     lines, texts = "", []
-    for one in flights:
-        if one["since"] is None:
+    for flight in flights:
+        if flight["since"] is None:
             continue
-        row = frame.rows[one["dest" if one["late"] == "sender" else "src"]]
-        left, right = frame.within(one["since"]), frame.within(one["since"] + one["cost"])
+        row = frame.rows[waiting(flight)]
+        left, right = frame.within(flight["since"]), frame.within(flight["since"] + flight["cost"])
         if right - left >= 1:
             y = row + frame.bar * 0.35
             lines += f"M{number(left)} {number(y)}h{number(right - left)}"
-        text = words.duration(one["cost"])
+        text = words.duration(flight["cost"])
         if svg.length(text, 13) < right - left:
             x = (left + right) / 2
             texts.append(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfm_kernel._native import Observer
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.snapshot import folder_of, snapshot
+from sfm_kernel.observe.snapshot import by_rank, folder_of, snapshot
 from sfm_kernel.observe.timeline.history import History, Reading
 from sfm_kernel.observe.timeline.late import Flight, Span, judge
 from sfm_kernel.observe.timeline.view import Timeline
@@ -123,9 +123,7 @@ class Recorder:
             row = history.rows.get(uid)
             name, rank = (row.name, row.rank) if row else (uid[:8], None)
             rows.append({"uid": uid, "name": name, "rank": rank})
-        return sorted(
-            rows, key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"]))
-        )
+        return sorted(rows, key=by_rank)
 
     def _flight(self, flight: Flight) -> dict[str, Any]:
         late, cost, since = judge(flight)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.timeline import chrome, words
-from sfm_kernel.observe.timeline.diagram import WIDTH, diagram, first
+from sfm_kernel.observe.timeline.diagram import WIDTH, diagram, first, waiting
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +49,8 @@ class Timeline:
         """In the shape of the schema; times are seconds since 1970."""
         self._blind = dict(blind or {})
         self._known = _events(data) if known is None else known
-        self._names: dict[str, str | int] = {one["uid"]: one["name"] for one in data["processes"]}
+        processes = data["processes"]
+        self._names: dict[str, str | int] = {row["uid"]: row["name"] for row in processes}
 
     # ---- what is in it ----
 
@@ -60,9 +61,10 @@ class Timeline:
         They may still wait in an inbox. A message whose receipt may have gone unseen is left out.
         """
         return [
-            dict(one)
-            for one in self.data["flights"]
-            if one["received"] is None and one["sent"] > self._blind.get(one["dest"], -math.inf)
+            dict(flight)
+            for flight in self.data["flights"]
+            if flight["received"] is None
+            and flight["sent"] > self._blind.get(flight["dest"], -math.inf)
         ]
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -77,14 +79,14 @@ class Timeline:
         begin = self.data["begin"]
         rows = [
             {
-                **one,
-                "src": self._names[one["src"]],
-                "dest": self._names[one["dest"]],
-                **{end: None if one[end] is None else one[end] - begin for end in ENDS},
-                "attributes": dict(one["attributes"]),
-                **{f"{end}_at": code_locations.words(one[f"{end}_at"]) for end in ENDS},
+                **flight,
+                "src": self._names[flight["src"]],
+                "dest": self._names[flight["dest"]],
+                **{end: None if flight[end] is None else flight[end] - begin for end in ENDS},
+                "attributes": dict(flight["attributes"]),
+                **{f"{end}_at": code_locations.words(flight[f"{end}_at"]) for end in ENDS},
             }
-            for one in sorted(self.data["flights"], key=first)
+            for flight in sorted(self.data["flights"], key=first)
         ]
         columns = "src dest number sent received bytes late cost attributes sent_at received_at"
         return _table(rows, columns.split(), ENDS, begin)
@@ -97,17 +99,17 @@ class Timeline:
         """
         begin, end = self.data["begin"], self.data["end"]
         rows = []
-        for one in self.data["spans"]:
-            since = max(one["begin"], begin) - begin
-            until = min(end if one["end"] is None else one["end"], end) - begin
+        for span in self.data["spans"]:
+            since = max(span["begin"], begin) - begin
+            until = min(end if span["end"] is None else span["end"], end) - begin
             rows.append(
                 {
-                    "process": self._names[one["uid"]],
-                    "state": one["state"],
+                    "process": self._names[span["uid"]],
+                    "state": span["state"],
                     "begin": since,
-                    "end": None if one["end"] is None else until,
+                    "end": None if span["end"] is None else until,
                     "seconds": max(0.0, until - since),
-                    "where": code_locations.words(one["where"]),
+                    "where": code_locations.words(span["where"]),
                 }
             )
         columns = ["process", "state", "begin", "end", "seconds", "where"]
@@ -138,14 +140,14 @@ class Timeline:
             raise ValueError(f"a part ends after its begin; it cannot last from {begin} to {end} s")
         low, high = self.data["begin"] + begin, self.data["begin"] + end
         spans = [
-            one
-            for one in self.data["spans"]
-            if one["begin"] < high and (one["end"] is None or one["end"] > low)
+            span
+            for span in self.data["spans"]
+            if span["begin"] < high and (span["end"] is None or span["end"] > low)
         ]
         flights = [
-            one
-            for one in self.data["flights"]
-            if first(one) <= high and (one["received"] is None or one["received"] >= low)
+            flight
+            for flight in self.data["flights"]
+            if first(flight) <= high and (flight["received"] is None or flight["received"] >= low)
         ]
         changes = {"begin": low, "end": high, "spans": spans, "flights": flights}
         return Timeline({**self.data, **changes}, self._blind, self._known)
@@ -157,7 +159,7 @@ class Timeline:
         waits: dict[tuple[str, str], float] = defaultdict(float)
         for uid, end, cost in self._waits():
             waits[uid, end] += cost
-        longest = sorted(waits.items(), key=lambda one: -one[1])
+        longest = sorted(waits.items(), key=lambda wait: -wait[1])
         for (uid, end), cost in longest[:SHOWN]:
             lines.append(f"{self._names[uid]} waited {words.duration(cost)} for late {end}s.")
         if len(longest) > SHOWN:
@@ -186,7 +188,7 @@ class Timeline:
     def heading(self) -> str:
         """The world, its numbers of processes and messages and its duration, in one line."""
         data = self.data
-        sizes = sum(one["bytes"] for one in data["flights"])
+        sizes = sum(flight["bytes"] for flight in data["flights"])
         messages = words.count(len(data["flights"]), "message")
         return (
             f"World {data['world']}: {words.count(len(data['processes']), 'process')}, "
@@ -210,17 +212,16 @@ class Timeline:
 
     def _waits(self) -> list[tuple[str, str, float]]:
         """For each late message the uid of the process that waited, the late end and the cost."""
-        late = [one for one in self.data["flights"] if one["late"]]
-        waiting = {"sender": "dest", "receiver": "src"}
-        return [(one[waiting[one["late"]]], one["late"], one["cost"]) for one in late]
+        late = [flight for flight in self.data["flights"] if flight["late"]]
+        return [(waiting(flight), flight["late"], flight["cost"]) for flight in late]
 
     def _lost_ids(self) -> frozenset[str]:
-        return frozenset(one["id"] for one in self.lost)
+        return frozenset(flight["id"] for flight in self.lost)
 
 
 def _events(data: Mapping[str, Any]) -> int:
-    """The number of events in the data: each span is one, and each known end of a message."""
-    ends = [one[end] for one in data["flights"] for end in ENDS]
+    """The number of events in the data: each span, and each known end of a message."""
+    ends = [flight[end] for flight in data["flights"] for end in ENDS]
     return len(data["spans"]) + len(ends) - ends.count(None)
 
 

@@ -40,11 +40,11 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'es' if thing.endswith('s') else 's'}".replace(",", " ")
 
 
-def share(part: int, rest: int) -> str:
-    """A part with its share: ``1 200, which are 30 %``; never 100 % while there is a rest."""
-    percent = min(99.9, max(0.1, 100 * part / (part + rest))) if part else 0.0
+def share(number: int, rest: int) -> str:
+    """A number with its share: ``1 200, which are 30 %``; never 100 % while there is a rest."""
+    percent = min(99.9, max(0.1, 100 * number / (number + rest))) if number else 0.0
     digits = 1 if 0 < percent < 0.95 or percent > 99 else 0
-    return f"{part:,}, which are {percent:.{digits}f} %".replace(",", " ", f"{part:,}".count(","))
+    return f"{f'{number:,}'.replace(',', ' ')}, which are {percent:.{digits}f} %"
 
 
 def ticks(seconds: float, most: int = 8) -> list[tuple[float, str]]:
@@ -56,7 +56,7 @@ def ticks(seconds: float, most: int = 8) -> list[tuple[float, str]]:
     times = [nth * step for nth in range(math.floor(seconds / step + 1e-9) + 1)]
     if step >= 60:
         return [(time, _minutes(time)) for time in times]
-    fitting = (one for one in reversed(UNITS) if seconds >= one[0])
+    fitting = ((unit, name) for unit, name in reversed(UNITS) if seconds >= unit)
     unit, name = next(fitting, UNITS[0])
     return [(time, f"{time / unit:.6g} {name}") for time in times]
 
