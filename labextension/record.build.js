@@ -6,7 +6,7 @@ const { copyFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:f
 const { join } = require('node:path');
 const { rspack } = require('@rspack/core');
 
-// Made where the whole is built elsewhere, to compare it.
+// A build in another folder, to compare it with this one, has to create it.
 const target = join(__dirname, '../sfm_kernel/observe/record');
 const STYLES = ['base', 'graph', 'timeline', 'record'];
 

@@ -1,3 +1,3 @@
-// Modules are numbered in the order of their use. The default, a hash of where they lie, makes the
-// build in each folder another; what is kept in the repository is compared with what CI builds.
+// Modules are numbered in the order of their use. The default, a hash of their paths, differs from
+// folder to folder; but CI compares its build with the one in the repository.
 module.exports = { optimization: { moduleIds: 'natural', chunkIds: 'natural' } };

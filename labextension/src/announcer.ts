@@ -21,13 +21,13 @@ export class Announcer {
     if (key === this._key) {
       return;
     }
-    const over = this._alert.textContent !== '';
+    const isOver = this._alert.textContent !== '';
     this._key = key;
     const deadlock = diagnosis?.verdict === 'deadlock';
     this._alert.textContent = deadlock ? [diagnosis.title, ...diagnosis.sentences].join(' ') : '';
     this._status.textContent = deadlock
       ? ''
-      : `${over ? 'The deadlock is over. ' : ''}${diagnosis?.title ?? ''}`;
+      : `${isOver ? 'The deadlock is over. ' : ''}${diagnosis?.title ?? ''}`;
   }
 
   private _alert: HTMLElement;

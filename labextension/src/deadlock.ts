@@ -1,6 +1,7 @@
 import { Notification } from '@jupyterlab/apputils';
 import { verdictKey } from './announcer';
 import type { Store } from './model/store';
+import { cut } from './model/text';
 
 /** Most characters of a title in a notification; the panel has the explanation. */
 const LONGEST = 130;
@@ -30,9 +31,7 @@ export function followDeadlocks(store: Store, showPanel: () => void): void {
       showPanel();
       return;
     }
-    const { title } = deadlock;
-    const text = title.length > LONGEST ? `${title.slice(0, LONGEST - 1)}…` : title;
-    shown = Notification.warning(text, {
+    shown = Notification.warning(cut(deadlock.title, LONGEST), {
       autoClose: false,
       actions: [{ label: 'Why?', caption: 'Show the explanation', callback: showPanel }]
     });

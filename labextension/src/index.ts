@@ -12,7 +12,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { Announcer } from './announcer';
-import { tellChanges } from './commands/changes';
+import { notifyChanges } from './commands/changes';
 import { CATEGORY, ID } from './commands/ids';
 import { addProcessCommands } from './commands/processes';
 import { addProgramCommands } from './commands/programs';
@@ -30,7 +30,7 @@ import { Panel } from './panel/panel';
 import { StatusItem } from './status';
 import { ISfm } from './tokens';
 
-/** Pixels: two halves of a narrower window would both be too small. */
+/** Pixels of a window; the halves of a narrower one would be too small. */
 const ROOM = 900;
 
 /** The worlds, as the server sends them, and the world of the focused notebook. */
@@ -87,7 +87,7 @@ const views: JupyterFrontEndPlugin<void> = {
 
     const showPanel = () => shell.activateById(panel.id);
     const showView = (kind: ViewKind) => {
-      let widget = tracker.find(one => one.content.kind === kind);
+      let widget = tracker.find(opened => opened.content.kind === kind);
       if (!widget) {
         widget = new MainAreaWidget({ content: new View(kind, store, commands) });
         widget.id = `sfm-${kind}`;
@@ -119,11 +119,11 @@ const views: JupyterFrontEndPlugin<void> = {
     if (state) {
       void remember(state, store, panel);
     }
-    tellChanges(store, commands);
+    notifyChanges(store, commands);
   }
 };
 
-/** Where a view opens: with the other views, or beside the notebook if there is room. */
+/** A view opens with the other views, or beside the notebook if there is room. */
 function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOptions {
   if (view) {
     return { mode: 'tab-after', ref: view.id };

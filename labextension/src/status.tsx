@@ -13,7 +13,7 @@ export class StatusItem extends ReactWidget {
     this._store = store;
     this._onClick = onClick;
     this.addClass('sfm-Status');
-    store.changed.connect(this._look, this);
+    store.changed.connect(this._check, this);
   }
 
   /** Whether there are engines to count. */
@@ -26,7 +26,7 @@ export class StatusItem extends ReactWidget {
   }
 
   override dispose(): void {
-    this._store.changed.disconnect(this._look, this);
+    this._store.changed.disconnect(this._check, this);
     super.dispose();
   }
 
@@ -58,7 +58,7 @@ export class StatusItem extends ReactWidget {
     );
   }
 
-  private _look(): void {
+  private _check(): void {
     const { world, worlds } = this._store;
     const { engines, running, blocked, dead } = world ?? total(worlds);
     const key = JSON.stringify([world?.title, worlds.length, engines, running, blocked, dead]);
@@ -79,11 +79,11 @@ type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'dead'>;
 
 function total(worlds: readonly World[]): Counts {
   const sum = { engines: 0, running: 0, blocked: 0, dead: 0 };
-  for (const one of worlds) {
-    sum.engines += one.engines;
-    sum.running += one.running;
-    sum.blocked += one.blocked;
-    sum.dead += one.dead;
+  for (const world of worlds) {
+    sum.engines += world.engines;
+    sum.running += world.running;
+    sum.blocked += world.blocked;
+    sum.dead += world.dead;
   }
   return sum;
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Box, layoutOf, neighbour } from '../src/graph/layout';
-import { cut, Graph, graphOf, keyOf, statusText, summed } from '../src/graph/model';
+import { Graph, graphOf, keyOf, statusText, summed } from '../src/graph/model';
 import { leave, routesOf } from '../src/graph/route';
+import { cut } from '../src/model/text';
 import type { Diagnosis, Edge, Judgement, Name, Process, State } from '../src/model/types';
 import { random } from './random';
 
@@ -72,12 +73,12 @@ describe('graph', () => {
   it('shows the living one of two processes with one name', () => {
     const process = (uid: string, alive: boolean): Process =>
       ({ uid, name: 'A', alive, state: alive ? 'running' : 'dead' }) as Process;
-    const told = diagnosis([], [], []);
+    const empty = diagnosis([], [], []);
     for (const processes of [
       [process('1', false), process('2', true)],
       [process('2', true), process('1', false)]
     ]) {
-      const { nodes } = graphOf(told, { world: 'w', time: 0, processes });
+      const { nodes } = graphOf(empty, { world: 'w', time: 0, processes });
       assert.deepEqual(
         nodes.map(node => node.state),
         ['running']
@@ -86,7 +87,7 @@ describe('graph', () => {
   });
 
   it('joins several waits for one process', () => {
-    const one = diagnosis(
+    const twice = diagnosis(
       ['A', 'B'],
       [
         ['A', 'B'],
@@ -94,9 +95,9 @@ describe('graph', () => {
       ],
       []
     );
-    const [first, second] = one.edges;
+    const [first, second] = twice.edges;
     const edges = [first!, { ...second!, label: 'send', cycle: true }];
-    const { lines } = graphOf({ ...one, edges }, null);
+    const { lines } = graphOf({ ...twice, edges }, null);
     assert.equal(lines.length, 1);
     assert.equal(lines[0]?.label, 'recv(src=B); send');
     assert.equal(lines[0]?.cycle, true);
@@ -130,7 +131,7 @@ describe('graph', () => {
       ['A', 'B']
     );
     assert.deepEqual(
-      nodes.map(node => node.part),
+      nodes.map(node => node.role),
       ['cycle', 'cycle', 'victim', 'victim', null]
     );
   });
@@ -158,10 +159,10 @@ describe('summary', () => {
     [5, 3],
     [6, 7]
   ];
-  const whole = graph(ranks(40), waits, [3, 4]);
+  const complete = graph(ranks(40), waits, [3, 4]);
 
   it('stands for those who are in no wait', () => {
-    const { nodes } = summed(whole, new Set());
+    const { nodes } = summed(complete, new Set());
     const summary = nodes.filter(node => node.members > 1);
     assert.deepEqual(
       summary.map(node => node.name),
@@ -174,7 +175,7 @@ describe('summary', () => {
   });
 
   it('is opened', () => {
-    assert.equal(summed(whole, new Set(['all idle'])).nodes.length, 41);
+    assert.equal(summed(complete, new Set(['all idle'])).nodes.length, 41);
   });
 
   it('is not made without a deadlock, nor of few', () => {
@@ -310,7 +311,7 @@ describe('routes', () => {
       ],
       ['A', 'B']
     );
-    const [there, back] = routesOf(drawn.lines, layoutOf(drawn, 500)).map(one => points(one.path));
+    const [there, back] = routesOf(drawn.lines, layoutOf(drawn, 500)).map(route => points(route.path));
     assert.notEqual(Math.sign(there![3]! - there![1]!), Math.sign(back![3]! - back![1]!));
   });
 

@@ -7,8 +7,8 @@ describe('lines of code', () => {
   it('hold no name that a process has given itself', () => {
     assert.equal(restartLine({ name: 'A\n!date', rank: 2 } as Process), '%sfm restart 2');
     for (const rank of [null, '0\n!date']) {
-      const told = { name: 'A', rank } as unknown as Process;
-      assert.throws(() => restartLine(told), /no rank/);
+      const process = { name: 'A', rank } as unknown as Process;
+      assert.throws(() => restartLine(process), /no rank/);
     }
   });
 

@@ -4,6 +4,7 @@ import { History, MOST } from '../src/model/history';
 import { Rates } from '../src/model/rates';
 import { bytesText, durationText, locationText, rateText, siteTexts } from '../src/model/text';
 import type { Flight, Process, Snapshot, Span, Timeline } from '../src/model/types';
+import { flight, span as spanOf } from './source';
 
 function counted(time: number, sent: number, uid = 'a'): Snapshot {
   const process = { uid, sent, received: 2 * sent } as Snapshot['processes'][number];
@@ -19,7 +20,7 @@ describe('rates', () => {
     assert.deepEqual(rates.of('a', 10), { sent: 10, received: 20 });
   });
 
-  it('are nothing where counters came once, or for a stranger', () => {
+  it('are zero if counters came once, and for an unknown process', () => {
     const rates = new Rates();
     rates.add(counted(10, 500));
     assert.deepEqual(rates.of('a', 11), { sent: 0, received: 0 });
@@ -53,39 +54,33 @@ describe('rates', () => {
   });
 });
 
-function span(begin: number, end: number | null): Span {
-  return { uid: 'a', begin, end, state: 'running', where: null };
-}
+const span = (begin: number, end: number | null): Span => spanOf('a', begin, end);
 
-function flight(id: string, sent: number | null, received: number | null): Flight {
-  return { id, sent, received } as Flight;
-}
-
-function part(end: number, spans: Span[], flights: Flight[] = []): Timeline {
+function update(end: number, spans: Span[], flights: Flight[] = []): Timeline {
   const processes = [{ uid: 'a', name: 'A', rank: 0 }];
   return { world: 'w', begin: 0, end, missing: 0, processes, spans, flights };
 }
 
 describe('history', () => {
-  it('replaces what is known of a span and of a flight', () => {
+  it('replaces earlier entries of a span and of a flight', () => {
     const history = new History(60);
-    history.add(part(1, [span(0, null)], [flight('x', 1, null)]));
-    history.add(part(3, [span(0, 2), span(2, null)], [flight('x', 1, 3)]));
+    history.add(update(1, [span(0, null)], [flight('x', 1, null)]));
+    history.add(update(3, [span(0, 2), span(2, null)], [flight('x', 1, 3)]));
     assert.deepEqual([...history.spans.values()], [span(0, 2), span(2, null)]);
     assert.deepEqual([...history.flights.values()], [flight('x', 1, 3)]);
   });
 
-  it('forgets what ended before its limit, and nothing that lasts', () => {
+  it('forgets entries that ended before its limit, and none that lasts', () => {
     const history = new History(60);
-    history.add(part(1, [span(0, 1), span(1, null)], [flight('x', 0, 1), flight('y', 0, null)]));
-    history.add(part(62, [span(61, 62)], [flight('z', 10, 50)]));
+    history.add(update(1, [span(0, 1), span(1, null)], [flight('x', 0, 1), flight('y', 0, null)]));
+    history.add(update(62, [span(61, 62)], [flight('z', 10, 50)]));
     assert.deepEqual([...history.spans.values()], [span(1, null), span(61, 62)]);
     assert.deepEqual([...history.flights.keys()], ['z']);
   });
 
-  it('forgets at once when its limit becomes less, and tells of every change', () => {
+  it('forgets at once when its limit becomes less, and notes each change', () => {
     const history = new History(60);
-    history.add(part(30, [span(0, 1), span(29, 30)]));
+    history.add(update(30, [span(0, 1), span(29, 30)]));
     const { version } = history;
     history.limit = 10;
     assert.deepEqual([...history.spans.values()], [span(29, 30)]);
@@ -95,7 +90,7 @@ describe('history', () => {
   it('stays bounded, however long it goes on', () => {
     const history = new History(10);
     for (let second = 0; second < 1000; second++) {
-      history.add(part(second + 1, [span(second, second + 1)]));
+      history.add(update(second + 1, [span(second, second + 1)]));
     }
     assert.ok(history.spans.size <= 13, `${history.spans.size} spans`);
   });
@@ -104,7 +99,7 @@ describe('history', () => {
     const history = new History(60);
     const times = [...Array(2 * MOST).keys()].map(index => index / MOST);
     const spans = [span(-1, null), ...times.map(time => span(time, time))];
-    history.add(part(2, spans, times.map(time => flight(`${time}`, time, time))));
+    history.add(update(2, spans, times.map(time => flight(`${time}`, time, time))));
     assert.equal(history.spans.size, MOST);
     assert.equal(history.flights.size, MOST);
     assert.ok(history.spans.has('a -1'), 'what lasts is kept');
@@ -113,14 +108,14 @@ describe('history', () => {
 
   it('goes on while something lasts', () => {
     const history = new History(60);
-    history.add(part(1, [span(0, null)]));
+    history.add(update(1, [span(0, null)]));
     const { version } = history;
     history.advance(5);
     assert.equal(history.end, 5);
     assert.ok(history.version > version);
     history.advance(4);
     assert.equal(history.end, 5);
-    history.add(part(6, [span(0, 6)]));
+    history.add(update(6, [span(0, 6)]));
     history.advance(9);
     assert.equal(history.end, 6);
   });
@@ -149,7 +144,7 @@ describe('sites', () => {
   const at = (...sites: (string | null)[]) =>
     sites.map((site, nth) => ({ uid: String(nth), site }) as Process);
 
-  it('are told where there are several', () => {
+  it('are named if there are several', () => {
     assert.deepEqual([...siteTexts(at('lyon', 'oslo', null, 'lyon'))], [
       ['0', 'lyon'],
       ['1', 'oslo'],

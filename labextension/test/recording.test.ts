@@ -5,7 +5,7 @@ import { Follower } from '../src/timeline/follower';
 import { Intervals } from '../src/timeline/intervals';
 import { flightBegin, flightEnd, Recording } from '../src/timeline/recording';
 import { random } from './random';
-import { all, flight, ROWS, Told } from './told';
+import { all, flight, ROWS, FakeSource } from './source';
 
 describe('intervals', () => {
   type Item = { begin: number; end: number };
@@ -32,15 +32,15 @@ describe('intervals', () => {
         const from = next() * 300;
         const to = from + next() * 20;
         const found = new Set<Item>();
-        items.visit(from, to, one => void found.add(one));
-        const wanted = [...known].filter(one => one.begin <= to && one.end >= from);
-        assert.deepEqual(found, new Set(wanted));
+        items.visit(from, to, item => void found.add(item));
+        const expected = [...known].filter(item => item.begin <= to && item.end >= from);
+        assert.deepEqual(found, new Set(expected));
         assert.equal(items.size, known.size);
       }
     }
     const half = new Set([...known].slice(0, known.size / 2));
     items.deleteAll(half);
-    assert.deepEqual(new Set(all(items)), new Set([...known].filter(one => !half.has(one))));
+    assert.deepEqual(new Set(all(items)), new Set([...known].filter(item => !half.has(item))));
   });
 
   it('keep the order of the begin, and tell where each one is', () => {
@@ -137,72 +137,72 @@ describe('density', () => {
 
 describe('recording', () => {
   it('grows with what becomes known', () => {
-    const told = new Told();
+    const source = new FakeSource();
     const recording = new Recording();
-    told.span('a', 1, null);
-    told.flight('1', 2, null);
-    const first = recording.update(told);
+    source.span('a', 1, null);
+    source.flight('1', 2, null);
+    const first = recording.update(source);
     assert.ok(first.all);
     assert.deepEqual([recording.whole.size, recording.open.size], [0, 1]);
     assert.equal(recording.name('b'), 'b');
 
-    told.flight('1', 2, 4);
-    told.span('a', 1, 3);
-    told.span('a', 3, null, 'blocked in recv');
-    const second = recording.update(told);
+    source.flight('1', 2, 4);
+    source.span('a', 1, 3);
+    source.span('a', 3, null, 'blocked in recv');
+    const second = recording.update(source);
     assert.deepEqual(
-      second.flights.map(one => one.id),
+      second.flights.map(item => item.id),
       ['1']
     );
     assert.equal(second.all, false);
     assert.equal(second.spans.get('a'), 2, 'it was drawn up to 2 before');
     assert.deepEqual([recording.whole.size, recording.open.size], [1, 0]);
     assert.equal(all(recording.spansOf('a')).length, 2);
-    assert.equal(recording.update(told).any, false);
+    assert.equal(recording.update(source).any, false);
   });
 
   it('forgets what the maps forget', () => {
-    const told = new Told();
+    const source = new FakeSource();
     const recording = new Recording();
     for (let i = 0; i < 100; i++) {
-      told.flight(`${i}`, i, i + 1);
-      told.span('a', i, i + 1);
+      source.flight(`${i}`, i, i + 1);
+      source.span('a', i, i + 1);
     }
-    recording.update(told);
+    recording.update(source);
     for (let i = 0; i < 60; i++) {
-      told.flights.delete(`${i}`);
-      told.spans.delete(`a ${i}`);
+      source.flights.delete(`${i}`);
+      source.spans.delete(`a ${i}`);
     }
-    told.begin = 70;
-    recording.update(told);
+    source.begin = 70;
+    recording.update(source);
     assert.deepEqual([recording.whole.size, recording.spansOf('a').size], [40, 40]);
     assert.deepEqual(recording.domain, { begin: 60, end: 100 });
   });
 
   it('begins anew with another world or other processes', () => {
-    const told = new Told();
+    const source = new FakeSource();
     const recording = new Recording();
-    told.flight('1', 1, 2);
-    recording.update(told);
-    told.processes = [...ROWS, { uid: 'd', name: 'D', rank: null }];
-    const joined = recording.update(told);
+    source.flight('1', 1, 2);
+    recording.update(source);
+    source.processes = [...ROWS, { uid: 'd', name: 'D', rank: null }];
+    const joined = recording.update(source);
     assert.deepEqual([joined.all, joined.fresh], [true, false]);
     assert.equal(recording.rowOf.get('d'), 3);
-    told.processes = [...told.processes];
-    assert.equal(recording.update(told).any, false);
-    told.world = 'other';
-    assert.ok(recording.update(told).fresh);
-    told.flights.clear();
-    told.flight('9', 3, 4);
-    assert.ok(recording.update(told).fresh, 'nothing of what was is left');
+    source.processes = [...source.processes];
+    assert.equal(recording.update(source).any, false);
+    source.world = 'other';
+    assert.ok(recording.update(source).fresh);
+    source.flights.clear();
+    source.flight('9', 3, 4);
+    assert.ok(recording.update(source).fresh, 'nothing of what was is left');
   });
 
   it('passes over flights of which no time is known', () => {
-    const told = new Told();
+    const source = new FakeSource();
     const recording = new Recording();
-    told.flight('1', null, null);
-    told.flight('2', null, 5);
-    recording.update(told);
+    source.flight('1', null, null);
+    source.flight('2', null, 5);
+    recording.update(source);
     assert.equal(recording.flights, 1);
     assert.deepEqual(
       [recording.domain.begin, flightBegin(flight('', 3, 1)), flightEnd(flight('', 3, 1))],

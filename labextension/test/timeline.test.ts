@@ -19,7 +19,7 @@ import {
 } from '../src/timeline/scale';
 import { axisOf, sinceText, stepOf, timeText } from '../src/timeline/ticks';
 import { random } from './random';
-import { flight, span, Told } from './told';
+import { flight, span, FakeSource } from './source';
 
 describe('scale', () => {
   const domain = { begin: 100, end: 160 };
@@ -169,10 +169,10 @@ describe('bars', () => {
 
 describe('arrows', () => {
   const geometry: Geometry = { ratio: 1, width: 100, rowHeight: 20, start: 0, scale: 10 };
-  const told = new Told();
+  const source = new FakeSource();
   const recording = new Recording();
-  recording.update(told);
-  const arrow = (one: Flight): ReturnType<typeof arrowOf> => arrowOf(one, recording, geometry);
+  recording.update(source);
+  const arrow = (item: Flight): ReturnType<typeof arrowOf> => arrowOf(item, recording, geometry);
 
   it('lead from bar to bar', () => {
     assert.deepEqual(arrow(flight('1', 1, 2)), { x1: 10, y1: 14, x2: 20, y2: 26 });
@@ -221,7 +221,7 @@ describe('arrows', () => {
     const { costs } = batchOf(flights, recording, geometry, choiceOf(flights, geometry, 100));
     const left = (1.5 - geometry.start) * geometry.scale;
     assert.deepEqual(
-      costs.map(one => [one.row, one.left, one.width, one.seconds]),
+      costs.map(cost => [cost.row, cost.left, cost.width, cost.seconds]),
       [1, 0].map(row => [row, left, geometry.scale, 1])
     );
   });
@@ -236,7 +236,7 @@ describe('arrows', () => {
     assert.equal(choice.every, 6);
     assert.ok(plain.length <= 1000 && plain.length > 900);
     assert.ok(sender.length > 0 && sender.length <= 300);
-    const same = flights.map(one => ({ ...one, cost: 1 }));
+    const same = flights.map(item => ({ ...item, cost: 1 }));
     const marked = batchOf(same, recording, wide, choiceOf(same, wide, 1000)).sender.length;
     assert.ok(marked > 0 && marked <= 310, `${marked} of equal cost`);
   });

@@ -3,7 +3,7 @@ import type { Store } from '../model/store';
 import { ID } from './ids';
 
 /** Have buttons and menus update when a command may have become enabled or disabled. */
-export function tellChanges(store: Store, commands: CommandRegistry): void {
+export function notifyChanges(store: Store, commands: CommandRegistry): void {
   let known = '';
   store.changed.connect(() => {
     const key = keyOf(store);
@@ -17,7 +17,7 @@ export function tellChanges(store: Store, commands: CommandRegistry): void {
 /** Everything that `isEnabled` and `isToggled` of the commands depend on. */
 function keyOf(store: Store): string {
   const { connected, diagnosis, kernel, pinned, selected, snapshot, world, worlds } = store;
-  const listed = worlds.map(one => [one.world, one.owner, one.kernels, one.engines]);
+  const listed = worlds.map(item => [item.world, item.owner, item.kernels, item.engines]);
   const process = selected && [selected.uid, selected.alive, selected.where === null];
   const judged = [diagnosis?.verdict, diagnosis?.stuck, snapshot !== null];
   return JSON.stringify([connected, kernel, pinned, world?.world, listed, process, judged]);

@@ -21,7 +21,7 @@ export function worldOf({ store }: Context, args: Args): World | null {
   const name = args['world'];
   return name === undefined
     ? store.world
-    : (store.worlds.find(one => one.world === name) ?? null);
+    : (store.worlds.find(({ world }) => world === name) ?? null);
 }
 
 /** The process that the arguments name, or the one that is selected. */
@@ -29,7 +29,7 @@ export function processOf({ store }: Context, args: Args): Process | null {
   const uid = args['uid'];
   return uid === undefined
     ? store.selected
-    : (store.snapshot?.processes.find(one => one.uid === uid) ?? null);
+    : (store.snapshot?.processes.find(process => process.uid === uid) ?? null);
 }
 
 /** Whether the engines' owner, the server or an open notebook, can be asked to change them. */

@@ -98,9 +98,10 @@ export function addProcessCommands(context: Context): void {
     execute: async args => {
       const location = locationOf(context, args);
       if (location) {
-        const own = notebooks.of(store.world?.kernels ?? []);
+        const ofWorld = notebooks.of(store.world?.kernels ?? []);
+        const known = { ofWorld, open: notebooks.all() };
         await attempt('Cannot show this line', () =>
-          jumpTo(location, { own, all: notebooks.all() }, commands, id => app.shell.activateById(id))
+          jumpTo(location, known, commands, id => app.shell.activateById(id))
         );
       }
     }
@@ -113,9 +114,10 @@ function stuckEngines({ store }: Context): string[] {
   if (diagnosis?.verdict !== 'deadlock') {
     return [];
   }
-  const stuck = diagnosis.processes.filter(one => one.verdict === 'stuck').map(one => one.uid);
-  const engines = snapshot?.processes.filter(one => one.kind === 'engine').map(one => one.uid);
-  return engines ? stuck.filter(uid => engines.includes(uid)) : stuck;
+  const engines = snapshot?.processes.filter(({ kind }) => kind === 'engine').map(({ uid }) => uid);
+  return diagnosis.processes
+    .filter(({ uid, verdict }) => verdict === 'stuck' && (engines?.includes(uid) ?? true))
+    .map(({ uid }) => uid);
 }
 
 function locationOf(context: Context, args: Args): CodeLocation | null {

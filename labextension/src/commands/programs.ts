@@ -13,7 +13,7 @@ import type { Shows } from './views';
 
 /** The key under which the last options of programs are stored. */
 const KEY = '@sfm/labextension:programs';
-/** Most programs whose options are stored. */
+/** The most programs whose options are stored. */
 const KEPT = 100;
 const MOST_RANKS = 512;
 /** Milliseconds within which a program's world appears, if the program joins one. */
@@ -51,11 +51,11 @@ export function addProgramCommands(
     execute: async () => {
       const { terminals } = app.serviceManager;
       const runs = ((await state?.fetch(KEY)) ?? {}) as unknown as Runs;
-      const asked = await ask(chosen() || Object.keys(runs).at(-1) || '', runs);
-      if (!asked) {
+      const chosenRun = await ask(chosen() || Object.keys(runs).at(-1) || '', runs);
+      if (!chosenRun) {
         return;
       }
-      const { path, run } = asked;
+      const { path, run } = chosenRun;
       const { [path]: _, ...others } = runs;
       const latest = Object.entries({ ...others, [path]: run }).slice(-KEPT);
       await state?.save(KEY, Object.fromEntries(latest) as never);
@@ -103,17 +103,18 @@ function prompted(terminal: Terminal.ITerminalConnection): Promise<void> {
 /** Show the world that appears next until it ends; then the world that was shown before. */
 function follow(store: Store): void {
   const former = store.pinned;
-  const known = new Set(store.worlds.map(one => one.world));
+  const known = new Set(store.worlds.map(({ world: name }) => name));
   let world: string | null = null;
   const check = (): void => {
     if (world === null) {
-      world = store.worlds.find(one => isRun(one.world) && !known.has(one.world))?.world ?? null;
+      const names = store.worlds.map(({ world: name }) => name);
+      world = names.find(name => isRun(name) && !known.has(name)) ?? null;
       if (world !== null) {
         store.pinned = world;
       }
     } else if (store.pinned !== world) {
       store.changed.disconnect(check); // the user has chosen another world
-    } else if (!store.worlds.some(one => one.world === world)) {
+    } else if (!store.worlds.some(({ world: name }) => name === world)) {
       store.changed.disconnect(check);
       store.pinned = former;
     }

@@ -114,7 +114,7 @@ export function addWorldCommands(context: Context): void {
 /** Run a line of %sfm in the notebook that started the engines; it has the world's title. */
 export async function magic({ notebooks }: Context, world: World, line: string): Promise<void> {
   const panels = notebooks.of(world.kernels);
-  const panel = panels.find(one => one.title.label === world.title) ?? panels[0];
+  const panel = panels.find(({ title }) => title.label === world.title) ?? panels[0];
   if (!panel) {
     throw new Error(`open ${world.title}, the notebook that started these engines, and try again`);
   }

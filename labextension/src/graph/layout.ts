@@ -59,7 +59,7 @@ export function layoutOf(graph: Graph, available: number): Layout {
   const keys = graph.nodes.map(node => node.key);
   const isDeadlock = graph.ring.length > 0;
   const ring = isDeadlock ? graph.ring : keys.length > MANY ? [] : keys;
-  const victims = isDeadlock ? graph.nodes.filter(node => node.part === 'victim') : [];
+  const victims = isDeadlock ? graph.nodes.filter(node => node.role === 'victim') : [];
   const crowd = isDeadlock ? victims.length : keys.length;
   const compact = crowd > MANY || placeRing(ring, width, LARGE).height > TALL;
   const size = compact ? SMALL : LARGE;
@@ -104,29 +104,29 @@ function placeVictims(
 ): { top: number; bottom: number } {
   const bounds = { top: 0, bottom: height };
   const step = size.height + size.gapBelow;
-  let left = victims;
-  while (left.length > 0) {
-    const targets = left.map(({ key }) => {
-      const line = graph.lines.find(one => one.from === key && boxes.has(one.to));
+  let remaining = victims;
+  while (remaining.length > 0) {
+    const targets = remaining.map(({ key }) => {
+      const line = graph.lines.find(({ from, to }) => from === key && boxes.has(to));
       return line && boxes.get(line.to);
     });
     // If none of them waits for a node that already has a position, all are below.
-    const all = targets.every(box => box === undefined);
-    const placements = left.flatMap(({ key }, i): Placement[] => {
-      const box = targets[i] ?? (all ? { x: width / 2, y: height } : null);
+    const isLast = targets.every(box => box === undefined);
+    const placements = remaining.flatMap(({ key }, i): Placement[] => {
+      const box = targets[i] ?? (isLast ? { x: width / 2, y: height } : null);
       return box ? [{ key, x: box.x, above: box.y < height / 2 }] : [];
     });
     placements.sort((a, b) => a.x - b.x);
     for (const above of [true, false]) {
-      const those = placements.filter(one => one.above === above);
-      for (const row of rowsOf(those, fitting(width, size))) {
+      const side = placements.filter(placement => placement.above === above);
+      for (const row of rowsOf(side, fitting(width, size))) {
         bounds.top -= above ? step : 0;
         bounds.bottom += above ? 0 : step;
         const y = above ? bounds.top + size.height / 2 : bounds.bottom - size.height / 2;
         placeRow(row, y, width, size, boxes);
       }
     }
-    left = all ? [] : left.filter((_, i) => targets[i] === undefined);
+    remaining = isLast ? [] : remaining.filter((_, i) => targets[i] === undefined);
   }
   return bounds;
 }
@@ -149,16 +149,16 @@ function placeRow(
   const step = size.width + size.gap;
   const last = width - MARGIN - size.width / 2;
   let free = MARGIN + size.width / 2;
-  row.forEach((one, i) => {
-    const x = Math.min(Math.max(one.x, free), last - step * (row.length - 1 - i));
-    boxes.set(one.key, boxAt(x, y, size));
+  row.forEach((placement, i) => {
+    const x = Math.min(Math.max(placement.x, free), last - step * (row.length - 1 - i));
+    boxes.set(placement.key, boxAt(x, y, size));
     free = x + step;
   });
 }
 
 /** The number of nodes that fit beside each other. */
-function fitting(width: number, { width: one, gap }: Size): number {
-  return Math.max(1, Math.floor((width - 2 * MARGIN + gap) / (one + gap)));
+function fitting(width: number, size: Size): number {
+  return Math.max(1, Math.floor((width - 2 * MARGIN + size.gap) / (size.width + size.gap)));
 }
 
 /** Rows of equal length, which look better than full rows and a short one. */
@@ -231,9 +231,9 @@ function rectanglePoints(count: number, columns: number, radius: number, size: S
   const row = Array.from({ length: across }, (_, i) => radius * ((2 * i) / (across - 1) - 1));
   return [
     ...row.map(x => ({ x, y: 0 })),
-    ...inside(right).map(part => ({ x: radius, y: height * part })),
+    ...inside(right).map(share => ({ x: radius, y: height * share })),
     ...row.map(x => ({ x: -x, y: height })),
-    ...inside(left).map(part => ({ x: -radius, y: height * (1 - part) }))
+    ...inside(left).map(share => ({ x: -radius, y: height * (1 - share) }))
   ];
 }
 

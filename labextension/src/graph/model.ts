@@ -10,7 +10,7 @@ export interface Node {
   readonly text: string;
   readonly where: CodeLocation | null;
   /** Its role in the deadlock. */
-  readonly part: 'cycle' | 'victim' | null;
+  readonly role: 'cycle' | 'victim' | null;
   /** The number of processes of the node; a summary has more than one. */
   readonly members: number;
 }
@@ -45,7 +45,7 @@ export function graphOf(diagnosis: Diagnosis, snapshot: Snapshot | null): Graph 
       processes.set(key, process);
     }
   }
-  const judgements = new Map(diagnosis.processes.map(one => [keyOf(one.name), one]));
+  const judgements = new Map(diagnosis.processes.map(judged => [keyOf(judged.name), judged]));
   const names = new Map<string, Name>();
   const mention = (name: Name): void => void names.set(keyOf(name), name);
   processes.forEach(process => mention(process.name));
@@ -64,7 +64,7 @@ export function graphOf(diagnosis: Diagnosis, snapshot: Snapshot | null): Graph 
       verdict: judgement?.verdict ?? null,
       text: judgement?.text ?? process?.waits ?? '',
       where: judgement?.where ?? process?.where ?? null,
-      part: cycle.has(key) ? 'cycle' : stuck.has(key) ? 'victim' : null,
+      role: cycle.has(key) ? 'cycle' : stuck.has(key) ? 'victim' : null,
       members: 1
     };
   });
@@ -87,12 +87,12 @@ function linesOf(diagnosis: Diagnosis): Line[] {
 /** The diagnosis may begin a cycle with any member: always begin with the first process. */
 function ringOf(diagnosis: Diagnosis, nodes: readonly Node[]): string[] {
   const cycle = [...new Set(diagnosis.cycle.map(keyOf))];
-  const first = nodes.find(node => node.part === 'cycle');
+  const first = nodes.find(node => node.role === 'cycle');
   const start = first ? cycle.indexOf(first.key) : 0;
   return [...cycle.slice(start), ...cycle.slice(0, start)];
 }
 
-/** Most bystanders of a deadlock that are drawn one by one. */
+/** The most bystanders of a deadlock that are drawn one by one. */
 const BYSTANDERS = 6;
 
 /**
@@ -105,7 +105,7 @@ const BYSTANDERS = 6;
  */
 export function summed(graph: Graph, open: ReadonlySet<string>): Graph {
   const tied = new Set(graph.lines.flatMap(line => [line.from, line.to]));
-  const alone = graph.nodes.filter(node => node.part === null && !tied.has(node.key));
+  const alone = graph.nodes.filter(node => node.role === null && !tied.has(node.key));
   if (graph.ring.length === 0 || alone.length <= BYSTANDERS) {
     return graph;
   }
@@ -125,17 +125,14 @@ export function summed(graph: Graph, open: ReadonlySet<string>): Graph {
       members.forEach(node => hidden.add(node.key));
     }
     const { verdict } = first;
-    const text = members.map(node => node.name).join(', ');
-    const state = members.every(node => node.state === first.state) ? first.state : null;
-    const word = `${members.length} ${WORDS[verdict ?? 'idle']}`;
     summaries.push({
       key,
-      name: word,
-      state,
+      name: `${members.length} ${WORDS[verdict ?? 'idle']}`,
+      state: members.every(node => node.state === first.state) ? first.state : null,
       verdict,
-      text,
+      text: members.map(node => node.name).join(', '),
       where: null,
-      part: null,
+      role: null,
       members: members.length
     });
   }
@@ -159,10 +156,4 @@ export function statusText({ state, verdict }: Pick<Node, 'state' | 'verdict'>):
     return call ? `${verdict} ${call}` : verdict;
   }
   return state ?? (verdict ? WORDS[verdict] : 'unknown');
-}
-
-/** At most `length` characters; the end is cut, since the beginning is more informative. */
-export function cut(text: string, length: number): string {
-  const letters = [...text];
-  return letters.length <= length ? text : `${letters.slice(0, Math.max(1, length - 1)).join('')}…`;
 }

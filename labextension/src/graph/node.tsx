@@ -1,8 +1,8 @@
 import * as React from 'react';
-import { locationText } from '../model/text';
+import { cut, locationText, same } from '../model/text';
 import { StateShape } from '../widgets/shapes';
 import type { Box } from './layout';
-import { cut, Node, statusText } from './model';
+import { Node, statusText } from './model';
 
 interface NodeProps {
   readonly node: Node;
@@ -22,7 +22,7 @@ function NodeView(props: NodeProps): JSX.Element {
   const status = several ? '' : statusText(node);
   const classes = [
     'sfm-Graph-node',
-    `sfm-mod-${node.part ?? node.verdict ?? 'unknown'}`,
+    `sfm-mod-${node.role ?? node.verdict ?? 'unknown'}`,
     ...(several ? ['sfm-mod-several'] : [])
   ];
   // A summary has no second line: its name is in the middle.
@@ -60,13 +60,12 @@ function NodeView(props: NodeProps): JSX.Element {
   );
 }
 
-/** Whether a node is unchanged, as most are at each update. */
+/** Most nodes are unchanged at each update. */
 export const MemoNode = React.memo(NodeView, (a, b) => {
-  const keys = ['key', 'state', 'verdict', 'text', 'part', 'members'] as const;
+  const keys = ['key', 'state', 'verdict', 'text', 'role', 'members'] as const;
   return (
     keys.every(key => a.node[key] === b.node[key]) &&
-    a.node.where?.line === b.node.where?.line &&
-    a.node.where?.file === b.node.where?.file &&
+    same(a.node.where, b.node.where) &&
     a.box === b.box &&
     a.compact === b.compact &&
     a.current === b.current &&
@@ -79,8 +78,8 @@ function labelOf(node: Node, status: string): string {
   if (node.members > 1) {
     return `${node.name}: ${node.text}. Enter shows them one by one.`;
   }
-  const part = node.part === 'cycle' ? ', part of the deadlock' : '';
-  return `${node.name}: ${status}${part}. ${node.text}`;
+  const role = node.role === 'cycle' ? ', part of the deadlock' : '';
+  return `${node.name}: ${status}${role}. ${node.text}`;
 }
 
 function tipOf(node: Node, status: string): string {

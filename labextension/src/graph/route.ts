@@ -1,5 +1,6 @@
+import { cut } from '../model/text';
 import type { Box, Layout, Point } from './layout';
-import { cut, Line } from './model';
+import type { Line } from './model';
 
 /** A line as it is drawn: a curve with an arrow's head at its end. */
 export interface Route {
@@ -45,7 +46,7 @@ export function routesOf(lines: readonly Line[], { boxes, width, height }: Layou
   for (const line of [...lines].sort((a, b) => Number(b.cycle) - Number(a.cycle))) {
     const from = boxes.get(line.from);
     const labelled = from && (!crowded || line.cycle);
-const label = labelled ? placeLabel(line, curves.get(line.key), from, taken, room) : null;
+    const label = labelled ? placeLabel(line, curves.get(line.key), from, taken, room) : null;
     labels.set(line.key, label);
     if (label) {
       taken.push(label);
@@ -88,11 +89,11 @@ export function leave(box: Box, to: Point, gap: number): Point {
   const dx = to.x - box.x;
   const dy = to.y - box.y;
   const length = Math.hypot(dx, dy) || 1;
-  const part = Math.min(
+  const share = Math.min(
     dx === 0 ? Infinity : box.width / 2 / Math.abs(dx),
     dy === 0 ? Infinity : box.height / 2 / Math.abs(dy)
   );
-  const reach = Number.isFinite(part) ? part + gap / length : 0;
+  const reach = Number.isFinite(share) ? share + gap / length : 0;
   return { x: box.x + dx * reach, y: box.y + dy * reach };
 }
 
@@ -113,9 +114,9 @@ function crosses(curve: Curve, box: Box): boolean {
   return false;
 }
 
-/** Whether a point is in a box that is larger by `more` on each side. */
-function within(point: Point, { x, y, width, height }: Box, more: number): boolean {
-  return Math.abs(point.x - x) < width / 2 + more && Math.abs(point.y - y) < height / 2 + more;
+/** Whether a point is in a box that is larger by `margin` on each side. */
+function within(point: Point, { x, y, width, height }: Box, margin: number): boolean {
+  return Math.abs(point.x - x) < width / 2 + margin && Math.abs(point.y - y) < height / 2 + margin;
 }
 
 /** A position for a label: on its line, or beside it in the direction `off`. */

@@ -37,8 +37,8 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
   const [focused, setFocused] = React.useState<string | null>(null);
   const [scale, setScale] = React.useState(1);
 
-  const whole = graphOf(diagnosis, snapshot);
-  const graph = summed(whole, open);
+  const complete = graphOf(diagnosis, snapshot);
+  const graph = summed(complete, open);
   // The victims of a deadlock are near the processes they wait for; otherwise only names count.
   const tied = graph.ring.length > 0 ? graph.lines.map(line => line.key) : [];
   const shape = [...graph.nodes.map(shapeOf), ...graph.ring, ...tied].join('\n');
@@ -50,7 +50,7 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
     const texts = new Map(graph.nodes.map(node => [node.key, String(node.name)]));
     return (key: string): string => texts.get(key) ?? key;
   });
-  const victimKeys = graph.nodes.filter(node => node.part === 'victim').map(node => node.key);
+  const victimKeys = graph.nodes.filter(node => node.role === 'victim').map(node => node.key);
   const victims = useSame(victimKeys.join(), null, () => new Set(victimKeys));
   const current = focused && nodes.has(focused) ? focused : (graph.nodes[0]?.key ?? null);
 
@@ -137,7 +137,7 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
           </svg>
         )}
       </div>
-      <WaitList graph={whole} onJump={onJump} />
+      <WaitList graph={complete} onJump={onJump} />
     </div>
   );
 }
@@ -161,8 +161,8 @@ function scaled(scale: number, by: 1 | -1): number {
 }
 
 /** Everything that a node's position depends on. */
-function shapeOf({ key, part, members }: Node): string {
-  return `${key} ${part} ${members > 1}`;
+function shapeOf({ key, role, members }: Node): string {
+  return `${key} ${role} ${members > 1}`;
 }
 
 /** A value that is made again only when the key of its contents has changed. */

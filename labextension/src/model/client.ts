@@ -1,6 +1,5 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import type { World } from './types';
 
 /** The number of engines to start, or their names. */
 export type Engines = { readonly engines: number } | { readonly names: readonly string[] };
@@ -20,36 +19,32 @@ export class Client {
     this._settings = settings;
   }
 
-  async worlds(): Promise<readonly World[]> {
-    return (await this._ask<{ worlds: World[] }>('GET', [])).worlds;
-  }
-
   /** Start a cluster whose owner is the server. */
   async start(engines: Engines): Promise<{ world: string; cluster: string }> {
-    return this._ask('POST', [], engines);
+    return this._send(['worlds'], engines);
   }
 
   /** Interrupt these engines, or all of the world. */
   async interrupt(world: string, uids: readonly string[] | null): Promise<void> {
-    await this._ask('POST', [world, 'interrupt'], { uids });
+    await this._send(['worlds', world, 'interrupt'], { uids });
   }
 
   /** Stop these engines, or the whole cluster. */
   async stop(world: string, uids: readonly string[] | null): Promise<void> {
-    await this._ask('POST', [world, 'stop'], { uids });
+    await this._send(['worlds', world, 'stop'], { uids });
   }
 
   async restart(world: string, uids: readonly string[] | null): Promise<void> {
-    await this._ask('POST', [world, 'restart'], { uids });
+    await this._send(['worlds', world, 'restart'], { uids });
   }
 
   async rescale(world: string, engines: number): Promise<void> {
-    await this._ask('POST', [world, 'rescale'], { engines });
+    await this._send(['worlds', world, 'rescale'], { engines });
   }
 
   /** The line that runs a program in a terminal whose folder is the program's. */
   async line(path: string, run: Run): Promise<string> {
-    const { line } = await this._send<{ line: string }>('POST', ['programs'], { path, ...run });
+    const { line } = await this._send<{ line: string }>(['programs'], { path, ...run });
     return line;
   }
 
@@ -67,16 +62,12 @@ export class Client {
     return URLExt.join(this._settings.baseUrl, 'sfm', ...path.map(encodeURIComponent));
   }
 
-  private _ask<T>(method: string, path: readonly string[], body?: object): Promise<T> {
-    return this._send<T>(method, ['worlds', ...path], body);
-  }
-
-  private async _send<T>(method: string, path: readonly string[], body?: object): Promise<T> {
-    const init = { method, body: body && JSON.stringify(body) };
+  private async _send<T>(path: readonly string[], body: object): Promise<T> {
+    const init = { method: 'POST', body: JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
     const text = await response.text();
     if (!response.ok) {
-      throw new Error(message(text) ?? explanation(response));
+      throw new Error(messageOf(text) ?? explanation(response));
     }
     return (text ? JSON.parse(text) : null) as T;
   }
@@ -84,10 +75,10 @@ export class Client {
   private _settings: ServerConnection.ISettings;
 }
 
-function message(text: string): string | null {
+function messageOf(text: string): string | null {
   try {
-    const said = JSON.parse(text).message;
-    return typeof said === 'string' ? said : null;
+    const { message } = JSON.parse(text);
+    return typeof message === 'string' ? message : null;
   } catch {
     return null;
   }

@@ -3,7 +3,7 @@ import type { Flight, Row, Span, Timeline } from './types';
 /** Seconds between two removals of entries that are too old. */
 const PAUSE = 1;
 
-/** Most spans, and most flights, that are stored: a tight loop makes more than anybody can read. */
+/** The most spans, and flights, that are stored: a tight loop makes more than anybody can read. */
 export const MOST = 20_000;
 
 /**
@@ -41,28 +41,28 @@ export class History {
   }
 
   /** Add an update. A `begin` that moves to a later run does not remove earlier entries. */
-  add(part: Timeline): void {
-    this.world = part.world;
-    this.begin = part.begin;
-    this.end = Math.max(this.end, part.end);
-    this.missing = part.missing;
-    this.processes = part.processes;
-    for (const span of part.spans) {
+  add(update: Timeline): void {
+    this.world = update.world;
+    this.begin = update.begin;
+    this.end = Math.max(this.end, update.end);
+    this.missing = update.missing;
+    this.processes = update.processes;
+    for (const span of update.spans) {
       this.spans.set(`${span.uid} ${span.begin}`, span);
     }
-    for (const flight of part.flights) {
+    for (const flight of update.flights) {
       this.flights.set(flight.id, flight);
     }
     this.version++;
-    if (this.end > this._looked + PAUSE) {
+    if (this.end > this._forgotAt + PAUSE) {
       this._forget();
     }
   }
 
   /** Without an update, spans that have not ended go on until this time of the server's clock. */
   advance(now: number): void {
-    const goes = [...this.spans.values()].some(one => one.end === null && one.state !== 'idle');
-    if (goes && now > this.end) {
+    const lasts = [...this.spans.values()].some(span => span.end === null && span.state !== 'idle');
+    if (lasts && now > this.end) {
       this.end = now;
       this.version++;
     }
@@ -73,12 +73,12 @@ export class History {
     this.flights.clear();
     this.processes = [];
     this.world = '';
-    this.begin = this.end = this.missing = this._looked = 0;
+    this.begin = this.end = this.missing = this._forgotAt = 0;
     this.version++;
   }
 
   private _forget(): void {
-    this._looked = this.end;
+    this._forgotAt = this.end;
     const oldest = this.end - this._limit;
     // Maps keep the order of insertion.
     let many = this.spans.size - MOST;
@@ -99,5 +99,5 @@ export class History {
   }
 
   private _limit: number;
-  private _looked = 0;
+  private _forgotAt = 0;
 }

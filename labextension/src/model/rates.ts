@@ -46,8 +46,8 @@ export class Rates {
   of(uid: string, now: number): Rate {
     const past = this._counters.get(uid) ?? [];
     const end = Math.floor(now / STEP) * STEP;
-    const last = past.findLast(one => one.time <= end);
-    const first = past.findLast(one => one.time <= end - WINDOW) ?? past[0];
+    const last = past.findLast(count => count.time <= end);
+    const first = past.findLast(count => count.time <= end - WINDOW) ?? past[0];
     if (!first || !last || first === last) {
       return NONE;
     }

@@ -17,7 +17,7 @@ export interface Settings {
 export const DEFAULTS: Settings = { rate: 10, history: 120, deadlock: 'announce' };
 
 /** Updates a second while nothing is shown, and only a deadlock matters. */
-const WATCHMAN = 1;
+const UNSEEN_RATE = 1;
 
 /** Milliseconds that a process is blocked before a diagnosis is asked for: most waits are shorter. */
 const PATIENCE = 2000;
@@ -101,7 +101,7 @@ export class Store implements IDisposable {
 
   /** The process whose queue is shown. */
   get selected(): Process | null {
-    return this.snapshot?.processes.find(one => one.uid === this._selected) ?? null;
+    return this.snapshot?.processes.find(process => process.uid === this._selected) ?? null;
   }
 
   select(uid: string | null): void {
@@ -111,8 +111,8 @@ export class Store implements IDisposable {
 
   /** The process of that name; if several have had the name, the living one. */
   named(name: Name): Process | null {
-    const those = this.snapshot?.processes.filter(one => one.name === name) ?? [];
-    return those.find(one => one.alive) ?? those.at(-1) ?? null;
+    const namesakes = this.snapshot?.processes.filter(process => process.name === name) ?? [];
+    return namesakes.find(process => process.alive) ?? namesakes.at(-1) ?? null;
   }
 
   /** The server's clock, in seconds since 1970. */
@@ -173,12 +173,12 @@ export class Store implements IDisposable {
         break;
       case 'timeline':
         if (text.timeline.world === this._shown) {
-          if (!this._whole) {
+          if (!this._hasHistory) {
             this.history.clear(); // the first update has everything
           }
           this.history.add(text.timeline);
-          if (!this._whole) {
-            this._whole = true;
+          if (!this._hasHistory) {
+            this._hasHistory = true;
             this.history.advance(this.now());
           }
         }
@@ -197,9 +197,10 @@ export class Store implements IDisposable {
 
   /** The pinned world, or the focused notebook's; without a notebook the only world, if any. */
   private _follow(): void {
-    const own = this.worlds.find(one => this._kernel && one.kernels.includes(this._kernel));
-    const only = this._kernel === null && this.worlds.length === 1 ? this.worlds[0] : undefined;
-    const shown = (this._find(this._pinned) ?? own ?? only)?.world ?? null;
+    const kernel = this._kernel;
+    const connected = this.worlds.find(world => kernel && world.kernels.includes(kernel));
+    const only = kernel === null && this.worlds.length === 1 ? this.worlds[0] : undefined;
+    const shown = (this._find(this._pinned) ?? connected ?? only)?.world ?? null;
     if (shown !== this._shown) {
       this._shown = shown;
       this._forget();
@@ -211,7 +212,7 @@ export class Store implements IDisposable {
   }
 
   private _find(name: string | null): World | null {
-    return this.worlds.find(one => one.world === name) ?? null;
+    return this.worlds.find(({ world }) => world === name) ?? null;
   }
 
   private _forget(): void {
@@ -237,11 +238,11 @@ export class Store implements IDisposable {
       const unseen = parts.size === 0;
       if (this._settings.deadlock !== 'nothing' && (!unseen || this._guards)) {
         parts.add('diagnosis');
-        rate = unseen ? WATCHMAN : rate;
+        rate = unseen ? UNSEEN_RATE : rate;
       }
     }
     if (parts.has('timeline') && !this._timeline) {
-      this._whole = false;
+      this._hasHistory = false;
     }
     this._timeline = parts.has('timeline');
     this._stream.watch({ world: world?.world ?? null, rate, parts: [...parts].sort() });
@@ -289,7 +290,7 @@ export class Store implements IDisposable {
   private _kernel: string | null = null;
   private _selected: string | null = null;
   private _timeline = false;
-  private _whole = false;
+  private _hasHistory = false;
   private _ahead = 0;
   private _frame = 0;
   private _ticks = 0;

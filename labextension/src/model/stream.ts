@@ -51,9 +51,9 @@ export class Stream implements IDisposable {
   /** Replaces the subscription; the same subscription again sends nothing. */
   watch(watch: Watch): void {
     const text = JSON.stringify({ type: 'watch', ...watch });
-    if (text !== this._asked) {
-      this._asked = text;
-      this._tell();
+    if (text !== this._requested) {
+      this._requested = text;
+      this._send();
     }
   }
 
@@ -67,8 +67,8 @@ export class Stream implements IDisposable {
     this._socket = socket;
     socket.onopen = () => {
       this._failures = 0;
-      this._told = null;
-      this._tell();
+      this._sent = null;
+      this._send();
       this._changed.emit();
     };
     socket.onmessage = event => this._take(event.data);
@@ -88,10 +88,10 @@ export class Stream implements IDisposable {
     return appendToken && token ? `${url}?token=${encodeURIComponent(token)}` : url;
   }
 
-  private _tell(): void {
-    if (this.connected && this._asked !== null && this._asked !== this._told) {
-      this._socket!.send(this._asked);
-      this._told = this._asked;
+  private _send(): void {
+    if (this.connected && this._requested !== null && this._requested !== this._sent) {
+      this._socket!.send(this._requested);
+      this._sent = this._requested;
     }
   }
 
@@ -120,8 +120,8 @@ export class Stream implements IDisposable {
 
   private _settings: ServerConnection.ISettings;
   private _socket: WebSocket | null = null;
-  private _asked: string | null = null;
-  private _told: string | null = null;
+  private _requested: string | null = null;
+  private _sent: string | null = null;
   private _failures = 0;
   private _timer = 0;
   private _disposed = false;

@@ -35,8 +35,8 @@ export function rateText(rate: number): string {
   return rate === 0 || rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1);
 }
 
-export function plural(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`;
+export function plural(count: number, word: string, several = `${word}s`): string {
+  return `${count} ${count === 1 ? word : several}`;
 }
 
 export function namesText(names: readonly Name[]): string {
@@ -47,16 +47,27 @@ export function namesText(names: readonly Name[]): string {
 
 /** The site of each process, by uid; empty if all processes are at one site. */
 export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, string> {
-  const sites = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
+  const sites = processes.flatMap(({ uid, site }) => (site === null ? [] : [[uid, site] as const]));
   return new Map(new Set(sites.map(([, site]) => site)).size > 1 ? sites : []);
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */
 export function diagnosisText(diagnosis: Diagnosis): string {
-  const lines = [diagnosis.title, ...diagnosis.sentences.map(one => `- ${one}`), ''];
+  const lines = [diagnosis.title, ...diagnosis.sentences.map(sentence => `- ${sentence}`), ''];
   for (const { name, verdict, text, where } of diagnosis.processes) {
     lines.push(`${name} (${verdict}): ${text}${where ? ` [${locationText(where)}]` : ''}`);
   }
   lines.push('', `World ${diagnosis.world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
   return lines.join('\n');
+}
+
+/** At most `length` characters; the end is cut, since the beginning is more informative. */
+export function cut(text: string, length: number): string {
+  const letters = [...text];
+  return letters.length <= length ? text : `${letters.slice(0, Math.max(1, length - 1)).join('')}…`;
+}
+
+/** Whether two values have the same JSON text. */
+export function same(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

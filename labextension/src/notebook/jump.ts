@@ -17,16 +17,16 @@ interface Found {
 /**
  * Show a line: its cell in one of the notebooks, or its file, with the cursor on the line.
  *
- * `notebooks` are the world's notebooks, and then all others. Rejects if the line is in none of
- * them and its file cannot be opened.
+ * `notebooks` are those of the world, and all that are open. Rejects if the line is in none of them
+ * and its file cannot be opened.
  */
 export async function jumpTo(
   location: CodeLocation,
-  notebooks: { readonly own: NotebookPanel[]; readonly all: NotebookPanel[] },
+  notebooks: { readonly ofWorld: NotebookPanel[]; readonly open: NotebookPanel[] },
   commands: CommandRegistry,
   activate: (id: string) => void
 ): Promise<void> {
-  const found = find(location, notebooks.own, notebooks.all);
+  const found = find(location, notebooks.ofWorld, notebooks.open);
   if (found) {
     activate(found.panel.id);
     await showCell(found, location.line);
@@ -39,11 +39,11 @@ export async function jumpTo(
 }
 
 /** Find a cell by its id in any notebook, or by its execution count in the world's notebooks. */
-function find(location: CodeLocation, own: NotebookPanel[], all: NotebookPanel[]): Found | null {
+function find(location: CodeLocation, ofWorld: NotebookPanel[], open: NotebookPanel[]): Found | null {
   const { cell_id: id, cell } = location;
   return (
-    (id !== null && search([...own, ...all], one => one.model.id === id)) ||
-    (cell !== null && search(own, one => (one as CodeCell).model.executionCount === cell)) ||
+    (id !== null && search([...ofWorld, ...open], ({ model }) => model.id === id)) ||
+    (cell !== null && search(ofWorld, other => (other as CodeCell).model.executionCount === cell)) ||
     null
   );
 }

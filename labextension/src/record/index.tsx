@@ -1,6 +1,6 @@
 /**
  * The script of the file that `%sfm record` writes: the panel's timeline and wait-for graph, drawn
- * from what the file holds. Without it the page shows a still picture and everything else.
+ * from the data in the file. Without it the page shows a still picture and everything else.
  */
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
@@ -27,8 +27,8 @@ function theme(): void {
   document.body.setAttribute('data-jp-theme-light', String(!DARK.matches));
 }
 
-function show(where: string, node: JSX.Element): void {
-  const element = document.getElementById(where);
+function show(id: string, node: JSX.Element): void {
+  const element = document.getElementById(id);
   if (element) {
     element.classList.add('sfm-mod-live');
     createRoot(element).render(node);

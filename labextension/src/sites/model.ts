@@ -37,17 +37,17 @@ export function siteLinksOf(links: readonly Link[]): SiteLink[] {
     found.set(key, [...(found.get(key) ?? []), link]);
   }
   return [...found].map(([key, both]) => {
-    const { from, to, via } = both[0]!;
+    const { from, to } = both[0]!;
     const ends = [from, to].sort() as [string, string];
     const trouble = both.some(link => link.trouble);
-    return { key, ends, links: both, label: labelOf(both), trouble, about: aboutOf(both, via) };
+    return { key, ends, links: both, label: labelOf(both), trouble, about: aboutOf(both) };
   });
 }
 
 /** The sentences below the drawing: first those about what costs time. */
 export function sentencesOf(sites: readonly Site[], links: readonly Link[]): string[] {
-  const first = [...links].sort((one, other) => Number(other.trouble) - Number(one.trouble));
-  const sentences = [...sites, ...first].map(one => one.sentence);
+  const first = [...links].sort((a, b) => Number(b.trouble) - Number(a.trouble));
+  const sentences = [...sites, ...first].map(item => item.sentence);
   return [...new Set(sentences)].filter(text => text !== '');
 }
 
@@ -62,11 +62,11 @@ function labelOf(links: readonly Link[]): string {
   return texts.filter(text => text !== '').join(' · ');
 }
 
-function aboutOf(links: readonly Link[], via: Link['via']): string {
-  const how = via === 'direct' ? 'between processes' : 'between gateways';
+function aboutOf(links: readonly Link[]): string {
   const lines = links.map(
     link =>
-      `${link.from} → ${link.to}: ${link.count} ${how}` +
+      `${link.from} → ${link.to}: ${link.count} between ` +
+      (link.via === 'direct' ? 'processes' : 'gateways') +
       (link.algorithm ? `, ${link.algorithm}` : '') +
       (link.cwnd === null ? '' : `, window ${link.cwnd}`) +
       `, ${link.rto ?? '?'} timeouts, ${link.retransmissions ?? '?'} resent` +
@@ -121,7 +121,7 @@ export function layoutOf(sites: readonly Site[], width: number): Layout {
 }
 
 /** A site's processes in one line: their names, or their number if there is no room. */
-export function whoText(site: Site): string {
+export function membersText(site: Site): string {
   const names = site.processes.map(String);
   const text = names.join(' ');
   return text.length <= 20 ? text : `${names.length} processes`;

@@ -1,7 +1,11 @@
 import * as React from 'react';
 import { useWidth } from '../graph/size';
+import { cut } from '../model/text';
 import type { Site, Snapshot } from '../model/types';
-import { Box, BOX, layoutOf, sentencesOf, SiteLink, siteLinksOf, whoText } from './model';
+import { Box, BOX, layoutOf, sentencesOf, SiteLink, siteLinksOf, membersText } from './model';
+
+/** Most characters of a name in a site's box. */
+const LONGEST = 15;
 
 /** The sites of a world with the links between them, and sentences about what costs time. */
 export function SitesView({ snapshot }: { readonly snapshot: Snapshot }): JSX.Element {
@@ -60,7 +64,7 @@ export function SitesView({ snapshot }: { readonly snapshot: Snapshot }): JSX.El
 }
 
 function SiteBox({ site, box }: { readonly site: Site; readonly box: Box }): JSX.Element {
-  const gateways = site.gateways.map(one => one.name).join(' ');
+  const gateways = site.gateways.map(gateway => gateway.name).join(' ');
   return (
     <g
       className="sfm-Sites-site"
@@ -69,13 +73,13 @@ function SiteBox({ site, box }: { readonly site: Site; readonly box: Box }): JSX
       <title>{site.processes.map(String).join(' ')}</title>
       <rect width={BOX.width} height={BOX.height} rx={4} />
       <text className="sfm-Sites-name" x={8} y={18}>
-        {cut(site.name)}
+        {cut(site.name, LONGEST)}
       </text>
       <text x={8} y={34}>
-        {whoText(site)}
+        {membersText(site)}
       </text>
       <text className="sfm-Sites-gateway" x={8} y={50}>
-        {gateways ? `⇄ ${cut(gateways)}` : 'no gateway'}
+        {gateways ? `⇄ ${cut(gateways, LONGEST)}` : 'no gateway'}
       </text>
     </g>
   );
@@ -89,18 +93,18 @@ interface Line {
 
 /** A line between the middles of two boxes; a direct link is beside the one through gateways. */
 function lineOf(pair: SiteLink, boxes: ReadonlyMap<string, Box>): Line | null {
-  const [one, other] = pair.ends.map(name => boxes.get(name));
-  if (!one || !other) {
+  const [from, to] = pair.ends.map(name => boxes.get(name));
+  if (!from || !to) {
     return null;
   }
   const direct = pair.links[0]?.via === 'direct';
-  const flat = Math.abs(other.x - one.x) >= Math.abs(other.y - one.y);
+  const flat = Math.abs(to.x - from.x) >= Math.abs(to.y - from.y);
   const [dx, dy] = direct ? (flat ? [0, 9] : [9, 0]) : [0, 0];
   const moved = ({ x, y }: Box): Box => ({ x: x + dx, y: y + dy });
-  const [x, y] = [(one.x + other.x) / 2 + dx, (one.y + other.y) / 2 + dy];
+  const [x, y] = [(from.x + to.x) / 2 + dx, (from.y + to.y) / 2 + dy];
   return {
-    from: moved(one),
-    to: moved(other),
+    from: moved(from),
+    to: moved(to),
     label: { x, y: flat ? y + (direct ? 14 : -6) : y + 4 }
   };
 }
@@ -108,8 +112,4 @@ function lineOf(pair: SiteLink, boxes: ReadonlyMap<string, Box>): Line | null {
 function kindOf(pair: SiteLink): string {
   const direct = pair.links[0]?.via === 'direct' ? ' sfm-mod-direct' : '';
   return `sfm-Sites-way${pair.trouble ? ' sfm-mod-trouble' : ''}${direct}`;
-}
-
-function cut(text: string): string {
-  return text.length <= 15 ? text : `${text.slice(0, 14)}…`;
 }

@@ -95,9 +95,9 @@ export function batchOf(
     if (!arrow) {
       continue;
     }
-    const way = wayOf(arrow, geometry, style);
-    if (!choice.drawn.has(way)) {
-      choice.drawn.add(way);
+    const key = lineKey(arrow, geometry, style);
+    if (!choice.drawn.has(key)) {
+      choice.drawn.add(key);
       arrows[style].push(arrow);
       left = Math.min(left, arrow.x1, arrow.x2);
       right = Math.max(right, arrow.x1, arrow.x2);
@@ -122,7 +122,7 @@ function costOf(flight: Flight, recording: Recording, geometry: Geometry): Cost 
 }
 
 /** A number for a line between two pixels; equal lines have equal numbers. */
-function wayOf({ x1, y1, x2, y2 }: Arrow, { width }: Geometry, style: Style): number {
+function lineKey({ x1, y1, x2, y2 }: Arrow, { width }: Geometry, style: Style): number {
   const edge = width + 3;
   const clip = (x: number): number => Math.min(Math.max(Math.round(x), -1), width + 1) + 1;
   const rows = Math.round(y1) * 16384 + Math.round(y2);

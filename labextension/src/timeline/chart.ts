@@ -18,6 +18,8 @@ export interface ChartState {
   readonly every: number;
 }
 
+export const START: ChartState = { paused: false, follows: true, chosen: null, every: 1 };
+
 export interface Canvases {
   readonly rows: HTMLCanvasElement;
   readonly axis: HTMLCanvasElement;
@@ -26,9 +28,9 @@ export interface Canvases {
 
 /** For users who prefer less motion the timeline turns pages instead of flowing. */
 const STEADY = matchMedia('(prefers-reduced-motion: reduce)');
-/** Most messages on their way that are drawn; the oldest are omitted. */
+/** The most messages on their way that are drawn; the oldest are omitted. */
 const OPEN = 1000;
-/** Most messages that are drawn: moving ones cannot be distinguished, and each costs time. */
+/** The most messages that are drawn: moving ones cannot be distinguished, and each costs time. */
 const MOVING = 1000;
 const STILL = 10000;
 /** Milliseconds between two paintings of the overview. */
@@ -57,7 +59,7 @@ export class Chart {
   }
 
   readonly recording = new Recording();
-  state: ChartState = { paused: false, follows: true, chosen: null, every: 1 };
+  state = START;
 
   dispose(): void {
     cancelAnimationFrame(this._request);
@@ -100,15 +102,15 @@ export class Chart {
   zoom(factor: number, x: number | null = null): void {
     const { window, domain } = this;
     const end = this.state.follows ? domain.end : window.start + window.length / 2;
-    const at = x === null ? end : window.start + (x / this._width) * window.length;
-    const next = zoomed(window, factor, at, domain);
+    const fixed = x === null ? end : window.start + (x / this._width) * window.length;
+    const next = zoomed(window, factor, fixed, domain);
     this._chosenLength = next.length;
     this._show(next, this.state.follows && x === null);
   }
 
   /** Shift the window by a fraction of its length. */
-  pan(part: number): void {
-    this._show(moved(this.window, part * this.window.length, this.domain), false);
+  pan(fraction: number): void {
+    this._show(moved(this.window, fraction * this.window.length, this.domain), false);
   }
 
   show(window: Window): void {
@@ -126,7 +128,7 @@ export class Chart {
     this.show({ start: this.domain.begin - this.window.length, length: this.window.length });
   }
 
-  /** Shift the window by pixels of the page. */
+  /** The width in pixels of the page. */
   get width(): number {
     return this._width || 1;
   }
@@ -166,8 +168,8 @@ export class Chart {
     const { ratio } = geometry;
     let best: Flight | null = null;
     let least = REACH * ratio;
-    const time = (at: number): number =>
-      this.window.start + (at / this._width) * this.window.length;
+    const time = (pixel: number): number =>
+      this.window.start + (pixel / this._width) * this.window.length;
     const near = (flight: Flight): void => {
       const arrow = arrowOf(flight, recording, geometry);
       const away = arrow ? distance(x * ratio, y * ratio, arrow) : Infinity;
@@ -271,10 +273,10 @@ export class Chart {
     this._schedule();
   }
 
-  private _set(part: Partial<ChartState>): void {
-    const keys = Object.keys(part) as (keyof ChartState)[];
-    if (keys.some(key => part[key] !== this.state[key])) {
-      this.state = { ...this.state, ...part };
+  private _set(changes: Partial<ChartState>): void {
+    const keys = Object.keys(changes) as (keyof ChartState)[];
+    if (keys.some(key => changes[key] !== this.state[key])) {
+      this.state = { ...this.state, ...changes };
       this._changed(this.state);
     }
   }

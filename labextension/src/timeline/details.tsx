@@ -1,6 +1,6 @@
 import * as React from 'react';
 import { bytesText, locationText } from '../model/text';
-import type { Attributes, Flight, CodeLocation, Span } from '../model/types';
+import type { Flight, CodeLocation, Span } from '../model/types';
 import { LocationButton } from '../widgets/button';
 import { isFlight } from './chart';
 import { sinceText, timeText } from './ticks';
@@ -88,7 +88,11 @@ function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {
       )}
       <Fact name="Size">{bytesText(flight.bytes)}</Fact>
       {flight.late && <Fact name="Late">{lateText(flight, nameOf)}</Fact>}
-      <Values attributes={flight.attributes} />
+      {flight.attributes.map(([name, value]) => (
+        <Fact key={name} name={name} code>
+          <code>{value}</code>
+        </Fact>
+      ))}
     </dl>
   );
 }
@@ -113,18 +117,6 @@ export function lateText(flight: Flight, nameOf: (uid: string) => string): strin
   const { late, cost, src, dest } = flight;
   const [slow, waited] = late === 'sender' ? [src, dest] : [dest, src];
   return `${nameOf(waited)} waited ${timeText(cost)} for ${nameOf(slow)}, the ${late}`;
-}
-
-function Values({ attributes }: { attributes: Attributes }): JSX.Element {
-  return (
-    <>
-      {attributes.map(([name, value]) => (
-        <Fact key={name} name={name} code>
-          <code>{value}</code>
-        </Fact>
-      ))}
-    </>
-  );
 }
 
 function Fact(props: { name: string; code?: boolean; children: React.ReactNode }): JSX.Element {

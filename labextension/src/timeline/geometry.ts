@@ -85,7 +85,7 @@ function clipped({ x1, y1, x2, y2 }: Arrow, low: number, high: number): Arrow {
 export function distance(x: number, y: number, { x1, y1, x2, y2 }: Arrow): number {
   const dx = x2 - x1;
   const dy = y2 - y1;
-  const part = ((x - x1) * dx + (y - y1) * dy) / (dx * dx + dy * dy || 1);
-  const t = Math.min(Math.max(part, 0), 1);
+  const share = ((x - x1) * dx + (y - y1) * dy) / (dx * dx + dy * dy || 1);
+  const t = Math.min(Math.max(share, 0), 1);
   return Math.hypot(x - x1 - t * dx, y - y1 - t * dy);
 }

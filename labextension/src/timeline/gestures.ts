@@ -74,9 +74,9 @@ function startOnRows(chart: Chart): (x: number) => Drag {
         chart.pan((last - to) / chart.width);
         last = to;
       },
-      end: (at, y, still) => {
+      end: (end, y, still) => {
         if (still) {
-          chart.choose(chart.hit(at, y));
+          chart.choose(chart.hit(end, y));
         }
       }
     };

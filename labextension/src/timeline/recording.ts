@@ -40,7 +40,7 @@ export function flightEnd({ sent, received }: Flight): number {
   return Math.max(sent ?? -Infinity, received ?? -Infinity);
 }
 
-function isWhole({ sent, received }: Flight): boolean {
+function isComplete({ sent, received }: Flight): boolean {
   return sent !== null && received !== null;
 }
 
@@ -60,7 +60,6 @@ export class Recording {
   /** The start of the last run. */
   begin = 0;
   end = 0;
-  missing = 0;
   /** Flights with both ends known, and those with one. */
   readonly whole = new Intervals<Flight>(flightBegin, flightEnd);
   readonly open = new Intervals<Flight>(flightBegin, flightEnd);
@@ -89,14 +88,13 @@ export class Recording {
 
   /** Add changes of the data. */
   update(source: Source): Changes {
-    const others = this._order(source.processes);
-    const elsewhere = source.world !== this._world;
+    const isReordered = this._order(source.processes);
+    const isOtherWorld = source.world !== this._world;
     this._world = source.world;
     let lasting = this._flightFollower.size + this._spanFollower.size;
     const before = this.end;
     this.begin = source.begin;
     this.end = source.end;
-    this.missing = source.missing;
 
     const spans = new Map<string, number>();
     const goneSpans = new Map<string, Set<Span>>();
@@ -131,7 +129,7 @@ export class Recording {
       const old = was && isPlaced(was) ? was : null;
       const now = is && isPlaced(is) ? is : null;
       if (old && now) {
-        (isWhole(old) ? this.whole : this.open).delete(old);
+        (isComplete(old) ? this.whole : this.open).delete(old);
       } else if (old) {
         gone.add(old);
       }
@@ -140,8 +138,8 @@ export class Recording {
       }
       if (now) {
         this.density.add(flightEnd(now), now.late !== null);
-        (isWhole(now) ? this.whole : this.open).add(now);
-        if (isWhole(now)) {
+        (isComplete(now) ? this.whole : this.open).add(now);
+        if (isComplete(now)) {
           flights.push(now);
         } else {
           opened = true;
@@ -152,8 +150,8 @@ export class Recording {
       this.whole.deleteAll(gone);
       this.open.deleteAll(gone);
     }
-    const fresh = elsewhere || lasting === 0;
-    const all = fresh || others;
+    const fresh = isOtherWorld || lasting === 0;
+    const all = fresh || isReordered;
     const any = all || opened || spans.size > 0 || flights.length > 0 || before !== this.end;
     return { all, fresh, spans, flights, any };
   }

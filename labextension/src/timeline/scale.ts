@@ -27,7 +27,7 @@ export function atEnd(length: number, domain: Domain): Window {
   return kept({ start: domain.end - length * (1 - PAD), length }, domain);
 }
 
-/** Like `latest`, in steps of half the length: it moves only when the latest time leaves it. */
+/** Like `atEnd`, in steps of half the length: it moves only when the latest time leaves it. */
 export function paged(length: number, domain: Domain): Window {
   const first = domain.begin - length * PAD;
   const steps = Math.ceil((2 * (atEnd(length, domain).start - first)) / length - 1e-9);
@@ -47,12 +47,12 @@ export function liveLength({ begin, end }: Domain): number {
   return Math.min(length, LIVE);
 }
 
-/** A window longer or shorter by `factor`; the time `at` remains at the same position. */
-export function zoomed(window: Window, factor: number, at: number, domain: Domain): Window {
+/** A window longer or shorter by `factor`; the time `fixed` remains at the same position. */
+export function zoomed(window: Window, factor: number, fixed: number, domain: Domain): Window {
   const longest = Math.max(whole(domain).length, LIVE);
   const length = Math.min(Math.max(window.length * factor, SHORTEST), longest);
-  const part = (at - window.start) / window.length;
-  return kept({ start: at - part * length, length }, domain);
+  const share = (fixed - window.start) / window.length;
+  return kept({ start: fixed - share * length, length }, domain);
 }
 
 export function moved(window: Window, by: number, domain: Domain): Window {

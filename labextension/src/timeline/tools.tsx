@@ -31,20 +31,20 @@ export const Tools = React.memo(function Tools(props: {
   return (
     <div className="sfm-Timeline-tools" role="group" aria-label="Timeline">
       {live &&
-        tool('Pause', 'Stop the updates (Space)', one => one.pause(!state.paused), state.paused)}
+        tool('Pause', 'Stop the updates (Space)', drawing => drawing.pause(!state.paused), state.paused)}
       {live &&
         tool(
           'Follow',
           'Keep the latest time in view (End)',
-          one => {
-            one.pause(false);
-            one.follow();
+          drawing => {
+            drawing.pause(false);
+            drawing.follow();
           },
           state.follows && !state.paused
         )}
-      {tool('−', 'Zoom out (-)', one => one.zoom(1.5))}
-      {tool('+', 'Zoom in (+)', one => one.zoom(1 / 1.5))}
-      {tool('Run', 'Show the complete last run (0)', one => one.fit())}
+      {tool('−', 'Zoom out (-)', drawing => drawing.zoom(1.5))}
+      {tool('+', 'Zoom in (+)', drawing => drawing.zoom(1 / 1.5))}
+      {tool('Run', 'Show the complete last run (0)', drawing => drawing.fit())}
       <span className="sfm-Timeline-space" />
       <button
         type="button"

@@ -2,7 +2,7 @@ import * as React from 'react';
 import { useWidth } from '../graph/size';
 import { plural } from '../model/text';
 import type { Flight, CodeLocation, Row, Span } from '../model/types';
-import { Chart, ChartState } from './chart';
+import { Chart, START } from './chart';
 import { Details, hintOf } from './details';
 import { listen } from './gestures';
 import { actionOf, KEYS_HELP } from './keys';
@@ -25,7 +25,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
   const { timeline, version, live = true, onJump, onChosen } = props;
   const [table, setTable] = React.useState(false);
   const [chart, setChart] = React.useState<Chart | null>(null);
-  const [state, setState] = React.useState<ChartState>(START);
+  const [state, setState] = React.useState(START);
   const plot = React.useRef<HTMLDivElement>(null);
   const rows = React.useRef<HTMLCanvasElement>(null);
   const axis = React.useRef<HTMLCanvasElement>(null);
@@ -140,8 +140,6 @@ export function TimelineView(props: TimelineProps): JSX.Element {
     </div>
   );
 }
-
-const START: ChartState = { paused: false, follows: true, chosen: null, every: 1 };
 
 /** The height of a row in pixels: few rows have room for long arrows, many remain distinguishable. */
 function rowHeightFor(count: number): number {

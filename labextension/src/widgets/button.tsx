@@ -2,7 +2,7 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
-import { locationText } from '../model/text';
+import { locationText, same } from '../model/text';
 import type { CodeLocation } from '../model/types';
 
 interface CommandButtonProps {
@@ -17,8 +17,8 @@ interface CommandButtonProps {
 
 /** A button that runs a command; it is enabled while the command is. */
 export const CommandButton = React.memo(CommandButtonView, (a, b) => {
-  const same = a.commands === b.commands && a.id === b.id && a.text === b.text;
-  return same && a.of === b.of && JSON.stringify(a.args) === JSON.stringify(b.args);
+  const keys = ['commands', 'id', 'text', 'of'] as const;
+  return keys.every(key => a[key] === b[key]) && same(a.args, b.args);
 });
 
 function CommandButtonView(props: CommandButtonProps): JSX.Element {

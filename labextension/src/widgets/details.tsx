@@ -18,7 +18,7 @@ export function Details({ store, commands }: DetailsProps): JSX.Element {
     return <p className="sfm-Dim">Choose a process to see its inbox.</p>;
   }
   const { uid, name, kind, host, pid, here, peers } = process;
-  const judgement = store.diagnosis?.processes.find(one => one.uid === uid) ?? null;
+  const judgement = store.diagnosis?.processes.find(other => other.uid === uid) ?? null;
   const site = siteTexts(store.snapshot?.processes ?? []).get(uid);
   const facts = [
     kind,

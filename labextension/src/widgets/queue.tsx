@@ -1,5 +1,5 @@
 import * as React from 'react';
-import { bytesText, plural } from '../model/text';
+import { bytesText, plural, same } from '../model/text';
 import type { Judgement, Message, Near, Process } from '../model/types';
 
 interface QueueProps {
@@ -11,7 +11,7 @@ interface QueueProps {
 export function Queue({ process, judgement }: QueueProps): JSX.Element {
   const [search, setSearch] = React.useState('');
   const { messages, depth, bytes } = process;
-  const found = messages.filter(one => contains(one, search));
+  const found = messages.filter(message => contains(message, search));
   const listed = messages.length < depth ? `, the oldest ${messages.length} are listed` : '';
   return (
     <div className="sfm-Queue">
@@ -66,7 +66,7 @@ const MessageItem = React.memo(
       </li>
     );
   },
-  (a, b) => sameMessage(a.message, b.message) && JSON.stringify(a.near) === JSON.stringify(b.near)
+  (a, b) => same(a.message, b.message) && same(a.near, b.near)
 );
 
 function missText({ misses }: Near): string {
@@ -78,11 +78,7 @@ function missText({ misses }: Near): string {
 }
 
 function nearOf(message: Message, judgement: Judgement | null): Near | null {
-  return judgement?.near.find(one => sameMessage(one.message, message)) ?? null;
-}
-
-function sameMessage(a: Message, b: Message): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
+  return judgement?.near.find(near => same(near.message, message)) ?? null;
 }
 
 /** Whether every word of the search is in a message's sender, context or attributes. */

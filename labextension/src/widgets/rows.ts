@@ -1,5 +1,5 @@
 import type { Store } from '../model/store';
-import { durationText, rateText, siteTexts } from '../model/text';
+import { durationText, rateText, same, siteTexts } from '../model/text';
 import type { Name, Now, CodeLocation, Process, State } from '../model/types';
 
 /** A row of the table, as texts, so that it is drawn only when a text has changed. */
@@ -27,27 +27,27 @@ export function rowViews(store: Store): RowView[] {
   const now = store.now();
   const stuck = new Set(
     diagnosis?.verdict === 'deadlock'
-      ? diagnosis.processes.filter(one => one.verdict === 'stuck').map(one => one.uid)
+      ? diagnosis.processes.filter(({ verdict }) => verdict === 'stuck').map(({ uid }) => uid)
       : []
   );
   const processes = snapshot?.processes ?? [];
   const sites = siteTexts(processes);
-  return processes.map(one => {
-    const rate = rates.of(one.uid, now);
-    const { since, waits, where, label } = activityOf(one);
-    const ranked = one.rank !== null && String(one.rank) !== String(one.name);
+  return processes.map(process => {
+    const rate = rates.of(process.uid, now);
+    const { since, waits, where, label } = activityOf(process);
+    const ranked = process.rank !== null && String(process.rank) !== String(process.name);
     return {
-      uid: one.uid,
-      name: one.name,
-      more: ranked ? `rank ${one.rank}` : one.kind === 'engine' ? '' : one.kind,
-      site: sites.get(one.uid) ?? '',
-      state: one.state,
-      stuck: stuck.has(one.uid) && one.state.startsWith('blocked'),
+      uid: process.uid,
+      name: process.name,
+      more: ranked ? `rank ${process.rank}` : process.kind === 'engine' ? '' : process.kind,
+      site: sites.get(process.uid) ?? '',
+      state: process.state,
+      stuck: stuck.has(process.uid) && process.state.startsWith('blocked'),
       label,
       duration: durationText(now - since),
       waits,
       where,
-      depth: one.depth,
+      depth: process.depth,
       sent: rateText(rate.sent),
       received: rateText(rate.received)
     };
@@ -86,32 +86,6 @@ function activityOf(process: Process): Activity {
 }
 
 export function sameRow(a: RowView, b: RowView): boolean {
-  return (
-    a.uid === b.uid &&
-    a.name === b.name &&
-    a.more === b.more &&
-    a.site === b.site &&
-    a.state === b.state &&
-    a.stuck === b.stuck &&
-    a.label === b.label &&
-    a.duration === b.duration &&
-    a.waits === b.waits &&
-    a.depth === b.depth &&
-    a.sent === b.sent &&
-    a.received === b.received &&
-    sameLocation(a.where, b.where)
-  );
-}
-
-function sameLocation(a: CodeLocation | null, b: CodeLocation | null): boolean {
-  return (
-    a === b ||
-    (a !== null &&
-      b !== null &&
-      a.file === b.file &&
-      a.line === b.line &&
-      a.cell === b.cell &&
-      a.cell_id === b.cell_id &&
-      a.function === b.function)
-  );
+  const keys = Object.keys(a) as (keyof RowView)[];
+  return keys.every(key => a[key] === b[key] || (key === 'where' && same(a.where, b.where)));
 }

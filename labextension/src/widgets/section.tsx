@@ -1,4 +1,5 @@
 import * as React from 'react';
+import { Shape } from './shapes';
 
 interface SectionProps {
   readonly name: string;
@@ -31,9 +32,5 @@ export function Section(props: SectionProps): JSX.Element {
 
 /** A triangle that shows whether the section is open. */
 export function Arrow({ open }: { readonly open: boolean }): JSX.Element {
-  return (
-    <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
-      <path d={open ? 'M2 4h8L6 9z' : 'M4 2v8l5-4z'} />
-    </svg>
-  );
+  return <Shape path={open ? 'M2 4h8L6 9z' : 'M4 2v8l5-4z'} />;
 }

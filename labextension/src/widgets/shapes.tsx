@@ -49,10 +49,15 @@ export function StateMark(props: { state: State; label?: string; stuck?: boolean
   );
 }
 
-export function StateShape(props: { state: State }): JSX.Element {
+export function StateShape({ state }: { state: State }): JSX.Element {
+  return <Shape path={APPEARANCES[state].path} />;
+}
+
+/** A symbol in a line of text; `path`: an SVG path in a square of 12. */
+export function Shape({ path }: { path: string }): JSX.Element {
   return (
     <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
-      <path d={APPEARANCES[props.state].path} fillRule="evenodd" />
+      <path d={path} fillRule="evenodd" />
     </svg>
   );
 }

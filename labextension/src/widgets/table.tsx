@@ -88,8 +88,8 @@ interface TableProps {
  * a row's queue.
  */
 export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): JSX.Element {
-  const [at, setAt] = React.useState<string | null>(null);
-  const reachable = [at, selected].find(uid => rows.some(row => row.uid === uid)) ?? rows[0]?.uid;
+  const [focused, setFocused] = React.useState<string | null>(null);
+  const reachable = [focused, selected].find(uid => rows.some(row => row.uid === uid)) ?? rows[0]?.uid;
 
   const onKeyDown = (event: React.KeyboardEvent<HTMLElement>): void => {
     const target = event.target as HTMLElement;
@@ -98,7 +98,7 @@ export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): 
       return;
     }
     const onRow = target === row;
-    const index = rows.findIndex(one => one.uid === row.dataset['uid']);
+    const index = rows.findIndex(({ uid }) => uid === row.dataset['uid']);
     const to = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: rows.length - 1 }[
       event.key
     ];
@@ -134,7 +134,7 @@ export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): 
         role="rowgroup"
         onFocus={event => {
           const row = event.target.closest<HTMLElement>('tr[data-uid]');
-          setAt(row?.dataset['uid'] ?? null);
+          setFocused(row?.dataset['uid'] ?? null);
         }}
       >
         {rows.map(row => (

@@ -3,6 +3,7 @@ import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Diagnosis, CodeLocation, Verdict } from '../model/types';
 import { CommandButton, LocationButton } from './button';
+import { Shape } from './shapes';
 
 const SHAPES: Record<Verdict, string> = {
   deadlock: 'M6 .8 11.6 11H.4zM5.3 4.5v3.3h1.4V4.5zm0 4.2v1.3h1.4V8.7z',
@@ -18,7 +19,7 @@ interface WhyProps {
   readonly diagnosis: Diagnosis | null;
   readonly commands: CommandRegistry;
   readonly onJump: (location: CodeLocation) => void;
-  /** Whether to offer to open the graph, which is not shown beside this. */
+  /** Whether to offer a button that opens the graph. */
   readonly graph?: boolean;
 }
 
@@ -28,13 +29,11 @@ export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Eleme
     return <p className="sfm-Dim">Nothing is known yet.</p>;
   }
   const { verdict, title, sentences, processes } = diagnosis;
-  const stuck = processes.filter(one => one.verdict === 'stuck' && one.where !== null);
+  const stuck = processes.filter(process => process.verdict === 'stuck' && process.where);
   return (
     <div className={`sfm-Why sfm-mod-${verdict}`} data-verdict={verdict}>
       <p className="sfm-Why-title">
-        <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
-          <path d={SHAPES[verdict]} fillRule="evenodd" />
-        </svg>
+        <Shape path={SHAPES[verdict]} />
         <span>{title}</span>
       </p>
       {sentences.length > 0 && (

@@ -28,7 +28,7 @@ const OWNERS = { server: ' of the server', notebook: ' of a notebook', other: ''
  */
 export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Element {
   const { worlds, shown, commands, open, onToggle } = props;
-  const [first, others] = parted(props);
+  const [first, others] = byInterest(props);
   const item = (world: World): JSX.Element => (
     <WorldItem
       key={world.world}
@@ -66,15 +66,15 @@ export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Elemen
 });
 
 /** The worlds that come first, beginning with the notebook's; and the others. */
-function parted({ worlds, shown, kernel }: WorldsProps): [World[], World[]] {
-  const rank = (one: World): number => {
-    if (kernel !== null && one.kernels.includes(kernel)) {
+function byInterest({ worlds, shown, kernel }: WorldsProps): [World[], World[]] {
+  const rank = ({ world, kernels, owner }: World): number => {
+    if (kernel !== null && kernels.includes(kernel)) {
       return 0;
     }
-    return one.world === shown ? 1 : one.owner === 'server' ? 2 : 3;
+    return world === shown ? 1 : owner === 'server' ? 2 : 3;
   };
-  const sorted = [...worlds].sort((one, other) => rank(one) - rank(other));
-  return [sorted.filter(one => rank(one) < 3), sorted.filter(one => rank(one) === 3)];
+  const sorted = [...worlds].sort((a, b) => rank(a) - rank(b));
+  return [sorted.filter(world => rank(world) < 3), sorted.filter(world => rank(world) === 3)];
 }
 
 function WorldItem(props: {
@@ -84,7 +84,7 @@ function WorldItem(props: {
 }): JSX.Element {
   const { world, shown, commands } = props;
   const args = { world: world.world };
-  const all = [ID.interrupt, ID.restart, ID.rescale, ID.stop];
+  const actions = [ID.interrupt, ID.restart, ID.rescale, ID.stop];
   return (
     <li className="sfm-World" aria-current={shown || undefined} data-world={world.world}>
       <div className="sfm-World-head">
@@ -96,7 +96,7 @@ function WorldItem(props: {
       <div className="sfm-World-body">
         <span className="sfm-Dim">{countsText(world)}</span>
         <span className="sfm-Tools">
-          {all.map(id => (
+          {actions.map(id => (
             <CommandButton key={id} commands={commands} id={id} args={args} of={world.title} />
           ))}
         </span>

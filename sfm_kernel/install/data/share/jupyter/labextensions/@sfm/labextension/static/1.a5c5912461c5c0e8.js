@@ -148,7 +148,7 @@
   background: var(--jp-layout-color2);
 }
 
-/* The whole graph, if smaller, where the panel is narrow. */
+/* In a narrow panel the graph is smaller, so that all of it is visible. */
 .sfm-Panel .sfm-Graph svg {
   max-width: 100%;
   height: auto;
@@ -235,7 +235,7 @@
     box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
   }
 }
-`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. What colour tells, a width, a pattern or a text tells too. */
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
 
 .sfm-Graph {
   position: relative;
@@ -349,17 +349,17 @@
   stroke-dasharray: none;
 }
 
-/* Who waits for whom */
+/* Waits */
 
-.sfm-Graph-line {
+:is(.sfm-Graph-line, .sfm-Graph-head) {
   --sfm-line: var(--jp-ui-font-color2);
 }
 
-.sfm-Graph-line.sfm-mod-victim {
+:is(.sfm-Graph-line, .sfm-Graph-head).sfm-mod-victim {
   --sfm-line: var(--jp-warn-color1);
 }
 
-.sfm-Graph-line.sfm-mod-cycle {
+:is(.sfm-Graph-line, .sfm-Graph-head).sfm-mod-cycle {
   --sfm-line: var(--jp-error-color1);
 }
 
@@ -369,7 +369,7 @@
   stroke-width: 1.3;
 }
 
-/* What the pointer can hit is wider than what is seen. */
+/* A pointer hits a line that is wider than the visible one. */
 .sfm-Graph-reach {
   fill: none;
   stroke: transparent;
@@ -387,15 +387,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 }
 
 .sfm-Graph-head {
-  fill: var(--jp-ui-font-color2);
-}
-
-.sfm-Graph-head.sfm-mod-victim {
-  fill: var(--jp-warn-color1);
-}
-
-.sfm-Graph-head.sfm-mod-cycle {
-  fill: var(--jp-error-color1);
+  fill: var(--sfm-line);
 }
 
 .sfm-Graph-label rect {
@@ -413,7 +405,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   font-weight: 600;
 }
 `,""]),r.d(o,{},{A:s})},26(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),p=r(32),m=r(33),d=r(34),c=r(35),h=s()(t());h.i(n.A),h.i(l.A),h.i(f.A),h.i(p.A),h.i(m.A),h.i(d.A),h.i(c.A),h.push([e.id,`
-`,""]),r.d(o,{},{A:h})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the ways between them. What colour tells, a pattern or a text tells too. */
+`,""]),r.d(o,{},{A:h})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
 
 .sfm-Sites {
   min-width: 0;
@@ -483,9 +475,9 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   overflow-wrap: anywhere;
 }
 `,""]),r.d(o,{},{A:s})},30(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/*
- * The processes and their queues. Each row is a grid of its own, of a fixed height, and contained:
- * nothing moves when a process changes its state, and the others are neither laid out nor painted.
- * The roles keep it a table for who cannot see it.
+ * The processes and their queues. Each row is a separate grid of a fixed height, and contained:
+ * when a process changes its state nothing moves, and other rows are neither laid out nor painted.
+ * By its roles it remains a table for screen readers.
  */
 
 .sfm-Table,
@@ -519,7 +511,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   font-weight: normal;
 }
 
-/* Nor does a text that changes move the others of its row. */
+/* A text that changes does not move the others of its row. */
 .sfm-Row td {
   height: 1.4em;
   contain: size layout;
@@ -609,7 +601,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   font-weight: 600;
 }
 
-/* Three lines a process where there is no room for seven columns. */
+/* Three lines for a process if there is no room for seven columns. */
 @container (max-width: 600px) {
   .sfm-Table thead {
     position: absolute;
@@ -760,11 +752,6 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   flex-wrap: wrap;
   gap: 4px;
   margin-bottom: 6px;
-}
-
-.sfm-Timeline-tools .sfm-Button[aria-pressed='true'] {
-  background: var(--jp-layout-color3);
-  box-shadow: inset 0 -3px 0 var(--jp-brand-color1);
 }
 
 .sfm-Timeline-space {

@@ -37,8 +37,8 @@ export function flight(
 
 export const ROWS: readonly Row[] = ['a', 'b', 'c'].map((uid, rank) => ({ uid, name: uid, rank }));
 
-/** What the panel hands over: its maps stay the same objects. */
-export class Told implements Source {
+/** The data that the panel gives to a chart: its maps stay the same objects. */
+export class FakeSource implements Source {
   readonly spans = new Map<string, Span>();
   readonly flights = new Map<string, Flight>();
   world = 'w';
@@ -47,16 +47,16 @@ export class Told implements Source {
   missing = 0;
   processes: readonly Row[] = ROWS;
 
-  span(...parts: Parameters<typeof span>): void {
-    const told = span(...parts);
-    this.spans.set(`${told.uid} ${told.begin}`, told);
-    this.end = Math.max(this.end, told.end ?? told.begin);
+  span(...fields: Parameters<typeof span>): void {
+    const added = span(...fields);
+    this.spans.set(`${added.uid} ${added.begin}`, added);
+    this.end = Math.max(this.end, added.end ?? added.begin);
   }
 
-  flight(...parts: Parameters<typeof flight>): void {
-    const told = flight(...parts);
-    this.flights.set(told.id, told);
-    this.end = Math.max(this.end, told.sent ?? 0, told.received ?? 0);
+  flight(...fields: Parameters<typeof flight>): void {
+    const added = flight(...fields);
+    this.flights.set(added.id, added);
+    this.end = Math.max(this.end, added.sent ?? 0, added.received ?? 0);
   }
 }
 
