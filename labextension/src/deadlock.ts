@@ -3,7 +3,7 @@ import { verdictKey } from './announcer';
 import type { Store } from './model/store';
 import { cut } from './model/text';
 
-/** Most characters of a title in a notification; the panel has the explanation. */
+/** The most characters of a title in a notification; the panel has the explanation. */
 const LONGEST = 130;
 
 /**

@@ -62,7 +62,7 @@ describe('graph', () => {
     assert.notEqual(keyOf(1), keyOf('1'));
   });
 
-  it('draws whom an edge names, though nobody else knows it', () => {
+  it('draws a process that only an edge names', () => {
     const { nodes } = graph(['A'], [['A', 'gone']]);
     assert.deepEqual(
       nodes.map(node => node.name),
@@ -103,7 +103,7 @@ describe('graph', () => {
     assert.equal(lines[0]?.cycle, true);
   });
 
-  it('tells a ring from the same process, whichever the diagnosis begins with', () => {
+  it('begins a ring with the same process, whichever the diagnosis begins with', () => {
     const waits: Wait[] = [
       ['A', 'B', true],
       ['B', 'C', true],
@@ -119,7 +119,7 @@ describe('graph', () => {
     assert.deepEqual(rings[2], rings[0]);
   });
 
-  it('tells cycle, victims and others', () => {
+  it('distinguishes the cycle, victims and others', () => {
     const { nodes } = graph(
       ['A', 'B', 'C', 'D', 'E'],
       [
@@ -161,7 +161,7 @@ describe('summary', () => {
   ];
   const complete = graph(ranks(40), waits, [3, 4]);
 
-  it('stands for those who are in no wait', () => {
+  it('stands for processes that are in no wait', () => {
     const { nodes } = summed(complete, new Set());
     const summary = nodes.filter(node => node.members > 1);
     assert.deepEqual(
@@ -202,7 +202,7 @@ describe('layout', () => {
       ranks(count)
     );
 
-  it('has a place for each node, apart from the others and inside', () => {
+  it('has a position for each node, apart from the others and inside', () => {
     const next = random(6);
     for (const count of [1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 33, 64]) {
       const chance = ranks(count).map((i): Wait => [i, Math.floor(next() * count)]);
@@ -233,7 +233,7 @@ describe('layout', () => {
     }
   });
 
-  it('depends on names alone where there is no deadlock', () => {
+  it('depends on names alone if there is no deadlock', () => {
     for (const count of [4, 16, 40]) {
       const before = layoutOf(graph(ranks(count), [[0, 1]]), 500);
       const after = layoutOf(
@@ -247,7 +247,7 @@ describe('layout', () => {
     }
   });
 
-  it('puts those who wait for the cycle outside of it, and the others below', () => {
+  it('puts processes that wait for the cycle outside of it, and the others below', () => {
     const drawn = graph(
       ['A', 'B', 'C', 'D', 'E', 'F'],
       [
@@ -311,7 +311,8 @@ describe('routes', () => {
       ],
       ['A', 'B']
     );
-    const [there, back] = routesOf(drawn.lines, layoutOf(drawn, 500)).map(route => points(route.path));
+    const routes = routesOf(drawn.lines, layoutOf(drawn, 500));
+    const [there, back] = routes.map(route => points(route.path));
     assert.notEqual(Math.sign(there![3]! - there![1]!), Math.sign(back![3]! - back![1]!));
   });
 
@@ -355,14 +356,14 @@ describe('routes', () => {
     }
   });
 
-  it('draw who waits for itself', () => {
+  it('draw a process that waits for itself', () => {
     const drawn = graph(['A'], [['A', 'A', true]], ['A']);
     const [route] = routesOf(drawn.lines, layoutOf(drawn, 400));
     assert.match(route!.path, /C/);
     assert.equal(route!.label?.text, 'recv(src=A)');
   });
 
-  it('leave out lines to those who are summed up', () => {
+  it('omit lines to processes that are summed up', () => {
     const drawn = graph(['A'], [['A', 'A']]);
     assert.deepEqual(routesOf([{ ...drawn.lines[0]!, to: 'nobody' }], layoutOf(drawn, 400)), []);
   });

@@ -10,7 +10,7 @@ import { all, flight, ROWS, FakeSource } from './source';
 describe('intervals', () => {
   type Item = { begin: number; end: number };
 
-  it('find the same as a search through all, whatever comes and goes', () => {
+  it('find the same as a search through all items, after additions and deletions', () => {
     const next = random(2);
     const items = new Intervals<Item>(
       item => item.begin,
@@ -43,7 +43,7 @@ describe('intervals', () => {
     assert.deepEqual(new Set(all(items)), new Set([...known].filter(item => !half.has(item))));
   });
 
-  it('keep the order of the begin, and tell where each one is', () => {
+  it('keep the order of their begin, and find the index of each item', () => {
     const items = new Intervals<Item>(
       item => item.begin,
       item => item.end
@@ -60,7 +60,7 @@ describe('intervals', () => {
 });
 
 describe('follower', () => {
-  it('tells every change of a map, once', () => {
+  it('reports each change of a map once', () => {
     const next = random(3);
     type Entry = { key: string; version: number };
     const map = new Map<string, Entry>();
@@ -136,7 +136,7 @@ describe('density', () => {
 });
 
 describe('recording', () => {
-  it('grows with what becomes known', () => {
+  it('grows with each update', () => {
     const source = new FakeSource();
     const recording = new Recording();
     source.span('a', 1, null);
@@ -161,7 +161,7 @@ describe('recording', () => {
     assert.equal(recording.update(source).any, false);
   });
 
-  it('forgets what the maps forget', () => {
+  it('forgets the entries that the maps forget', () => {
     const source = new FakeSource();
     const recording = new Recording();
     for (let i = 0; i < 100; i++) {
@@ -197,7 +197,7 @@ describe('recording', () => {
     assert.ok(recording.update(source).fresh, 'nothing of what was is left');
   });
 
-  it('passes over flights of which no time is known', () => {
+  it('skips flights without a known time', () => {
     const source = new FakeSource();
     const recording = new Recording();
     source.flight('1', null, null);

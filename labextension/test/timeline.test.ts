@@ -30,7 +30,7 @@ describe('scale', () => {
     assert.ok(whole({ begin: 5, end: 5 }).length >= SHORTEST);
   });
 
-  it('zooms around what is under the pointer', () => {
+  it('zooms around the time under the pointer', () => {
     const window = zoomed({ start: 110, length: 20 }, 0.5, 115, domain);
     assert.deepEqual(window, { start: 112.5, length: 10 });
   });
@@ -60,7 +60,7 @@ describe('scale', () => {
     assert.ok(lengths.size < 20);
   });
 
-  it('turns pages for who wants less motion', () => {
+  it('turns pages for users who want less motion', () => {
     const starts = new Set<number>();
     for (let end = 1; end < 100; end += 0.1) {
       const window = paged(10, { begin: 0, end });
@@ -100,7 +100,7 @@ describe('ticks', () => {
     assert.deepEqual(labels(3500, 7300, 3600), ['1 h', '2 h']);
   });
 
-  it('count from nearby where the numbers would be long', () => {
+  it('count from nearby if the numbers would be long', () => {
     const { base, ticks } = axisOf(12.34501, 12.34505, 1e-5, 0);
     assert.equal(base, '12.345 s');
     assert.deepEqual(
@@ -109,7 +109,7 @@ describe('ticks', () => {
     );
   });
 
-  it('tell lengths in three digits', () => {
+  it('show lengths in three digits', () => {
     const texts = [0, 3.2e-6, 0.00125, 0.0999, 0.99999, 12.34, 119, 200, 3600];
     assert.deepEqual(texts.map(timeText), [
       '0 µs',
@@ -138,14 +138,14 @@ describe('bars', () => {
     ]);
   });
 
-  it('show in a shared pixel what took most of it', () => {
+  it('show in a shared pixel the state that took most of it', () => {
     assert.deepEqual(
       bars([span('a', 0, 5.2), span('a', 5.2, 5.9, 'blocked in recv'), span('a', 5.9, 8)]),
       ['0-5 running', '5-6 blocked in recv', '6-8 running']
     );
   });
 
-  it('show what is shorter than a pixel, and what lasts', () => {
+  it('show spans shorter than a pixel, and lasting ones', () => {
     assert.deepEqual(bars([span('a', 3.1, 3.2)]), ['3-4 running']);
     assert.deepEqual(bars([span('a', 90, null)]), ['90-100 running']);
   });
@@ -186,7 +186,7 @@ describe('arrows', () => {
     assert.equal(arrow(flight('1', 1, 2, { dest: 'unknown' })), null);
   });
 
-  it('are stubs where an end is not known', () => {
+  it('are stubs if an end is not known', () => {
     const sent = arrow(flight('1', 1, null))!;
     assert.ok(sent.x1 === 10 && sent.x2 > 10 && sent.y2 > sent.y1 && sent.y2 < 26);
     const received = arrow(flight('1', null, 2))!;
@@ -205,7 +205,7 @@ describe('arrows', () => {
     assert.equal(distance(3, 4, { x1: 0, y1: 0, x2: 0, y2: 0 }), 5);
   });
 
-  it('are drawn once where they would cover each other', () => {
+  it('are drawn once if they would cover each other', () => {
     const flights = [0, 1, 2].map(i => flight(`${i}`, 1 + i / 1000, 2));
     const choice = choiceOf(flights, geometry, 100);
     assert.equal(batchOf(flights, recording, geometry, choice).plain.length, 1);
@@ -226,7 +226,7 @@ describe('arrows', () => {
     );
   });
 
-  it('are thinned where they are too many, and only the costliest are marked', () => {
+  it('are thinned if they are too many, and only the costliest are marked', () => {
     const flights = Array.from({ length: 6000 }, (_, i) =>
       flight(`${i}`, i / 600, i / 600 + 0.1, { number: i, late: 'sender', cost: i / 1000 })
     );
@@ -243,7 +243,7 @@ describe('arrows', () => {
 });
 
 describe('overview', () => {
-  it('has handles that can be taken, inside', () => {
+  it('has handles that a pointer can hit, inside', () => {
     const domain = { begin: 0, end: 100 };
     for (const [start, length] of [
       [0, 100],

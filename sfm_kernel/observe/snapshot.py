@@ -218,7 +218,7 @@ class _Process:
             "unreachable": unreachable,
             "unreachable_why": why or None,
             "call": state["call"],
-            "waits": state["waits"] or self._serves(),
+            "waits": state["waits"] or (about.get("serving") if state["state"] == "idle" else None),
             "wait": wait,
             "polls": self._polls(),
             "now": self._now(),
@@ -248,10 +248,6 @@ class _Process:
             return None, ""
         since, why = silent.get(self.uid, (None, ""))
         return self.state.get("unreachable") or since, why
-
-    def _serves(self) -> str | None:
-        """The requests that an idle engine serves, see ``serving``."""
-        return self.about.get("serving") if self.state["state"] == "idle" else None
 
     def _wait(self) -> dict[str, Any] | None:
         """The "wait" of ``schema.json``; None until the blocked call has published its facts."""

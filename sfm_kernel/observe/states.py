@@ -110,10 +110,10 @@ def made_of(schema: Mapping[str, Any]) -> _Check:
     """
     types = schema.get("type", [])
     types = [types] if isinstance(types, str) else types
-    words = set().union(*(_WORDS_OF[kind] for kind in types))
+    words = set().union(*(_KINDS[kind][1] for kind in types))
     if unknown := schema.keys() - words - _KEYWORDS.keys() - {"type", *_REMARKS}:
         raise ValueError(f"no check is made of {', '.join(unknown)} in {schema}")
-    checks = [_either([_KINDS[kind](schema) for kind in types])] if types else []
+    checks = [_either([_KINDS[kind][0](schema) for kind in types])] if types else []
     checks += [make(schema) for word, make in _KEYWORDS.items() if word in schema]
     return _both(checks)
 
@@ -188,25 +188,16 @@ def _object(schema: Mapping[str, Any]) -> _Check:
     return is_right
 
 
-_KINDS: dict[str, Callable[[Mapping[str, Any]], _Check]] = {
-    "null": lambda schema: lambda value: value is None,
-    "boolean": lambda schema: lambda value: type(value) is bool,
-    "integer": _integer,
-    "number": _number,
-    "string": _string,
-    "array": _array,
-    "object": _object,
+_KINDS: dict[str, tuple[Callable[[Mapping[str, Any]], _Check], set[str]]] = {
+    "null": (lambda schema: lambda value: value is None, set()),
+    "boolean": (lambda schema: lambda value: type(value) is bool, set()),
+    "integer": (_integer, {"minimum", "maximum"}),
+    "number": (_number, {"minimum", "maximum"}),
+    "string": (_string, {"maxLength"}),
+    "array": (_array, {"prefixItems", "items", "minItems", "maxItems"}),
+    "object": (_object, {"properties", "required", "additionalProperties"}),
 }
-_WORDS_OF: dict[str, set[str]] = {
-    "null": set(),
-    "boolean": set(),
-    "integer": {"minimum", "maximum"},
-    "number": {"minimum", "maximum"},
-    "string": {"maxLength"},
-    "array": {"prefixItems", "items", "minItems", "maxItems"},
-    "object": {"properties", "required", "additionalProperties"},
-}
-"""Keywords that concern values of one type, and belong to its check."""
+"""For each type its check, and the keywords that concern its values alone and belong to it."""
 
 
 def _of_reference(schema: Mapping[str, Any]) -> _Check:

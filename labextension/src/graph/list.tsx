@@ -4,7 +4,7 @@ import type { CodeLocation } from '../model/types';
 import { LocationButton } from '../widgets/button';
 import type { Graph } from './model';
 
-/** Most sentences of a list; a longer one ends with the number of the others. */
+/** The most sentences of a list; a longer one ends with the number of the others. */
 const LONGEST = 200;
 
 /** The graph as a list of sentences, for screen readers and for users who prefer text. */

@@ -96,14 +96,28 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
     event.stopPropagation();
   };
 
+  const sizes = [
+    ['Smaller', '−', scaled(scale, -1)],
+    ['Larger', '+', scaled(scale, 1)],
+    ['Original size', '1:1', 1]
+  ] as const;
   const large = layout.height > 480 || layout.compact || scale !== 1;
   return (
     <div className="sfm-Graph" ref={outer}>
       {large && (
         <div className="sfm-Graph-tools" role="group" aria-label="Size of the graph">
-          <SizeButton label="Smaller" text="−" onClick={() => setScale(scaled(scale, -1))} />
-          <SizeButton label="Larger" text="+" onClick={() => setScale(scaled(scale, 1))} />
-          <SizeButton label="Original size" text="1:1" onClick={() => setScale(1)} />
+          {sizes.map(([label, text, size]) => (
+            <button
+              key={label}
+              type="button"
+              className="sfm-Button"
+              title={label}
+              aria-label={label}
+              onClick={() => setScale(size)}
+            >
+              {text}
+            </button>
+          ))}
         </div>
       )}
       <div className="sfm-Graph-scroll">
@@ -139,20 +153,6 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
       </div>
       <WaitList graph={complete} onJump={onJump} />
     </div>
-  );
-}
-
-function SizeButton(props: { label: string; text: string; onClick: () => void }): JSX.Element {
-  return (
-    <button
-      type="button"
-      className="sfm-Button"
-      title={props.label}
-      aria-label={props.label}
-      onClick={props.onClick}
-    >
-      {props.text}
-    </button>
   );
 }
 

@@ -4,7 +4,7 @@ import { ServerConnection } from '@jupyterlab/services';
 /** The number of engines to start, or their names. */
 export type Engines = { readonly engines: number } | { readonly names: readonly string[] };
 
-/** How to run a program: the number of processes, and arguments as typed in a shell. */
+/** The options of a program: its number of processes, and arguments as typed in a shell. */
 export interface Run {
   readonly ranks: number;
   readonly arguments: string;

@@ -7,7 +7,7 @@ import type { Diagnosis, Name, Part, Process, ServerText, Snapshot, World } from
 
 /** The user's settings. */
 export interface Settings {
-  /** Most updates a second. */
+  /** The most updates a second. */
   readonly rate: number;
   /** Seconds that the timeline keeps. */
   readonly history: number;

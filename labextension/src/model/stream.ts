@@ -7,7 +7,7 @@ import type { Part, ServerText } from './types';
 /** A client's subscription. Without parts it gets only the list of worlds. */
 export interface Watch {
   readonly world: string | null;
-  /** Most updates a second. */
+  /** The most updates a second. */
   readonly rate: number;
   readonly parts: readonly Part[];
 }

@@ -4,7 +4,7 @@ import { cut } from '../model/text';
 import type { Site, Snapshot } from '../model/types';
 import { Box, BOX, layoutOf, sentencesOf, SiteLink, siteLinksOf, membersText } from './model';
 
-/** Most characters of a name in a site's box. */
+/** The most characters of a name in a site's box. */
 const LONGEST = 15;
 
 /** The sites of a world with the links between them, and sentences about what costs time. */

@@ -42,11 +42,11 @@ export interface Batch {
 const STYLES = ['plain', 'sender', 'receiver'] as const;
 type Style = (typeof STYLES)[number];
 
-/** Most flights in a drawing with arrows' heads. */
+/** The most flights in a drawing with arrows' heads. */
 const DENSE = 2000;
 /** The approximate number of the costliest flights that are marked as late. */
 export const MARKED = 150;
-/** Least cost of a marked flight, in pixels of the page. */
+/** The least cost of a marked flight, in pixels of the page. */
 const LEAST = 4;
 
 /** The rules for flights that share a drawing, `lines` of which may be drawn. */

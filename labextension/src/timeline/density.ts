@@ -1,4 +1,4 @@
-/** Most bins; more are joined in pairs. */
+/** The most bins; more are joined in pairs. */
 const MOST = 300;
 /** The initial length of a bin in seconds. */
 const FINEST = 1e-6;

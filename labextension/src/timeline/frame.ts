@@ -11,7 +11,7 @@ export interface Sheet {
   readonly ratio: number;
 }
 
-/** Least pixels of the page between two marks. */
+/** The least pixels of the page between two marks. */
 const TICK = 84;
 
 /** The time axis, and its marks through the rows. */

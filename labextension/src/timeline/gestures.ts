@@ -53,16 +53,13 @@ function drag(canvas: HTMLCanvasElement, start: (x: number) => Drag): () => void
   const cancel = (): void => {
     current = null;
   };
-  canvas.addEventListener('pointerdown', down);
-  canvas.addEventListener('pointermove', move);
-  canvas.addEventListener('pointerup', up);
-  canvas.addEventListener('pointercancel', cancel);
-  return () => {
-    canvas.removeEventListener('pointerdown', down);
-    canvas.removeEventListener('pointermove', move);
-    canvas.removeEventListener('pointerup', up);
-    canvas.removeEventListener('pointercancel', cancel);
-  };
+  const stop = new AbortController();
+  const { signal } = stop;
+  canvas.addEventListener('pointerdown', down, { signal });
+  canvas.addEventListener('pointermove', move, { signal });
+  canvas.addEventListener('pointerup', up, { signal });
+  canvas.addEventListener('pointercancel', cancel, { signal });
+  return () => stop.abort();
 }
 
 /** A drag shifts the time, a click chooses the item under the pointer. */
@@ -120,7 +117,7 @@ function startOnOverview(chart: Chart, canvas: HTMLCanvasElement): (x: number) =
   };
 }
 
-/** With ctrl, which a pinch sets, too, the wheel zooms; sideways it shifts; else the page scrolls. */
+/** With ctrl, which a pinch sets too, the wheel zooms; sideways it shifts; else the page scrolls. */
 function wheel(chart: Chart, canvas: HTMLCanvasElement): () => void {
   const turn = (event: WheelEvent): void => {
     const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;

@@ -7,7 +7,7 @@ import type { Window } from './scale';
 import { Strip } from './strip';
 import type { Theme } from './theme';
 
-/** How much is painted beyond the visible window, to the left and to the right, in windows. */
+/** The margins that are painted to the left and to the right of the visible window, in windows. */
 const BEFORE = 0.1;
 const AFTER = 1.25;
 /** A number of flights that is never too many. */

@@ -6,7 +6,7 @@ import { lateText } from './details';
 import type { Recording } from './recording';
 import { sinceText, timeText } from './ticks';
 
-/** Most messages that are listed. */
+/** The most messages that are listed. */
 const ROWS = 100;
 /** Milliseconds between two updates: nobody can read a list that changes ten times a second. */
 const TICK = 1000;

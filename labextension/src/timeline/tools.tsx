@@ -14,7 +14,7 @@ export const Tools = React.memo(function Tools(props: {
   const tool = (
     text: string,
     title: string,
-    act: (chart: Chart) => void,
+    act: () => void,
     pressed?: boolean
   ): JSX.Element => (
     <button
@@ -23,7 +23,7 @@ export const Tools = React.memo(function Tools(props: {
       title={title}
       aria-pressed={pressed}
       disabled={!chart || (table && pressed === undefined)}
-      onClick={() => chart && act(chart)}
+      onClick={act}
     >
       {text}
     </button>
@@ -31,20 +31,20 @@ export const Tools = React.memo(function Tools(props: {
   return (
     <div className="sfm-Timeline-tools" role="group" aria-label="Timeline">
       {live &&
-        tool('Pause', 'Stop the updates (Space)', drawing => drawing.pause(!state.paused), state.paused)}
+        tool('Pause', 'Stop the updates (Space)', () => chart?.pause(!state.paused), state.paused)}
       {live &&
         tool(
           'Follow',
           'Keep the latest time in view (End)',
-          drawing => {
-            drawing.pause(false);
-            drawing.follow();
+          () => {
+            chart?.pause(false);
+            chart?.follow();
           },
           state.follows && !state.paused
         )}
-      {tool('−', 'Zoom out (-)', drawing => drawing.zoom(1.5))}
-      {tool('+', 'Zoom in (+)', drawing => drawing.zoom(1 / 1.5))}
-      {tool('Run', 'Show the complete last run (0)', drawing => drawing.fit())}
+      {tool('−', 'Zoom out (-)', () => chart?.zoom(1.5))}
+      {tool('+', 'Zoom in (+)', () => chart?.zoom(1 / 1.5))}
+      {tool('Run', 'Show the complete last run (0)', () => chart?.fit())}
       <span className="sfm-Timeline-space" />
       <button
         type="button"
@@ -89,27 +89,25 @@ export const Legend = React.memo(function Legend(): JSX.Element {
           {STYLES[state].text}
         </li>
       ))}
-      <li>
-        <Sample name="plain" />
-        message
-      </li>
-      <li>
-        <Sample name="open" />
-        not received
-      </li>
-      <li>
-        <Sample name="sender" />
-        late sender
-      </li>
-      <li>
-        <Sample name="receiver" />
-        late receiver
-      </li>
+      {SAMPLES.map(([name, text]) => (
+        <li key={name}>
+          <Sample name={name} />
+          {text}
+        </li>
+      ))}
     </ul>
   );
 });
 
-function Sample({ name }: { name: 'plain' | 'open' | 'sender' | 'receiver' }): JSX.Element {
+/** The kinds of arrows, with the legend's words. */
+const SAMPLES: ReadonlyArray<readonly [string, string]> = [
+  ['plain', 'message'],
+  ['open', 'not received'],
+  ['sender', 'late sender'],
+  ['receiver', 'late receiver']
+];
+
+function Sample({ name }: { name: string }): JSX.Element {
   return (
     <svg className={`sfm-Timeline-sample sfm-mod-${name}`} viewBox="0 0 20 12" aria-hidden="true">
       {name === 'open' ? (

@@ -54,10 +54,11 @@ export function Details({ store, commands }: DetailsProps): JSX.Element {
           <table>
             <thead>
               <tr>
-                <th scope="col">Peer</th>
-                <th scope="col">Sent</th>
-                <th scope="col">Arrived</th>
-                <th scope="col">Received</th>
+                {['Peer', 'Sent', 'Arrived', 'Received'].map(text => (
+                  <th key={text} scope="col">
+                    {text}
+                  </th>
+                ))}
               </tr>
             </thead>
             <tbody>

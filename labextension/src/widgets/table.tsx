@@ -89,7 +89,8 @@ interface TableProps {
  */
 export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): JSX.Element {
   const [focused, setFocused] = React.useState<string | null>(null);
-  const reachable = [focused, selected].find(uid => rows.some(row => row.uid === uid)) ?? rows[0]?.uid;
+  const candidates = [focused, selected, rows[0]?.uid];
+  const reachable = candidates.find(uid => rows.some(row => row.uid === uid));
 
   const onKeyDown = (event: React.KeyboardEvent<HTMLElement>): void => {
     const target = event.target as HTMLElement;

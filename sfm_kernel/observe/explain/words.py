@@ -177,14 +177,14 @@ def _because(node: Node, graph: Graph) -> str:
         return f" {_nobody(node.absent, graph)}"
     idle = _idle_that_are_needed(node, graph)
     if _sort(node) == "collective":
-        return "".join(_at_rest(idle, "does not make that call", "do not make that call"))
+        return _idleness(idle, "does not make that call", "do not make that call")
     if graph.is_for_anybody(node):
         return " No process is left that could send." if node.uid in graph.stuck else ""
     if node.kind == "recv":
-        return "".join(_at_rest(idle, "sends nothing", "send nothing"))
+        return _idleness(idle, "sends nothing", "send nothing")
     if node.kind == "send":
-        at_rest = "".join(_at_rest(idle, "receives nothing", "receive nothing"))
-        return at_rest + "".join(_no_room(node, graph))
+        idleness = _idleness(idle, "receives nothing", "receive nothing")
+        return idleness + "".join(_no_room(node, graph))
     return ""
 
 
@@ -222,21 +222,19 @@ def _nobody(absent: Sequence[object], graph: Graph) -> str:
     return f"Nobody is named {names((repr(one) for one in absent), 'or')}; {known}."
 
 
-def _at_rest(idle: Sequence[Node], singular: str, plural: str) -> Iterator[str]:
+def _idleness(idle: Sequence[Node], singular: str, plural: str) -> str:
     """Sentences on the ended and the idle processes; ``singular``, ``plural``: what follows."""
-    ended = [node.name for node in idle if node.process["kind"] == "process"]
-    free = [node.name for node in idle if node.process["kind"] != "process"]
-    for found, state in ((ended, _ended(ended)), (free, _free(free))):
-        if found:
-            yield f" {state} and {singular if len(found) == 1 else plural}."
+    pairs = _at_rest(idle)
+    return "".join(f" {text} and {singular if count == 1 else plural}." for count, text in pairs)
 
 
-def _ended(found: Sequence[object]) -> str:
-    return f"{names(found)} {'has come to its' if len(found) == 1 else 'have come to their'} end"
-
-
-def _free(found: Sequence[object]) -> str:
-    return f"{names(found)} {'is' if len(found) == 1 else 'are'} idle"
+def _at_rest(idle: Sequence[Node]) -> Iterator[tuple[int, str]]:
+    """The numbers of ended and of idle processes, each with the beginning of a sentence."""
+    if ended := [node.name for node in idle if node.process["kind"] == "process"]:
+        verb = "has come to its" if len(ended) == 1 else "have come to their"
+        yield len(ended), f"{names(ended)} {verb} end"
+    if free := [node.name for node in idle if node.process["kind"] != "process"]:
+        yield len(free), f"{names(free)} {'is' if len(free) == 1 else 'are'} idle"
 
 
 def _near(node: Node) -> Iterator[str]:
@@ -327,12 +325,9 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
         return
     said = {peer.uid for node in blocked for peer in _idle_that_are_needed(node, graph)}
     idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in said]
-    ended = [node.name for node in idle if node.process["kind"] == "process"]
-    free = [node.name for node in idle if node.process["kind"] == "engine"]
-    if ended:
-        yield f"{_ended(ended)}."
-    if free:
-        yield f"{_free(free)}."
+    idle = [node for node in idle if node.process["kind"] != "notebook"]
+    for _, text in _at_rest(idle):
+        yield f"{text}."
     yield "No message is on its way."
     if len(cycle) > 1:
         none = "neither" if len(cycle) == 2 else "none of them"

@@ -257,16 +257,12 @@ class History:
                 self._runs.add(since, time)
         row.works = row.cell = None
 
-    def _open(self) -> Iterator[float]:
-        """The times since which processes are at work."""
-        for row in self.rows.values():
-            yield from (since for since in (row.works, row.cell) if since is not None)
-
     def _bounds(self) -> tuple[float, float]:
         """Begin and end of the last run, or of the history if no process says when it is idle."""
-        begin, end = self._runs.last(self._open()) if self._restful else (math.nan, math.nan)
+        rows = self.rows.values()
+        at_work = (since for row in rows for since in (row.works, row.cell) if since is not None)
+        begin, end = self._runs.last(at_work) if self._restful else (math.nan, math.nan)
         if math.isnan(begin):
-            rows = self.rows.values()
             begin = min((row.first for row in rows if row.nth >= 0), default=self.time)
             lasts = any(row.span and row.span.state != "idle" for row in rows)
             end = math.inf if lasts else max((row.time for row in rows), default=begin)
@@ -276,7 +272,7 @@ class History:
     # ---- results ----
 
     def full(self, uid: str) -> str:
-        """The whole uid for the last 16 digits, which events have."""
+        """The complete uid for the last 16 digits, which events have."""
         return self._uids.get(uid[-16:], uid)
 
     @property

@@ -101,7 +101,6 @@ class Recorder:
 
     def _shown(self, spans: Iterable[Span], flights: Iterable[Flight]) -> dict[str, Any]:
         history = self._history
-        shown = [self._flight(flight) for flight in flights]
         return {
             "world": self._world,
             "begin": history.begin,
@@ -112,7 +111,7 @@ class Recorder:
                 {name: getattr(span, name) for name in ("uid", "begin", "end", "state", "where")}
                 for span in spans
             ],
-            "flights": shown,
+            "flights": [self._flight(flight) for flight in flights],
         }
 
     def _processes(self) -> list[dict[str, Any]]:
