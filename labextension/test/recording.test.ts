@@ -143,7 +143,7 @@ describe('recording', () => {
     source.flight('1', 2, null);
     const first = recording.update(source);
     assert.ok(first.all);
-    assert.deepEqual([recording.whole.size, recording.open.size], [0, 1]);
+    assert.deepEqual([recording.complete.size, recording.open.size], [0, 1]);
     assert.equal(recording.name('b'), 'b');
 
     source.flight('1', 2, 4);
@@ -156,7 +156,7 @@ describe('recording', () => {
     );
     assert.equal(second.all, false);
     assert.equal(second.spans.get('a'), 2, 'it was drawn up to 2 before');
-    assert.deepEqual([recording.whole.size, recording.open.size], [1, 0]);
+    assert.deepEqual([recording.complete.size, recording.open.size], [1, 0]);
     assert.equal(all(recording.spansOf('a')).length, 2);
     assert.equal(recording.update(source).any, false);
   });
@@ -175,7 +175,7 @@ describe('recording', () => {
     }
     source.begin = 70;
     recording.update(source);
-    assert.deepEqual([recording.whole.size, recording.spansOf('a').size], [40, 40]);
+    assert.deepEqual([recording.complete.size, recording.spansOf('a').size], [40, 40]);
     assert.deepEqual(recording.domain, { begin: 60, end: 100 });
   });
 

@@ -60,7 +60,7 @@ class DeadlockMonitor:
         diagnosis = explain(self._folder, remote=self._remote, history=due)
         names = (diagnosis["but_for"] or diagnosis)["stuck"]
         judgements = diagnosis["processes"]
-        stuck = {one["uid"]: one["call"] for one in judgements if one["name"] in names}
+        stuck = {judged["uid"]: judged["call"] for judged in judgements if judged["name"] in names}
         if not stuck or stuck != self._stuck:
             self._stuck, self._since = stuck, self._clock()
             return None

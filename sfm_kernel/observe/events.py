@@ -42,10 +42,10 @@ def events(
         start = since[uid] + 1 if since and uid in since else 0
         read, _, codes = observer.trace(path, start)
         texts = dict(codes)
-        for nth, at, what, peer, number, nbytes, code, line, attributes, _ in read:
-            if at > latest:
+        for nth, when, kind, peer, number, nbytes, code, line, attributes, _ in read:
+            if when > latest:
                 continue
-            event = {"uid": uid, "nth": nth, "time": at, "what": what}
+            event = {"uid": uid, "nth": nth, "time": when, "what": kind}
             event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
             event |= {"where": code_location(texts.get(code), line), "attributes": attributes}
             found.append(event)

@@ -300,9 +300,9 @@ def _number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _age(at: Any, clock: float) -> float | None:
+def _age(moment: Any, clock: float) -> float | None:
     """Seconds since a time of another machine's clock; ``clock``: seconds to add to that time."""
-    since = _number(at)
+    since = _number(moment)
     return None if since is None else max(0.0, time.time() - clock - since)
 
 

@@ -178,7 +178,7 @@ export class Chart {
         best = flight;
       }
     };
-    for (const flights of [recording.whole, recording.open]) {
+    for (const flights of [recording.complete, recording.open]) {
       flights.visit(time(x - 2 * REACH), time(x + 2 * REACH), near);
     }
     return best ?? this._spanAt(time(x), Math.floor((y * ratio) / geometry.rowHeight));
@@ -186,7 +186,7 @@ export class Chart {
 
   /** The next message in time, or the previous one; of a process if `uid` is given. */
   step(by: 1 | -1, uid: string | null = null): void {
-    const flights = this.recording.whole;
+    const flights = this.recording.complete;
     const { chosen } = this.state;
     const from = chosen && isFlight(chosen) ? chosen : null;
     const { start, length } = this.window;

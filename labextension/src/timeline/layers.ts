@@ -124,7 +124,7 @@ export class Layers {
 
     const flights: Flight[] = [];
     const end = geometry.start + width / geometry.scale;
-    recording.whole.visit(geometry.start, end, flight => void flights.push(flight));
+    recording.complete.visit(geometry.start, end, flight => void flights.push(flight));
     this._count = this._counted = flights.length;
     this._marked = 0;
     const choice = choiceOf(flights, geometry, lines);

@@ -61,12 +61,12 @@ export class Recording {
   begin = 0;
   end = 0;
   /** Flights with both ends known, and those with one. */
-  readonly whole = new Intervals<Flight>(flightBegin, flightEnd);
+  readonly complete = new Intervals<Flight>(flightBegin, flightEnd);
   readonly open = new Intervals<Flight>(flightBegin, flightEnd);
   readonly density = new Density();
 
   get flights(): number {
-    return this.whole.size + this.open.size;
+    return this.complete.size + this.open.size;
   }
 
   get name(): (uid: string) => string {
@@ -79,7 +79,7 @@ export class Recording {
     for (const spans of this._spans.values()) {
       begin = Math.min(begin, spans.at(0)?.begin ?? Infinity);
     }
-    for (const flights of [this.whole, this.open]) {
+    for (const flights of [this.complete, this.open]) {
       const first = flights.at(0);
       begin = Math.min(begin, first ? flightBegin(first) : Infinity);
     }
@@ -129,7 +129,7 @@ export class Recording {
       const old = was && isPlaced(was) ? was : null;
       const now = is && isPlaced(is) ? is : null;
       if (old && now) {
-        (isComplete(old) ? this.whole : this.open).delete(old);
+        (isComplete(old) ? this.complete : this.open).delete(old);
       } else if (old) {
         gone.add(old);
       }
@@ -138,7 +138,7 @@ export class Recording {
       }
       if (now) {
         this.density.add(flightEnd(now), now.late !== null);
-        (isComplete(now) ? this.whole : this.open).add(now);
+        (isComplete(now) ? this.complete : this.open).add(now);
         if (isComplete(now)) {
           flights.push(now);
         } else {
@@ -147,7 +147,7 @@ export class Recording {
       }
     });
     if (gone.size > 0) {
-      this.whole.deleteAll(gone);
+      this.complete.deleteAll(gone);
       this.open.deleteAll(gone);
     }
     const fresh = isOtherWorld || lasting === 0;

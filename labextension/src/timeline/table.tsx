@@ -111,8 +111,8 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
 });
 
 /** The latest messages first: those on their way, then by the time of their receipt. */
-function latest({ whole, open }: Recording): Flight[] {
-  const last = [whole, open].flatMap(flights =>
+function latest({ complete, open }: Recording): Flight[] {
+  const last = [complete, open].flatMap(flights =>
     Array.from({ length: Math.min(ROWS, flights.size) }, (_, i) => flights.at(flights.size - 1 - i))
   );
   const time = ({ sent, received }: Flight): number => sent ?? received ?? 0;

@@ -41,13 +41,13 @@ def title(graph: Graph, cycle: Sequence[Node]) -> str:
     if cycle:
         return f"Deadlock: {cycle[0].name} waits for itself"
     verb = "waits" if len(blocked) == 1 else "wait"
-    for kind, what in (
+    for kind, ending in (
         ("collective", "a collective call that not all will make"),
         ("send", "somebody who will not receive"),
         ("recv", "a message that nobody will send"),
     ):
         if all(_sort(node) == kind for node in blocked):
-            return f"Deadlock: {names(node.name for node in blocked)} {verb} for {what}"
+            return f"Deadlock: {names(node.name for node in blocked)} {verb} for {ending}"
     return f"Deadlock: {names(node.name for node in blocked)} cannot go on"
 
 
@@ -118,12 +118,12 @@ def sentence(node: Node, graph: Graph) -> str:
     state = process["state"]
     if state == "idle":
         does = process["waits"] or "runs no cell"
-        what = {"engine": f"is idle: it {does}", "process": "has come to its end"}
-        return f"{name} {what.get(process['kind'], 'is idle')}."
+        texts = {"engine": f"is idle: it {does}", "process": "has come to its end"}
+        return f"{name} {texts.get(process['kind'], 'is idle')}."
     if state == "damaged":
         return f"{name} lives, and its segment is damaged: what it does cannot be read."
-    where = words(process["where"])
-    at = f" in {where}" if where else ""
+    location = words(process["where"])
+    at_line = f" in {location}" if location else ""
     if outside.does(process) == "stopped":
         return outside.stopped(process)
     if process["polls"]:
@@ -134,8 +134,8 @@ def sentence(node: Node, graph: Graph) -> str:
         return outside.sentence(process)
     wait = process["wait"]
     if wait is None:
-        return f"{name} waits for {process['waits'] or 'something'}{at}."
-    text = f"{name} {_what(wait, _group(node, graph))}{at}."
+        return f"{name} waits for {process['waits'] or 'something'}{at_line}."
+    text = f"{name} {_what(wait, _group(node, graph))}{at_line}."
     return text + _because(node, graph) + "".join(_near(node))
 
 

@@ -51,7 +51,7 @@ def _spans(data: Mapping[str, Any]) -> Iterator[Trace]:
     threads = _threads(data)
     for span in data["spans"]:
         end = data["end"] if span["end"] is None else span["end"]
-        begin, where = max(span["begin"], data["begin"]), code_locations.words(span["where"])
+        begin, location = max(span["begin"], data["begin"]), code_locations.words(span["where"])
         yield {
             "ph": "X",
             "pid": WORLD,
@@ -60,7 +60,7 @@ def _spans(data: Mapping[str, Any]) -> Iterator[Trace]:
             "cat": "state",
             "ts": _us(data, begin),
             "dur": round(max(0.0, end - begin) * 1e6, 3),
-            "args": {"where": where} if where else {},
+            "args": {"where": location} if location else {},
         }
 
 

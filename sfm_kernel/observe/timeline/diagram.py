@@ -249,8 +249,8 @@ def _span_words(span: Span, name: str, frame: Frame) -> str:
     begin = words.duration(max(0.0, span["begin"] - frame.begin))
     state = STATES[span["state"]]["text"]
     text = f"{name}: {state}, {words.duration(seconds)}, from {begin} on{lasts}"
-    where = code_locations.words(span["where"])
-    return f"{text}\n{where}" if where else text
+    location = code_locations.words(span["where"])
+    return f"{text}\n{location}" if location else text
 
 
 def _crowd(
@@ -362,10 +362,10 @@ def _flight_words(flight: Flight, names: Mapping[str, str], lost: bool, frame: F
     lines += [f"{name}={text}" for name, text in flight["attributes"]]
     for end in ("sent", "received"):
         if flight[end] is not None:
-            where = code_locations.words(flight[f"{end}_at"])
+            location = code_locations.words(flight[f"{end}_at"])
             time = flight[end] - frame.begin
             when = f"at {words.duration(time)}" if time >= 0 else "before"
-            lines.append(f"{end} {when}{', ' if where else ''}{where}")
+            lines.append(f"{end} {when}{', ' if location else ''}{location}")
     if lost:
         lines.append("not received")
     if flight["late"]:

@@ -136,18 +136,18 @@ class History:
         if event["nth"] > row.nth + 1:
             self._gap(row, event["nth"] - row.nth - 1, time)
         row.nth, row.time, row.first = event["nth"], time, min(row.first, time)
-        what = event["what"]
-        if what not in _MESSAGES:
-            self._state(row, what, time, event["where"])
+        kind = event["what"]
+        if kind not in _MESSAGES:
+            self._state(row, kind, time, event["where"])
             return
         self._talked = max(self._talked, time)
         for uid in (row.uid[-16:], event["peer"][-16:]):
             self._talkers[uid] = max(time, self._talkers.get(uid, time))
         if row.span is None:  # after a gap: a process that sends or receives was running
             self._state(row, "running", time, None)
-        if what == "sent":
+        if kind == "sent":
             self._sent(row, event, time)
-        elif what == "received":
+        elif kind == "received":
             self._received(row, event, time)
 
     def _gap(self, row: Row, count: int, time: float) -> None:

@@ -81,6 +81,6 @@ def _hatch(name: str, ink: str, path: str) -> Markup:
 
 def _tip(name: str, kind: str) -> Markup:
     shape = element("path", d="M0 0 8 4 0 8z", class_=kind)
-    where = {"viewBox": "0 0 8 8", "refX": "7.5", "refY": "4", "orient": "auto"}
+    anchor = {"viewBox": "0 0 8 8", "refX": "7.5", "refY": "4", "orient": "auto"}
     size = {"markerWidth": "7", "markerHeight": "7", "markerUnits": "userSpaceOnUse"}
-    return element("marker", shape, id=name, **where, **size)
+    return element("marker", shape, id=name, **anchor, **size)
