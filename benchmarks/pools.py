@@ -25,7 +25,6 @@ FUTURES, MPI, IPYPARALLEL, DASK = "concurrent.futures", "mpi4py.futures", "ipypa
 MODULES = {IPYPARALLEL: "ipyparallel", DASK: "distributed"}
 """Pool -> the module that it needs."""
 
-
 NAME = "benchmarks.pools"
 
 

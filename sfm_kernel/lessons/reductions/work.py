@@ -9,9 +9,11 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from sfm_kernel.collectives import Group
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.measure.engines import START_SECONDS, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.engines import START_SECONDS, serve_jobs
 from sfm_kernel.lessons.pingpong.links import OPENINGS
 from sfm_kernel.lessons.pingpong.mechanisms import Queue
 
@@ -28,7 +30,6 @@ UNIT = 8
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do home's reductions, until it says stop. Runs on every engine."""
-    rank_of(sfm)
     with _Worlds(sfm) as worlds:
         works = {"reduce": _reduce, "flood": _flood}
         serve_jobs(sfm, "reductions", lambda job: works[job.work](sfm, worlds, job), home)
@@ -94,12 +95,10 @@ class _Spent(NamedTuple):
 
 def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
     """Do ``count`` reductions; on rank 0 return their time, and the sums over all processes."""
-    import numpy as np
-
     group = worlds.group(job.transport, job.processes)
-    mine = np.full(job.nbytes // UNIT, group.rank + 1.0)
-    total, expected = np.empty_like(mine), group.size * (group.size + 1) / 2
-    reduce = partial(group.allreduce, mine, np.add, out=total, algorithm=job.algorithm)
+    array = np.full(job.nbytes // UNIT, group.rank + 1.0)
+    total, expected = np.empty_like(array), group.size * (group.size + 1) / 2
+    reduce = partial(group.allreduce, array, np.add, out=total, algorithm=job.algorithm)
     for _ in range(1 + job.count // 10):  # a warm-up, after which all processes have begun
         total.fill(0)
         reduce()
@@ -121,7 +120,7 @@ def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] |
         sfm.recv(src=rank, tag="reductions spent", number=job.number)
         for rank in range(1, group.size)
     ]
-    spent = {key: sum((one[key] for one in others), mine_spent[key]) for key in mine_spent}
+    spent = {key: sum((other[key] for other in others), mine_spent[key]) for key in mine_spent}
     return {key: value / job.count for key, value in spent.items()} | {
         "seconds": seconds / job.count
     }
@@ -129,8 +128,6 @@ def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] |
 
 def _flood(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
     """Send ``count`` messages from process 0 to 1 as fast as possible; on rank 0 their time."""
-    import numpy as np
-
     queue = worlds.endpoint(job.transport, job.processes)
     data = np.ones(job.nbytes // UNIT)
     if sfm.rank == 1:

@@ -14,6 +14,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 
 from sfm_kernel._native import open_tun, setns, unshare
@@ -96,9 +97,7 @@ class Namespaces:
                 netlink.up("eth0")
 
     def _connect(self, algorithm: str | None) -> None:
-        sites = list(self.routers)
-        pairs = [(one, other) for at, one in enumerate(sites) for other in sites[at + 1 :]]
-        for pair in pairs:
+        for pair in combinations(self.routers, 2):
             self.devices[pair] = self._tun(*pair), self._tun(*reversed(pair))
         for (site, _), host in self.hosts.items():
             setns(host)
@@ -141,7 +140,7 @@ class Namespaces:
         found = {}
         for site in self.routers:
             setns(self.hosts[site, 1])
-            other = next(one for one in self._numbers if one != site)
+            other = next(name for name in self._numbers if name != site)
             with socket.socket() as probe:
                 probe.setblocking(False)
                 # The route's choice is made with the first packet; no answer is needed.
