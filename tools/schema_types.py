@@ -100,7 +100,7 @@ def _choices(schema: Schema) -> list[str]:
     if "oneOf" in schema:
         return [name for choice in schema["oneOf"] for name in _choices(choice)]
     if "enum" in schema:
-        return [_literal(value) for value in schema["enum"]]
+        return ["null" if value is None else f"'{value}'" for value in schema["enum"]]
     names = schema["type"]
     return [_type(name, schema) for name in ([names] if isinstance(names, str) else names)]
 
@@ -116,10 +116,6 @@ def _type(name: str, schema: Schema) -> str:
         return f"readonly [{', '.join(items)}]"
     item = " | ".join(_choices(schema["items"]))
     return f"readonly {item}[]" if item.isalpha() else f"ReadonlyArray<{item}>"
-
-
-def _literal(value: str | None) -> str:
-    return "null" if value is None else f"'{value}'"
 
 
 def _title(name: str) -> str:

@@ -204,8 +204,8 @@ def rows(
     cg.check_tolerance(tolerance)
     counts = engine_counts(engines)
     with _asking(available, home) as ask:
-        for some in reversed(counts):  # with a time limit: engines that do not serve never answer
-            hello = ask(timeout=START_SECONDS, work="hello", engines=some, algorithms=algorithms)
+        for n in reversed(counts):  # with a time limit: engines that do not serve never answer
+            hello = ask(timeout=START_SECONDS, work="hello", engines=n, algorithms=algorithms)
             algorithms = hello.algorithms
         if not algorithms:
             raise SFMError("flags need engines that share memory, and these do not: two-level")
@@ -217,18 +217,23 @@ def rows(
                         fitting[cell] = count or _fitting(ask, cell, seconds)
                     yield _dot_row(ask, cell, number, fitting[cell])
             if "cg" in works:
-                for algorithm, some in product(algorithms, counts):
-                    yield from cg.rows(ask, m, algorithm, some, number, tolerance, every)
+                for algorithm, n in product(algorithms, counts):
+                    yield from cg.rows(ask, m, algorithm, n, number, tolerance, every)
 
 
 @contextmanager
 def _asking(engines: int, home: Endpoint | None) -> Iterator[cg.Ask]:
     """The function that asks the engines of home's world or, without home, local processes."""
     with ExitStack() as stack:
-        if home is None:  # they multiply in one thread, as a notebook's engines do
-            with environment_of({name: os.environ.get(name, "1") for name in _BLAS}):
+        if home is None:
+            with environment_of(_blas_threads()):
                 home = stack.enter_context(local_engines(engines, serve))
         yield stack.enter_context(driving("dot", serve, engines, home))
+
+
+def _blas_threads() -> dict[str, str]:
+    """One thread for each process, as in a notebook's engines, unless the user wants others."""
+    return {name: os.environ.get(name, "1") for name in _BLAS}
 
 
 def _dots(ask: cg.Ask, cell: tuple[int, str, int], count: int, warm_up: int) -> Any:

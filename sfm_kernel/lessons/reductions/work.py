@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,18 +79,13 @@ class _Worlds:
         self._stack.close()
 
 
-class _Spent(NamedTuple):
-    """The processor time and switches of this process so far."""
+def _spent() -> tuple[float, int]:
+    """This process so far: seconds of processor time of all its threads, and its switches.
 
-    cpu: float
-    """Seconds of processor time, of all its threads."""
-    switches: int
-    """The number of times that this process gave up its core."""
-
-    @classmethod
-    def now(cls) -> _Spent:
-        use = resource.getrusage(resource.RUSAGE_SELF)
-        return cls(time.process_time(), use.ru_nvcsw + use.ru_nivcsw)
+    A switch is a time at which the process gave up its core.
+    """
+    use = resource.getrusage(resource.RUSAGE_SELF)
+    return time.process_time(), use.ru_nvcsw + use.ru_nivcsw
 
 
 def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
@@ -106,24 +101,23 @@ def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] |
             raise SFMError(
                 f"{job.algorithm} with {group.size} processes added {expected} up to {total}"
             )
-    before = _Spent.now()
+    cpu, switches = _spent()
     started = time.perf_counter()
     for _ in range(job.count):
         reduce()
     seconds = time.perf_counter() - started
-    after = _Spent.now()
-    mine_spent = {"cpu": after.cpu - before.cpu, "switches": after.switches - before.switches}
+    cpu_after, switches_after = _spent()
+    spent = {"cpu": cpu_after - cpu, "switches": switches_after - switches}
     if group.rank != 0:
-        sfm.send(dest=0, tag="reductions spent", number=job.number, **mine_spent)
+        sfm.send(dest=0, tag="reductions spent", number=job.number, **spent)
         return None
     others = [
         sfm.recv(src=rank, tag="reductions spent", number=job.number)
         for rank in range(1, group.size)
     ]
-    spent = {key: sum((other[key] for other in others), mine_spent[key]) for key in mine_spent}
-    return {key: value / job.count for key, value in spent.items()} | {
-        "seconds": seconds / job.count
-    }
+    totals = {name: spent[name] + sum(other[name] for other in others) for name in spent}
+    totals["seconds"] = seconds
+    return {name: total / job.count for name, total in totals.items()}
 
 
 def _flood(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:

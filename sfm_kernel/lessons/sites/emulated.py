@@ -83,7 +83,7 @@ class Emulated:
             raise Disturbed(f"gateways emulated the path {self._late * 1e3:.2f} ms late on average")
 
     def close(self) -> None:
-        """End all programs. Again: no effect."""
+        """End all programs. Harmless when repeated."""
         process.end(self._started, 0)
         self._started = []
 

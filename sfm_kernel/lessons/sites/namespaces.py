@@ -75,7 +75,10 @@ class Namespaces:
         for site, count in sites.items():
             self._make_site(site, count)
         self._connect(algorithm)
-        self._set_sysctls({"tcp_no_metrics_save": 1, **sysctls})
+        for host in self.hosts.values():
+            setns(host)
+            for name, value in {"tcp_no_metrics_save": 1, **sysctls}.items():
+                _sysctl(name, value)
 
     def _make_site(self, site: str, count: int) -> None:
         net = f"10.{self._numbers[site]}.0"
@@ -128,12 +131,6 @@ class Namespaces:
             netlink.up(name, _QUEUE)
             netlink.add_route(f"10.{self._numbers[other]}.0.0", 24, device=name)
         return device
-
-    def _set_sysctls(self, sysctls: Mapping[str, str | int]) -> None:
-        for host in self.hosts.values():
-            setns(host)
-            for name, value in sysctls.items():
-                _sysctl(name, value)
 
     def algorithms(self) -> dict[str, str]:
         """The congestion control of each site, read from a connection of its first host."""

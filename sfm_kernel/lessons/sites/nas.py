@@ -68,8 +68,8 @@ def _named(steps: Iterable[Step]) -> list[Any]:
 
 
 def _play(programs: Sequence[Any], steps: list[list[Any]], count: int) -> list[float]:
-    for program, own_steps in zip(programs, steps, strict=True):
-        program.begin("play", steps=own_steps, iterations=count)
+    for program, its_steps in zip(programs, steps, strict=True):
+        program.begin("play", steps=its_steps, iterations=count)
     times = [program.end()["seconds"] for program in programs]
     return [max(some) for some in zip(*times, strict=True)]
 
