@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import RANKS
 from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.collectives import Group
-from sfm_kernel.lessons.measure.arguments import numbers
-from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
-from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
+from sfm_kernel.lessons.measure.arguments import chosen, numbers
+from sfm_kernel.lessons.measure.engines import driving, serve_jobs
+from sfm_kernel.lessons.measure.launched import absent, ranks
 from sfm_kernel.lessons.measure.rows import Row
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
+COMPARED = ("mpi4py",)
 PROCESSES = (2, 4, 8, 16)
 SFM, MPI = "SFM", "mpi4py"
 LARGE = 1 << 20
@@ -48,7 +49,6 @@ MOST, FEWEST = 20_000, 2
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do home's measurements, until it says stop. Runs on every engine."""
-    rank_of(sfm)
     groups: dict[int, Group] = {}
 
     def work(job: Message) -> Mapping[str, Any]:
@@ -64,11 +64,11 @@ def calls_of(group: Group) -> dict[str, Callable[[], object]]:
     """The measured operations, as calls without arguments."""
     import numpy as np
 
-    one, one_out = np.ones(1), np.empty(1)
+    single, single_out = np.ones(1), np.empty(1)
     many, many_out = np.ones(LARGE // 8), np.empty(LARGE // 8)
     return {
         BARRIER: group.barrier,
-        SMALL: lambda: group.allreduce(one, np.add, out=one_out),
+        SMALL: lambda: group.allreduce(single, np.add, out=single_out),
         OBJECT: lambda: group.allreduce(1.5),
         ARRAY: lambda: group.allreduce(many, np.add, out=many_out),
         BCAST: lambda: group.bcast(many, 0),
@@ -113,14 +113,11 @@ def rows(
             f"repeat {repeat} and processes {list(processes)}: at least 1; seconds {seconds}: more "
             f"than 0"
         )
-    unknown = [call for call in calls if call not in CALLS]
-    if unknown:
-        raise ValueError(f"no call {unknown[0]!r}; there are {', '.join(CALLS)}")
+    calls = chosen(calls, CALLS, "call")
     mpi = mpi and absent("mpi4py") is None
     for n in processes:
         with ExitStack() as stack:
-            stop = {"stop": True, "engines": n}
-            engines = stack.enter_context(driving("collectives", serve, n, None, stop=stop))
+            engines = stack.enter_context(driving("collectives", serve, n))
             asking: dict[str, Callable[[str, int], float]] = {
                 SFM: lambda call, count, n=n, ask=engines: (  # type: ignore[misc]
                     ask(engines=n, call=call, count=count).seconds
@@ -151,7 +148,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: all calls, then the targets."""
     listed = summary(measured)
     targets = []
-    for what, calls, few, limit in (
+    for name, calls, few, limit in (
         ("barrier, 2 processes", (BARRIER,), True, 1.0),
         ("allreduce 8 B, 2 processes", (SMALL,), True, 1.0),
         ("barrier, more processes", (BARRIER,), False, 0.5),
@@ -171,7 +168,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
             and f"{MPI} us" in row
             and (few is None or few == (row["processes"] <= 2))
         ]
-        targets.append(verdict(what, limit, "mpi4py", pairs))
+        targets.append(verdict(name, limit, "mpi4py", pairs))
     return {"Collectives (times in µs)": listed, "Targets (times in µs)": targets}
 
 
@@ -181,11 +178,6 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m benchmarks collectives``."""
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
-
-
-def notes(options: argparse.Namespace) -> list[str]:
-    """A line for each library that is left out on this machine, with what to install."""
-    return left_out(["mpi4py"])
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -58,11 +58,11 @@ def made(comm: Any, call: str, message: str, stack: ExitStack) -> Callable[[], o
         many = [memory() for _ in range(64)]
         begin, answer = (comm.Isend, comm.Recv) if rank == 0 else (comm.Irecv, comm.Send)
         wait, empty = MPI.Request.Waitall, bytearray()
-        return lambda: (wait([begin(one, after) for one in many]), answer(empty, after))
+        return lambda: (wait([begin(buffer, after) for buffer in many]), answer(empty, after))
     if call == BOTH_WAYS:
         pairs = [(comm.Irecv, memory()) for _ in range(16)]
         pairs += [(comm.Isend, memory()) for _ in range(16)]
-        return lambda: MPI.Request.Waitall([begin(one, after) for begin, one in pairs])
+        return lambda: MPI.Request.Waitall([begin(buffer, after) for begin, buffer in pairs])
     if call == ALLREDUCE:
         return partial(comm.Allreduce, np.ones(1), np.empty(1))
     if call in ONE_SIDED:

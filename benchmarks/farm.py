@@ -99,10 +99,10 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each kind of task and pool: the median, the fastest, and the farm's ratio to it."""
     listed: list[Row] = []
     for (ms, pool, chunk), group in grouped(measured, ("task_ms", "pool", "chunk")).items():
-        times = [one["us"] for one in group]
+        times = [row["us"] for row in group]
         row: Row = {"task_ms": ms, "pool": pool, "chunk": chunk, "tasks": group[0]["tasks"]}
         listed.append(row | {"us": median(times), "fastest": min(times)})
-    ours = {one["task_ms"]: one["us"] for one in listed if one["pool"] == SFM}
+    ours = {row["task_ms"]: row["us"] for row in listed if row["pool"] == SFM}
     for row in listed:
         if row["task_ms"] in ours:
             row["farm / it"] = ours[row["task_ms"]] / row["us"]
@@ -112,12 +112,13 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: all pools, then the targets."""
     listed = summary(measured)
+    of_farm = {row["task_ms"]: row for row in listed if row["pool"] == SFM}
     targets = []
     for row in listed:
-        ours = [one for one in listed if one["task_ms"] == row["task_ms"] and one["pool"] == SFM]
-        if row["pool"].startswith("SFM") or not ours:
+        ours = of_farm.get(row["task_ms"])
+        if row["pool"].startswith("SFM") or ours is None:
             continue
-        pair = Pair("", ours[0]["us"], row["us"], ours[0]["fastest"], row["fastest"])
+        pair = Pair("", ours["us"], row["us"], ours["fastest"], row["fastest"])
         limit = LIMITS.get((row["task_ms"], row["chunk"]))
         other = row["pool"]
         if row["chunk"] != DEFAULT:

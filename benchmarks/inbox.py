@@ -22,7 +22,7 @@ from benchmarks.patterns import WORK
 from sfm_kernel.errors import WouldBlock
 from sfm_kernel.lessons.measure.arguments import chosen, numbers
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
-from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
+from sfm_kernel.lessons.measure.launched import absent, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.observe.snapshot import snapshot
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
+COMPARED = ("mpi4py",)
 DEPTHS = (0, 100, 10_000, 100_000)
 
 
@@ -130,7 +131,7 @@ def resident() -> int:
 
 def accounted_by(sfm: Endpoint) -> int:
     """The bytes that the endpoint counts for the messages in its inbox."""
-    (process,) = (one for one in snapshot(sfm.folder)["processes"] if one["name"] == sfm.name)
+    (process,) = (entry for entry in snapshot(sfm.folder)["processes"] if entry["name"] == sfm.name)
     return int(process["bytes"])
 
 
@@ -166,8 +167,7 @@ def rows(
         )
     chosen(calls, list(CALLS), "call")
     with ExitStack() as stack:
-        stop = {"stop": True, "engines": 2}
-        ask = stack.enter_context(driving("inbox", serve, 2, home, stop=stop))
+        ask = stack.enter_context(driving("inbox", serve, 2, home))
         # With a time limit: engines that do not serve never answer.
         ask(timeout=START_SECONDS, engines=2, depth=0, calls=[], repeat=0, count=0)
         mpi = mpi and absent("mpi4py") is None
@@ -240,11 +240,6 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m benchmarks inbox``."""
     parser.add_argument("--depths", type=numbers, metavar="n,n,…", help="beside an empty inbox")
-
-
-def notes(options: argparse.Namespace) -> list[str]:
-    """A line for each library that is left out on this machine, with what to install."""
-    return left_out(["mpi4py"])
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -44,7 +44,7 @@ def talk_to_all(sfm: Endpoint) -> int:
 def occupied(folder: str) -> Files:
     """A world's shared memory as this process sees it: files in the folder, and its mappings.
 
-    A ring has no name any more when both ends have mapped it, so that the folder alone shows too
+    A ring no longer has a name when both ends have mapped it, so that the folder alone shows too
     little. The blocks of a ring are counted if the kernel shows them; otherwise its length, which
     is at least as much.
     """
@@ -53,14 +53,14 @@ def occupied(folder: str) -> Files:
         state = entry.stat()
         files[state.st_dev, state.st_ino] = state.st_blocks * 512
     for line in Path("/proc/self/maps").read_text().splitlines():
-        where, _, _, device, number, *path = line.split(maxsplit=5)
+        addresses, _, _, device, number, *path = line.split(maxsplit=5)
         if not path or not path[0].startswith(folder + "/"):
             continue
-        major, minor = (int(part, 16) for part in device.split(":"))
+        major, minor = (int(number, 16) for number in device.split(":"))
         key = (os.makedev(major, minor), int(number))
         try:
-            files[key] = os.stat(f"/proc/self/map_files/{where}").st_blocks * 512
+            files[key] = os.stat(f"/proc/self/map_files/{addresses}").st_blocks * 512
         except OSError:
-            first, last = (int(end, 16) for end in where.split("-"))
+            first, last = (int(end, 16) for end in addresses.split("-"))
             files[key] = max(files.get(key, 0), last - first)
     return files

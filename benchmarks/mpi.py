@@ -20,10 +20,11 @@ from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import usable_cores
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
-from sfm_kernel.lessons.measure.launched import OURS, absent, launcher, left_out, ranks
+from sfm_kernel.lessons.measure.launched import OURS, absent, launcher, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import THREE
 
+COMPARED = ("mpi4py",)
 SFM, MPICH = "SFM", "MPICH"
 KINDS = {SFM: OURS, MPICH: "mpi4py"}
 """Library -> kind of the launched job."""
@@ -94,8 +95,8 @@ def _calls(
             launched, cell = started[kind], (call, message, kind)
             if cell not in counts:  # the first call opens channels; the second gives the count
                 launched.ask("measure", call=call, message=message, count=1)
-                one = launched.ask("measure", call=call, message=message, count=5)["seconds"]
-                counts[cell] = max(FEWEST, min(MOST, int(seconds / one)))
+                trial = launched.ask("measure", call=call, message=message, count=5)
+                counts[cell] = max(FEWEST, min(MOST, int(seconds / trial["seconds"])))
             found = launched.ask("measure", call=call, message=message, count=counts[cell])
             about: Row = {"call": call, "message": message, "processes": n}
             about |= {"crowded": n > 2 * usable_cores(), "mechanism": kind}
@@ -130,7 +131,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
         pairs = [
             Pair(
                 ", ".join(filter(None, (row["message"], f"{row['processes']} processes"))),
-                *(row[f"{kind} {what}"] for what in ("us", "fastest") for kind in KINDS),
+                *(row[f"{kind} {column}"] for column in ("us", "fastest") for kind in KINDS),
             )
             for row in group
             if f"{MPICH} us" in row
@@ -148,11 +149,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
     known = (*CALLS, START)
     parser.add_argument("--only", type=names(known, "call"), metavar="CALL,…", help="*, ? fit any")
-
-
-def notes(options: argparse.Namespace) -> list[str]:
-    """A line for each library that is left out on this machine, with what to install."""
-    return left_out(["mpi4py"])
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

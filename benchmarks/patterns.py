@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 WORK = {"step": 7, "data": bytes(128)}
-"""The attributes of every message, besides its tag."""
+"""The attributes of every message, in addition to its tag."""
 
 
 class Talk(NamedTuple):

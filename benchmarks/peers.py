@@ -24,13 +24,14 @@ from benchmarks.memory import talk_to_all
 from benchmarks.patterns import PATTERNS, WORK, Talk
 from sfm_kernel.lessons.measure.arguments import numbers
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
-from sfm_kernel.lessons.measure.launched import absent, left_out, ranks
+from sfm_kernel.lessons.measure.launched import absent, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
+COMPARED = ("mpi4py",)
 PROCESSES = (2, 4, 8, 16)
 SFM, MPI = "SFM", "mpi4py"
 BLOCKED = {"recv()": {}, "recv(src=…)": {"src": 1}}
@@ -52,7 +53,6 @@ PAUSE = 0.003
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do home's measurements, until it says stop. Runs on every engine."""
-    rank_of(sfm)
     works = {"pattern": _pattern, "blocked": _blocked, "callback": _callback}
     serve_jobs(sfm, "peers", lambda job: works[job.work](sfm, job), home)
 
@@ -143,16 +143,15 @@ def rows(
     for n in processes:
         yield from _patterns(n, mpi, repeat, seconds)
     yield from _waiting(mpi, repeat, blocked_seconds, calls)
-    for number, (who, n) in product(range(min(repeat, 2)), WORLDS.items()):
+    for number, (world, n) in product(range(min(repeat, 2)), WORLDS.items()):
         nbytes = sfm_kernel.run(talk_to_all, n)[0]
-        about: Row = {"what": MEMORY, "processes": n, "mechanism": who, "round": number}
+        about: Row = {"what": MEMORY, "processes": n, "mechanism": world, "round": number}
         yield about | {"bytes": nbytes}
 
 
 def _patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
     with ExitStack() as stack:
-        stop = {"stop": True, "engines": n}
-        engines = stack.enter_context(driving("peers", serve, n, None, stop=stop))
+        engines = stack.enter_context(driving("peers", serve, n))
         asking: dict[str, Callable[[str, int], float]] = {
             SFM: lambda pattern, count: (
                 engines(work="pattern", engines=n, pattern=pattern, count=count).seconds
@@ -175,22 +174,15 @@ def _patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
 
 
 def _waiting(mpi: bool, repeat: int, blocked_seconds: float, calls: int) -> Iterator[Row]:
-    stop = {"stop": True, "engines": 2}
     with (
-        driving("peers", serve, 2, None, stop=stop) as ask,
+        driving("peers", serve, 2) as ask,
         ranks("mpi4py", 2, RANKS) if mpi else nullcontext() as launched,
     ):
         for number in range(repeat):
             done = ask(work="callback", engines=2, count=calls)
             about: Row = {"processes": 2, "mechanism": SFM, "round": number}
-            yield (
-                {"what": CALLBACK}
-                | about
-                | {
-                    "us": median(done.seconds) * 1e6,
-                    "fastest_us": min(done.seconds) * 1e6,
-                }
-            )
+            times = {"us": median(done.seconds) * 1e6, "fastest_us": min(done.seconds) * 1e6}
+            yield {"what": CALLBACK} | about | times
         for number in range(min(repeat, 2)):
             about = {"processes": 2, "mechanism": SFM, "round": number}
             for how in BLOCKED:
@@ -209,10 +201,10 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     for key, group in grouped(measured, ("what", "processes", "mechanism")).items():
         row: Row = dict(zip(("what", "processes", "mechanism"), key, strict=True))
         for column in [column for column in columns if column in group[0]]:
-            values = [one[column] for one in group]
+            values = [row[column] for row in group]
             row[column] = min(values) if column == "fastest_us" else median(values)
         if row["what"] in PATTERNS:
-            row["fastest_us"] = min(one["us"] for one in group)
+            row["fastest_us"] = min(row["us"] for row in group)
         listed.append(row)
     return listed
 
@@ -221,10 +213,10 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: patterns with SFM and MPI side by side, waiting, memory."""
     found: dict[str, list[Row]] = {"One message, µs": [], "Waiting": [], "Shared memory": []}
     listed = summary(measured)
-    for (what, n), group in grouped(listed, ("what", "processes")).items():
-        if what not in PATTERNS:
+    for (pattern, n), group in grouped(listed, ("what", "processes")).items():
+        if pattern not in PATTERNS:
             continue
-        row: Row = {"what": what, "processes": n}
+        row: Row = {"what": pattern, "processes": n}
         for one in group:
             row |= {one["mechanism"]: one["us"], f"{one['mechanism']} fastest": one["fastest_us"]}
         if MPI in row:
@@ -247,11 +239,6 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m benchmarks peers``."""
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
-
-
-def notes(options: argparse.Namespace) -> list[str]:
-    """A line for each library that is left out on this machine, with what to install."""
-    return left_out(["mpi4py"])
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,7 +25,6 @@ SFM, EXECUTOR = "SFM farm", "SFM Executor"
 FUTURES, MPI, IPYPARALLEL, DASK = "concurrent.futures", "mpi4py.futures", "ipyparallel", "Dask"
 MODULES = {IPYPARALLEL: "ipyparallel", DASK: "distributed"}
 """Pool -> the module that it needs."""
-
 
 NAME = "benchmarks.pools"
 
@@ -65,27 +65,10 @@ def _farm(workers: int) -> Iterator[Run]:
 
 
 @contextlib.contextmanager
-def _executor(kind: Callable[[int], Any], workers: int) -> Iterator[Run]:
-    with kind(workers) as pool:
+def _executor(module: str, kind: str, workers: int) -> Iterator[Run]:
+    """A pool with the interface of ``concurrent.futures``."""
+    with getattr(import_module(module), kind)(workers) as pool:
         yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunksize=chunk or 1))
-
-
-def _sfm(workers: int) -> Any:
-    from sfm_kernel import farm
-
-    return farm.Executor(workers)
-
-
-def _standard(workers: int) -> Any:
-    from concurrent.futures import ProcessPoolExecutor
-
-    return ProcessPoolExecutor(workers)
-
-
-def _mpi(workers: int) -> Any:
-    from mpi4py.futures import MPIPoolExecutor
-
-    return MPIPoolExecutor(workers)
 
 
 @contextlib.contextmanager
@@ -126,9 +109,9 @@ def _dask(workers: int) -> Iterator[Run]:
 
 POOLS: dict[str, Callable[[int], contextlib.AbstractContextManager[Run]]] = {
     SFM: _farm,
-    EXECUTOR: partial(_executor, _sfm),
-    FUTURES: partial(_executor, _standard),
-    MPI: partial(_executor, _mpi),
+    EXECUTOR: partial(_executor, "sfm_kernel.farm", "Executor"),
+    FUTURES: partial(_executor, "concurrent.futures", "ProcessPoolExecutor"),
+    MPI: partial(_executor, "mpi4py.futures", "MPIPoolExecutor"),
     IPYPARALLEL: _ipyparallel,
     DASK: _dask,
 }
@@ -145,8 +128,6 @@ def measure(run: Run, count: int, ms: int, chunk: int) -> Answer:
 
 
 if __name__ == "__main__":
-    from importlib import import_module
-
     module = import_module(NAME)  # not __main__: workers have to import `task`
     name, number, path = sys.argv[1:]
     with module.POOLS[name](int(number)) as opened:

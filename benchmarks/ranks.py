@@ -81,12 +81,12 @@ def blocked(seconds: float) -> Answer | None:
 
 def collective(call: str, count: int) -> Answer | None:
     """A call of ``collectives`` on all ranks."""
-    one, one_out = np.ones(1), np.empty(1)
+    single, single_out = np.ones(1), np.empty(1)
     many = np.ones(collectives.LARGE // 8)
     many_out = np.empty_like(many)
     calls: dict[str, Callable[[], object]] = {
         collectives.BARRIER: COMM.Barrier,
-        collectives.SMALL: partial(COMM.Allreduce, one, one_out),
+        collectives.SMALL: partial(COMM.Allreduce, single, single_out),
         collectives.OBJECT: partial(COMM.allreduce, 1.5),
         collectives.ARRAY: partial(COMM.Allreduce, many, many_out),
         collectives.BCAST: partial(COMM.Bcast, many, 0),

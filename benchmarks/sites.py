@@ -34,43 +34,43 @@ class Target(NamedTuple):
     at_least: bool = False
 
 
-def _of(rows: Sequence[Row], way: str, what: str, column: str = "seconds") -> float | None:
+def _of(rows: Sequence[Row], way: str, quantity: str, column: str = "seconds") -> float | None:
     """The median of a column, over the rows of one route whose ``what`` contains a text."""
     found = [
         row[column] for row in rows
-        if row["way"] == way and what in row["what"] and row.get(column) is not None
+        if row["way"] == way and quantity in row["what"] and row.get(column) is not None
     ]  # fmt: skip
     return median(found) if found else None
 
 
-def beside(other: str, what: str, column: str = "seconds") -> Callable[..., float | None]:
+def beside(other: str, quantity: str, column: str = "seconds") -> Callable[..., float | None]:
     """The ratio to the same number on another route."""
 
     def ratio(rows: Sequence[Row], way: str) -> float | None:
-        one, base = _of(rows, way, what, column), _of(rows, other, what, column)
-        return None if one is None or not base else one / base
+        value, base = _of(rows, way, quantity, column), _of(rows, other, quantity, column)
+        return None if value is None or not base else value / base
 
     return ratio
 
 
-def within(what: str, than: str, column: str = "seconds") -> Callable[..., float | None]:
+def within(quantity: str, than: str, column: str = "seconds") -> Callable[..., float | None]:
     """The ratio to another number on the same route."""
 
     def ratio(rows: Sequence[Row], way: str) -> float | None:
-        one, base = _of(rows, way, what, column), _of(rows, way, than, column)
-        return None if one is None or not base else one / base
+        value, base = _of(rows, way, quantity, column), _of(rows, way, than, column)
+        return None if value is None or not base else value / base
 
     return ratio
 
 
-def of(what: str, column: str = "seconds") -> Callable[..., float | None]:
+def of(quantity: str, column: str = "seconds") -> Callable[..., float | None]:
     """The number itself."""
-    return lambda rows, way: _of(rows, way, what, column)
+    return lambda rows, way: _of(rows, way, quantity, column)
 
 
 def _more(rows: Sequence[Row], way: str) -> float | None:
-    one, base = (_of(rows, name, "1 kB there") for name in (way, "direct bbr"))
-    return None if one is None or base is None else (one - base) * 1e6
+    value, base = (_of(rows, name, "1 kB there") for name in (way, "direct bbr"))
+    return None if value is None or base is None else (value - base) * 1e6
 
 
 def _wrong(rows: Sequence[Row], way: str) -> float | None:
@@ -108,9 +108,9 @@ def targets() -> Iterator[Target]:
     for way in ("direct", "direct bbr", "gateway", "gateway cubic"):
         yield Target("RTT 100 ms: rate of 4 MB, times that of 1 MB", "sizes", way, 0.9, "×",
                      within("of 4.1", "of 1.0", "mbit_s"), at_least=True)  # fmt: skip
-    for what, name in (("4 MB", "loss 4 MB"), ("1 kB, mostly", "loss small")):
+    for size, name in (("4 MB", "loss 4 MB"), ("1 kB, mostly", "loss small")):
         for way in ("gateway", "gateway cubic", "gateway cubic x4"):
-            yield Target(f"loss 1e-3, {what}: times direct bbr", name, way, 1.0, "×",
+            yield Target(f"loss 1e-3, {size}: times direct bbr", name, way, 1.0, "×",
                          beside("direct bbr", "median"))  # fmt: skip
     for name in BROKEN:
         for way in ("direct", "direct bbr", "gateway"):
@@ -135,21 +135,21 @@ def verdicts(measured: Sequence[Row]) -> list[Row]:
     does not excuse lost messages.
     """
     listed = []
-    for one in targets():
-        rows = [row for row in measured if row["measure"] == one.measure]
-        if any(row["way"] == one.way for row in rows):
-            found = one.measured(rows, one.way)
-            sound = one.measured([row for row in rows if not row["disturbed"]], one.way)
-            if found and one.limit == 0:
+    for target in targets():
+        rows = [row for row in measured if row["measure"] == target.measure]
+        if any(row["way"] == target.way for row in rows):
+            found = target.measured(rows, target.way)
+            sound = target.measured([row for row in rows if not row["disturbed"]], target.way)
+            if found and target.limit == 0:
                 sound = found
             disturbed = found is not None and sound is None
-            sign = "≥" if one.at_least else "≤"
+            sign = "≥" if target.at_least else "≤"
             listed.append({
-                "what": one.what,
-                "way": one.way,
-                "target": f"{sign} {one.limit:g} {one.unit}".strip(),
+                "what": target.what,
+                "way": target.way,
+                "target": f"{sign} {target.limit:g} {target.unit}".strip(),
                 "measured": found if disturbed else sound,
-                "verdict": "disturbed" if disturbed else _verdict(one, sound),
+                "verdict": "disturbed" if disturbed else _verdict(target, sound),
                 **({"played": "yes"} if any(row.get("played") for row in rows) else {}),
             })  # fmt: skip
     return listed

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
 from benchmarks import inbox, peers
 from benchmarks.patterns import PATTERNS
-from benchmarks.verdict import Pair, verdict
+from benchmarks.verdict import Pair, having, verdict
 from sfm_kernel.lessons import pingpong
-from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import SIZES, THREE
 
@@ -30,7 +30,8 @@ ENCRYPTED = ("bytes 1 kB", "bytes 1 MB", "array 1 MB", "bytes 16 MB", "array 16 
 SHM, TCP = "SFM w/Q", "SFM w/Q tcp"
 PICKLED, BUFFERS = "mpi4py pickled", "mpi4py buffers"
 PYZMQ_TCP, PYZMQ_CURVE = "pyzmq tcp", "pyzmq tcp curve"
-COMPARED = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP, PYZMQ_CURVE)
+MECHANISMS = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP, PYZMQ_CURVE)
+COMPARED = ("mpi4py",)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
 TRACING = "tracing"
@@ -51,7 +52,7 @@ def rows(
         quick: few and small measurements, to see that it works.
         mpi: whether mpi4py is measured, if it is installed.
     """
-    mechanisms = [one for one in COMPARED if mpi or one not in pingpong.PACKAGES]
+    mechanisms = [name for name in MECHANISMS if mpi or name not in pingpong.PACKAGES]
     everything = tuple(dict.fromkeys((THREE, *SMALL, *LARGE, *ENCRYPTED)))
     messages = (THREE, "array 128 B") if quick else everything
     yield from _tagged(
@@ -80,15 +81,6 @@ def _tagged(benchmark: str, measured: Iterator[Row]) -> Iterator[Row]:
     return ({"benchmark": benchmark} | row for row in measured)
 
 
-def part(measured: Sequence[Row], benchmark: str) -> list[Row]:
-    """The rows of one benchmark, as it made them."""
-    return [
-        {name: value for name, value in row.items() if name != "benchmark"}
-        for row in measured
-        if row["benchmark"] == benchmark
-    ]
-
-
 # Tables
 
 
@@ -97,12 +89,14 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 
     ``ratio`` compares medians, ``by_fastest`` the fastest times of the same two.
     """
+    rows_of = partial(having, measured, "benchmark")
+    crowds = peers.summary(rows_of("peers"))
     return [
-        *_of_pingpong(_latencies(part(measured, "pingpong"))),
-        *_of_inbox(inbox.summary(part(measured, "inbox"))),
-        *_of_crowds(peers.summary(part(measured, "peers"))),
-        *_of_waiting(peers.summary(part(measured, "peers")), part(measured, TRACING)),
-        *_of_memory(part(measured, "peers")),
+        *_of_pingpong(_latencies(rows_of("pingpong"))),
+        *_of_inbox(inbox.summary(rows_of("inbox"))),
+        *_of_crowds(crowds),
+        *_of_waiting(crowds, rows_of(TRACING)),
+        *_of_memory(rows_of("peers")),
     ]
 
 
@@ -113,19 +107,19 @@ def _latencies(measured: Sequence[Row]) -> Latencies:
     return {(row["message"], row["mechanism"]): row for row in pingpong.summary(measured)}
 
 
-def _pairs(latencies: Latencies, messages: Sequence[str], one: str, other: str) -> list[Pair]:
+def _pairs(latencies: Latencies, messages: Sequence[str], ours: str, theirs: str) -> list[Pair]:
     found = []
     for message in messages:
-        mine, theirs = latencies.get((message, one)), latencies.get((message, other))
-        if mine is not None and theirs is not None:
-            medians = (mine["latency_us"], theirs["latency_us"])
-            found.append(Pair(message, *medians, mine["fastest_us"], theirs["fastest_us"]))
+        measured, beside = latencies.get((message, ours)), latencies.get((message, theirs))
+        if measured is not None and beside is not None:
+            medians = (measured["latency_us"], beside["latency_us"])
+            found.append(Pair(message, *medians, measured["fastest_us"], beside["fastest_us"]))
     return found
 
 
 def _of_pingpong(latencies: Latencies) -> list[Row]:
-    def row(what: str, limit: float | None, messages: Sequence[str], one: str, other: str) -> Row:
-        return verdict(what, limit, other, _pairs(latencies, messages, one, other))
+    def row(what: str, limit: float | None, messages: Sequence[str], ours: str, theirs: str) -> Row:
+        return verdict(what, limit, theirs, _pairs(latencies, messages, ours, theirs))
 
     three = latencies.get((THREE, SHM))
     alone = [Pair("", three["latency_us"], 1.0, three["fastest_us"], 1.0)] if three else []
@@ -161,11 +155,12 @@ def _of_crowds(listed: Sequence[Row]) -> list[Row]:
     found = []
     for pattern in PATTERNS:
         pairs = []
-        for what, n, mechanism in times:
-            if what == pattern and mechanism == peers.SFM and (what, n, peers.MPI) in times:
-                ours, theirs = times[what, n, peers.SFM], times[what, n, peers.MPI]
-                pairs.append(Pair(f"{n} processes", ours["us"], theirs["us"],
-                                  ours["fastest_us"], theirs["fastest_us"]))  # fmt: skip
+        for n in dict.fromkeys(row["processes"] for row in listed):
+            ours = times.get((pattern, n, peers.SFM))
+            mpi = times.get((pattern, n, peers.MPI))
+            if ours and mpi:
+                pairs.append(Pair(f"{n} processes", ours["us"], mpi["us"], ours["fastest_us"],
+                                  mpi["fastest_us"]))  # fmt: skip
         found.append(verdict(f"{pattern}, crowded", 0.5, "mpi4py", pairs))
     return found
 
@@ -189,10 +184,10 @@ def _of_waiting(listed: Sequence[Row], tracing: Sequence[Row]) -> list[Row]:
     }
     traced = []
     if best:
-        one, other = (best[mechanism] for mechanism in (SHM, pingpong.UNTRACED))
+        traced_row, untraced_row = (best[mechanism] for mechanism in (SHM, pingpong.UNTRACED))
         traced = [
-            Pair("best round", one["latency_us"], other["latency_us"],
-                 one["fastest_us"], other["fastest_us"])
+            Pair("best round", traced_row["latency_us"], untraced_row["latency_us"],
+                 traced_row["fastest_us"], untraced_row["fastest_us"])
         ]  # fmt: skip
     return [
         verdict("blocked in recv, % of a core", 1.0, "0.1 %", blocked),
@@ -210,11 +205,11 @@ def _of_memory(measured: Sequence[Row]) -> list[Row]:
         ]
         return median(found) if found else None
 
-    one, eight = (mib(processes) for processes in peers.WORLDS.values())
+    four, eight = (mib(processes) for processes in peers.WORLDS.values())
     return [
         verdict(
             "MB of an engine with 3 peers", 1.0, "4 MB",
-            [] if one is None else [Pair("before large messages", one / 4, 4.0)],
+            [] if four is None else [Pair("before large messages", four / 4, 4.0)],
         ),
         verdict(
             "MB of 8 engines and a notebook", 1.0, "64 MB",
@@ -225,11 +220,12 @@ def _of_memory(measured: Sequence[Row]) -> list[Row]:
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: those of the benchmarks, then the targets."""
+    rows_of = partial(having, measured, "benchmark")
     shown = {
-        **pingpong.tables(part(measured, "pingpong")),
-        "Traced and untraced": pingpong.summary(part(measured, TRACING)),
-        **inbox.tables(part(measured, "inbox")),
-        **peers.tables(part(measured, "peers")),
+        **pingpong.tables(rows_of("pingpong")),
+        "Traced and untraced": pingpong.summary(rows_of(TRACING)),
+        **inbox.tables(rows_of("inbox")),
+        **peers.tables(rows_of("peers")),
     }
     # Only pingpong's run shows the paper's figures.
     shown.pop("Table 2, then and now", None)
@@ -237,15 +233,6 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 # The command line
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
-
-
-def notes(options: argparse.Namespace) -> list[str]:
-    """A line for each library that is left out on this machine, with what to install."""
-    return left_out(["mpi4py"])
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -45,6 +45,15 @@ def verdict(what: str, limit: float | None, beside: str, pairs: Sequence[Pair]) 
     return row | {"verdict": f"missed by {ratio / limit - 1:.0%}"}
 
 
+def having(measured: Sequence[Row], column: str, value: str) -> list[Row]:
+    """The rows with this value in a column, without that column."""
+    return [
+        {name: row[name] for name in row if name != column}
+        for row in measured
+        if row[column] == value
+    ]
+
+
 def medians(measured: Sequence[Row], keys: Sequence[str], ours: str, other: str) -> list[Row]:
     """A row for each combination of ``keys``: medians and fastest times in µs, and their ratio.
 
@@ -56,8 +65,8 @@ def medians(measured: Sequence[Row], keys: Sequence[str], ours: str, other: str)
     for key, group in grouped(measured, keys).items():
         row: Row = dict(zip(keys, key, strict=True))
         for (mechanism,), times in grouped(group, ("mechanism",)).items():
-            row[f"{mechanism} us"] = median(one["us"] for one in times)
-            row[f"{mechanism} fastest"] = min(one["us"] for one in times)
+            row[f"{mechanism} us"] = median(row["us"] for row in times)
+            row[f"{mechanism} fastest"] = min(row["us"] for row in times)
         if f"{other} us" in row:
             row[f"{ours} / {other}"] = row[f"{ours} us"] / row[f"{other} us"]
         listed.append(row)

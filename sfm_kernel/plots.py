@@ -78,9 +78,9 @@ class Panel:
         """The dots and the line of one series, by default through medians."""
         return points, {x: median(ys) for x, ys in points.items()}
 
-    def note(self, text: str, at: tuple[float, float], offset: tuple[int, int] = (6, 4)) -> None:
+    def note(self, text: str, point: tuple[float, float], offset: tuple[int, int] = (6, 4)) -> None:
         """Write a note at a point of the data, with an ``offset`` in points of type."""
-        self.axes.annotate(text, at, offset, textcoords="offset points", color=QUIET, size=11)
+        self.axes.annotate(text, point, offset, textcoords="offset points", color=QUIET, size=11)
 
 
 class Speedup(Panel):
@@ -157,7 +157,7 @@ class Live:
     """Panels side by side, drawn again while rows come; a context manager.
 
     Args:
-        panels: what to draw; every row goes to all of them.
+        panels: the panels to draw; every row goes to all of them.
         display: called with each frame, the bytes of a PNG, in the thread that drew it.
 
     ``add`` draws if the last frame was begun more than ``EAGER`` seconds ago; a thread draws when
@@ -294,8 +294,9 @@ class _Canvas:
         """
         self._status.set_text(status)
         self._canvas.restore_region(self._background)
-        for artist in [artist for panel in self._panels for artist in panel.moving()]:
-            artist.draw(self._canvas.renderer)
+        for panel in self._panels:
+            for artist in panel.moving():
+                artist.draw(self._canvas.renderer)
         self._status.draw(self._canvas.renderer)
         size = self._canvas.get_width_height()
         pixels = self._canvas.buffer_rgba()

@@ -63,9 +63,9 @@ def make_environment(folder: Path) -> None:
     packages = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
     shared = folder / "dependencies/site-packages"  # threads of this path are known to be harmless
     shared.mkdir(parents=True)
-    for one in Path(sysconfig.get_path("purelib")).iterdir():
-        if "sfm_kernel" not in one.name and one.suffix != ".pth":
-            (shared / one.name).symlink_to(one)
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if "sfm_kernel" not in entry.name and entry.suffix != ".pth":
+            (shared / entry.name).symlink_to(entry)
     Path(packages, "dependencies.pth").write_text(str(shared))
     for name in COMMANDS:
         text = Path(sys.prefix, "bin", name).read_text()
@@ -304,7 +304,8 @@ COLUMNS = ("all", "server", "kernel", "engines", "controller", "programs")
 
 def show(name: str, found: dict[str, float], more: str = "") -> None:
     """Print a line of the table."""
-    print(f"{name:24}", *(f"{found.get(one, 0):10.0f}" for one in COLUMNS), "", more, flush=True)
+    numbers = (f"{found.get(column, 0):10.0f}" for column in COLUMNS)
+    print(f"{name:24}", *numbers, "", more, flush=True)
 
 
 def check(lab: Lab, notebooks: list[Path], engines: int) -> list[str]:

@@ -153,8 +153,8 @@ def _described(problem: Exception, cell: str) -> str:
     """An error and its cell, in one line."""
     name, value = getattr(problem, "ename", None), getattr(problem, "evalue", None)
     text = f"{name}: {value}" if name else f"{type(problem).__name__}: {problem}"
-    where, what = (one.strip().partition("\n")[0] for one in (cell, text))
-    return f"{what} (in the cell that begins with {where!r})"
+    beginning, error = (lines.strip().partition("\n")[0] for lines in (cell, text))
+    return f"{error} (in the cell that begins with {beginning!r})"
 
 
 @contextmanager

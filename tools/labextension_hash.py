@@ -64,9 +64,9 @@ def known(built: Path) -> dict[str, str]:
     return {path: sha for sha, path in pairs}
 
 
-def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
+def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
     """The files that differ."""
-    return sorted({path for path, _ in one.items() ^ other.items()})
+    return sorted({path for path, _ in first.items() ^ second.items()})
 
 
 def complete(built: Path, page: Path = PAGE) -> None:
@@ -89,7 +89,7 @@ def compare() -> None:
         copy = scratch / SOURCES.name
         shutil.copytree(SOURCES, copy, symlinks=True, ignore=_results, copy_function=_link)
         subprocess.run(["jlpm", "build"], cwd=copy, check=True)
-        built, page = (scratch / one.relative_to(ROOT) for one in (BUILT, PAGE))
+        built, page = (scratch / path.relative_to(ROOT) for path in (BUILT, PAGE))
         complete(built, page)
         if other := differences(hashes(built, page), hashes(BUILT)):
             raise SystemExit(f"a build of labextension/ differs in {', '.join(other)}: {_AGAIN}")

@@ -56,12 +56,12 @@ def kind(process: psutil.Process, server: int) -> str:
     words = " ".join(process.cmdline())
     if process.pid == server:
         return "server"
-    for part, name in (
+    for word, name in (
         ("ipykernel_launcher", "kernel"),
         ("jupyter.supervisor", "engines"),
         ("ipyparallel.controller", "controller"),
     ):
-        if part in words:
+        if word in words:
             return name
     return "programs"
 

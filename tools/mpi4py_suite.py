@@ -143,24 +143,24 @@ def outcome(folder: Path, module: str, ranks: int, timeout: float, real: Path | 
 HEAD = f"{'module':24} {'ranks':>5} {'tests':>6} {'skipped':>8} {'lost':>5} {'seconds':>8}"
 
 
-def line(one: Outcome) -> str:
-    state = "did not end" if one.problem else f"{len(one.failed)} failures"
-    lost = "?" if one.lost is None else len(one.lost)
-    numbers = f"{one.ranks:5} {one.tests:6} {one.skipped:8} {lost:>5} {one.seconds:8.1f}"
-    return f"{one.module:24} {numbers}  {state}"
+def line(result: Outcome) -> str:
+    state = "did not end" if result.problem else f"{len(result.failed)} failures"
+    lost = "?" if result.lost is None else len(result.lost)
+    numbers = f"{result.tests:6} {result.skipped:8} {lost:>5} {result.seconds:8.1f}"
+    return f"{result.module:24} {result.ranks:5} {numbers}  {state}"
 
 
-def show(one: Outcome, verbose: bool) -> None:
-    """Print its line, failures and problem."""
-    print(line(one), flush=True)
-    for name, text in one.failed.items():
+def show(result: Outcome, verbose: bool) -> None:
+    """Print the line of a result, its failures and its problem."""
+    print(line(result), flush=True)
+    for name, text in result.failed.items():
         print(f"    {name}")
         if verbose:
             print(f"        {text}".replace("\n", "\n        "))
-    for name in sorted(one.lost or ()) if verbose else ():
+    for name in sorted(result.lost or ()) if verbose else ():
         print(f"    {name}  runs on the real one only")
-    if one.problem:
-        print(f"    {one.problem}".replace("\n", "\n    "))
+    if result.problem:
+        print(f"    {result.problem}".replace("\n", "\n    "))
 
 
 def main() -> int:
@@ -184,13 +184,14 @@ def main() -> int:
     found = []
     for module in modules:
         for ranks in options.sizes:
-            one = outcome(folder, module, ranks, options.timeout, options.real)
-            show(one, options.verbose)
-            found.append(one)
-    bad = [one for one in found if one.problem or one.failed]
-    skipped = sum(one.skipped for one in found)
-    lost = sum(len(one.lost or ()) for one in found) if options.real else "?"
-    print(f"{sum(one.tests for one in found)} tests, {skipped} skipped; {lost} run elsewhere only")
+            result = outcome(folder, module, ranks, options.timeout, options.real)
+            show(result, options.verbose)
+            found.append(result)
+    bad = [result for result in found if result.problem or result.failed]
+    skipped = sum(result.skipped for result in found)
+    lost = sum(len(result.lost or ()) for result in found) if options.real else "?"
+    tests = sum(result.tests for result in found)
+    print(f"{tests} tests, {skipped} skipped; {lost} run elsewhere only")
     print(f"{len(bad)} runs with failures")
     return 1 if bad else 0
 

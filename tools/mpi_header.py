@@ -165,7 +165,7 @@ WIDTH = 100
 
 
 def header() -> str:
-    """The whole text."""
+    """The text of mpi.h."""
     constants = (line.split(" ") for line in (TABLES / "constants.txt").read_text().splitlines())
     text = BEGINNING
     text += "".join(f"#define {name} {_value(name, *rest)}\n" for name, *rest in constants)
@@ -191,13 +191,13 @@ def _wrapped(prototype: str) -> str:
     head, rest = prototype.split("(", 1)
     lines = [head + "("]
     parameters = rest.removesuffix(")").split(", ")
-    for at, parameter in enumerate(parameters):
-        last = at == len(parameters) - 1
-        piece = _star(parameter) + (");" if last else ", ")
-        if len(lines[-1] + piece.rstrip()) > WIDTH:
+    for number, parameter in enumerate(parameters):
+        last = number == len(parameters) - 1
+        text = _star(parameter) + (");" if last else ", ")
+        if len(lines[-1] + text.rstrip()) > WIDTH:
             lines[-1] = lines[-1].rstrip()
             lines.append(" " * (len(head) + 1) if len(head) < WIDTH // 2 else "    ")
-        lines[-1] += piece
+        lines[-1] += text
     return "\n".join(lines) + "\n"
 
 

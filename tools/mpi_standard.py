@@ -14,7 +14,7 @@ A program that was compiled against MPICH has these values in its code, so they 
 MPICH's ABI: this tool finds them by compiling a program that prints each. `constants_abi.txt` has
 the same names as they are in the standard's own ABI (MPI 5.0, chapter 20).
 
-All are kept in the repository, so that nobody who builds or installs needs either package.
+All are kept in the repository: to build or install, neither package is needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "sfm_kernel/native/mpi"
 
-# What the standard lets one call at any time (MPI 4.1, table 11.1), and what only computes.
+# Functions that may be called at any time (MPI 4.1, table 11.1), and those that only compute.
 EARLY = re.compile(
     r"""MPI_(
         Init | Init_thread | Initialized | Finalized | Get_version | Get_library_version
@@ -57,16 +57,16 @@ MPI_Datatype array_of_types[], MPI_Datatype* newtype)
 int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement)
 """
 
-# Not in the standard by these names, but in what MPICH's header makes of MPI_COMM_DUP_FN.
+# The standard has no such name: MPICH's header gives it to MPI_COMM_DUP_FN.
 ABI = """
 int MPIR_Dup_fn(MPI_Comm oldcomm, int keyval, void* extra_state, void* attribute_val_in, \
 void* attribute_val_out, int* flag)
 """
 
-# No values of the ABI: what is a function, a format, or says which standard a library has.
+# Not values of the ABI: functions, formats, and the version of a library's standard.
 NO_CONSTANT = re.compile(r"_FMT_|_DEFINED$|_FN(_|$)|^MPI_((SUB)?VERSION|ABI)$")
 
-# What a constant is, by the C type that MPICH's header gives it.
+# The C types that MPICH's header gives to constants.
 TYPES = (
     "MPI_Comm", "MPI_Datatype", "MPI_Group", "MPI_Op", "MPI_Errhandler", "MPI_Info", "MPI_Win",
     "MPI_Request", "MPI_Message", "MPI_Session", "MPI_File",
@@ -79,15 +79,17 @@ def prototypes() -> list[str]:
 
     pympistandard.use_api_version(1)
     standard = list(pympistandard.PROCEDURES.values())
-    found = [str(one.express.iso_c) for one in standard]
-    # The large-count twin, MPI_Send_c of MPI_Send.
-    found += [str(one.express.embiggen.iso_c) for one in standard if one.has_embiggenment()]
+    found = [str(procedure.express.iso_c) for procedure in standard]
+    # Twins are for large counts: MPI_Send_c of MPI_Send.
+    with_twins = [procedure for procedure in standard if procedure.has_embiggenment()]
+    found += [str(procedure.express.embiggen.iso_c) for procedure in with_twins]
     found += [*REMOVED.strip().splitlines(), *ABI.strip().splitlines()]
-    return sorted((_mended(one) for one in found if "(" in one), key=lambda one: name(one).lower())
+    mended = [_mended(prototype) for prototype in found if "(" in prototype]
+    return sorted(mended, key=lambda prototype: name(prototype).lower())
 
 
 def _mended(prototype: str) -> str:
-    """As C writes it, where the data is written for LaTeX or lacks a star."""
+    """A prototype in C: some of pympistandard's are written for LaTeX, or lack a star."""
     prototype = prototype.replace("\\ldots", "...")
     return prototype.replace("(int argc, char argv[]", "(int argc, char* argv[]")
 
@@ -96,8 +98,8 @@ def name(prototype: str) -> str:
     return re.split(r"[\s*]+", prototype.split("(")[0])[-1]
 
 
-# What our sources name, and the standard's ABI does not have: its programs cannot mean them, so
-# that any number will do which nothing else of the kind has.
+# Constants that our sources name and the standard's ABI does not have. Its programs cannot use
+# them, so that any number is right that no other constant of the type has.
 LACKING = """
 MPIX_BFLOAT16 MPI_Datatype 0x000002f2
 MPIX_C_FLOAT16 MPI_Datatype 0x000002f3
@@ -123,7 +125,7 @@ def constants(mpicc: str) -> list[str]:
     for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
         if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
             names += re.findall(r"\bMPI_[A-Z0-9][A-Z0-9_]*", body)
-    return _values(mpicc, sorted({one for one in names if not NO_CONSTANT.search(one)}))
+    return _values(mpicc, sorted({name for name in names if not NO_CONSTANT.search(name)}))
 
 
 def _values(mpicc: str, names: list[str]) -> list[str]:
@@ -131,8 +133,8 @@ def _values(mpicc: str, names: list[str]) -> list[str]:
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
     enums = "extern|typedef"
     lines = []
-    for one in names:
-        body = re.search(rf"^#define {one} +(.*)$", header, re.MULTILINE)
+    for constant in names:
+        body = re.search(rf"^#define {constant} +(.*)$", header, re.MULTILINE)
         value = body.group(1) if body else enums
         kind = next((type_ for type_ in TYPES if f"({type_})" in value), "int")
         if re.search(r"\w ?\*+\)|MPI_T_\w+\)(NULL|\d)", value):
@@ -141,15 +143,15 @@ def _values(mpicc: str, names: list[str]) -> list[str]:
             kind = "MPI_Offset"
         elif value in names:  # MPI_LONG_LONG is MPI_LONG_LONG_INT
             kind = next(line.split()[1] for line in _values(mpicc, [value]))
-        lines.append((one, kind))
+        lines.append((constant, kind))
     prints = "\n".join(
-        f'printf("{one} {kind} "); '
+        f'printf("{constant} {kind} "); '
         + (
-            f'printf("%ld\\n", (long){one});'
+            f'printf("%ld\\n", (long){constant});'
             if kind in ("int", "pointer", "MPI_Offset", "MPI_File")
-            else f'printf("0x%08x\\n", (unsigned)(size_t){one});'
+            else f'printf("0x%08x\\n", (unsigned)(size_t){constant});'
         )
-        for one, kind in lines
+        for constant, kind in lines
     )
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "constants.c", Path(folder) / "constants"
@@ -165,9 +167,10 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc, mpicc_abi = [*sys.argv[1:], *("mpicc", "mpicc_abi")[len(sys.argv) - 1 :]]
-    found = prototypes()
-    early = ["early" if EARLY.match(name(one).removesuffix("_c")) else "-" for one in found]
-    lines = [f"{when} {one}" for when, one in zip(early, found, strict=True)]
+    lines = []
+    for prototype in prototypes():
+        is_early = EARLY.match(name(prototype).removesuffix("_c"))
+        lines.append(f"{'early' if is_early else '-'} {prototype}")
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
     of_abi = sorted([*constants(mpicc_abi), *LACKING.split("\n")[1:-1]])

@@ -112,7 +112,7 @@ def _section(title: str, rows: Iterable[tuple[str, str]], *, raw: bool = False) 
         return re.sub(r"(`{1,2})(.+?)\1", r"<code>\2</code>", text)
 
     first = "<td>{}</td>" if raw else "<td><code>{}</code></td>"
-    lines = [f"<tr>{first.format(shown(one))}<td>{shown(other)}</td></tr>" for one, other in rows]
+    lines = [f"<tr>{first.format(shown(key))}<td>{shown(text)}</td></tr>" for key, text in rows]
     table = "\n".join(lines)
     return f"<section>\n<h2>{html.escape(title)}</h2>\n<table>\n{table}\n</table>\n</section>"
 

@@ -60,11 +60,11 @@ def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if "$ref" in value:
             yield _referred(value)
-        for one in value.values():
-            yield from _references(one)
+        for item in value.values():
+            yield from _references(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _references(one)
+        for item in value:
+            yield from _references(item)
 
 
 def _referred(schema: Schema) -> str:
@@ -76,14 +76,14 @@ def _declaration(name: str, schema: Schema) -> str:
     title = _title(name)
     if schema.get("type") == "object":
         fields = "".join(
-            f"{_remark(one, '  ')}  {_field(field, one, schema)};\n"
-            for field, one in schema["properties"].items()
+            f"{_remark(kind, '  ')}  {_field(field, kind, schema)};\n"
+            for field, kind in schema["properties"].items()
         )
         return f"{remark}export interface {title} {{\n{fields}}}\n"
     found = _choices(schema)
     line = f"export type {title} = {' | '.join(found)};"
     if len(line) > WIDTH:
-        line = f"export type {title} =" + "".join(f"\n  | {one}" for one in found) + ";"
+        line = f"export type {title} =" + "".join(f"\n  | {choice}" for choice in found) + ";"
     return f"{remark}{line}\n"
 
 
@@ -98,28 +98,24 @@ def _choices(schema: Schema) -> list[str]:
     if "$ref" in schema:
         return [_title(_referred(schema))]
     if "oneOf" in schema:
-        return [one for choice in schema["oneOf"] for one in _choices(choice)]
+        return [name for choice in schema["oneOf"] for name in _choices(choice)]
     if "enum" in schema:
-        return [_literal(one) for one in schema["enum"]]
+        return ["null" if value is None else f"'{value}'" for value in schema["enum"]]
     names = schema["type"]
-    return [_type(one, schema) for one in ([names] if isinstance(names, str) else names)]
+    return [_type(name, schema) for name in ([names] if isinstance(names, str) else names)]
 
 
 def _type(name: str, schema: Schema) -> str:
     if name == "object":
-        fields = [_field(field, one, schema) for field, one in schema["properties"].items()]
+        fields = [_field(field, kind, schema) for field, kind in schema["properties"].items()]
         return f"{{ {'; '.join(fields)} }}"
     if name != "array":
         return TYPES[name]
     if "prefixItems" in schema:
-        items = [" | ".join(_choices(one)) for one in schema["prefixItems"]]
+        items = [" | ".join(_choices(kind)) for kind in schema["prefixItems"]]
         return f"readonly [{', '.join(items)}]"
     item = " | ".join(_choices(schema["items"]))
     return f"readonly {item}[]" if item.isalpha() else f"ReadonlyArray<{item}>"
-
-
-def _literal(value: str | None) -> str:
-    return "null" if value is None else f"'{value}'"
 
 
 def _title(name: str) -> str:
@@ -135,7 +131,7 @@ def _remark(schema: Schema, indent: str) -> str:
     if len(line) <= WIDTH:
         return line
     lines = textwrap.wrap(text, WIDTH - len(indent) - 3)
-    inner = "".join(f"{indent} * {one}\n" for one in lines)
+    inner = "".join(f"{indent} * {text}\n" for text in lines)
     return f"{indent}/**\n{inner}{indent} */\n"
 
 

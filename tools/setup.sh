@@ -74,10 +74,10 @@ if ! command -v cargo >/dev/null; then
     say "No cargo on the PATH: the build will try to fetch Rust by itself, which needs a network."
 fi
 
-what=.
-[ "$extra" = base ] || what=".[$extra]"
+target=.
+[ "$extra" = base ] || target=".[$extra]"
 # pip rather than `maturin develop`: it also puts install/data under the environment's prefix.
-"$python" -m pip install --disable-pip-version-check --editable "$what" |
+"$python" -m pip install --disable-pip-version-check --editable "$target" |
     { grep -v '^Requirement already satisfied' || true; } || {
     if command -v cargo >/dev/null; then
         stop "The installation failed; the reason is above. If it is about Rust: the core needs" \

@@ -47,29 +47,19 @@ def rows(
     if repeat < 1 or not seconds > 0:
         raise ValueError(f"repeat {repeat}: at least 1; seconds {seconds}: more than 0")
     selected = chosen(some, PARTS, "part")
-    small: dict[str, dict[str, Any]] = {
-        "messages": {"sizes": QUICK_SIZES},
-        "crowds": {"ranks": 3, "pairs": 1},
-        "loops": {"n": 10_000, "processes": (1, 2)},
-        "matrices": {"sizes": (60, 50, 40), "workers": (1, 2)},
-        "farm": {"tasks": 4, "particles": 100, "workers": (1, 2)},
+    rounds = {"repeat": repeat}
+    both = rounds | {"mpich": mpich}
+    known: dict[str, tuple[Callable[..., Iterator[Row]], dict[str, Any], dict[str, Any]]] = {
+        "messages": (c.messages, both | {"seconds": seconds}, {"sizes": QUICK_SIZES}),
+        "crowds": (parts.crowds, both | {"seconds": 3 * seconds}, {"ranks": 3, "pairs": 1}),
+        "loops": (c.loops, rounds, {"n": 10_000, "processes": (1, 2)}),
+        "matrices": (c.matrices, both, {"sizes": (60, 50, 40), "workers": (1, 2)}),
+        "farm": (c.farm, both, {"tasks": 4, "particles": 100, "workers": (1, 2)}),
+        "cells": (parts.cells, {"repeat": 2 * repeat}, {}),
     }
-    timed = {"mpich": mpich, "repeat": repeat, "seconds": seconds}
-    given: dict[str, dict[str, Any]] = {
-        "messages": timed,
-        "crowds": timed | {"seconds": 3 * seconds},
-        "loops": {"repeat": repeat},
-        "matrices": {"mpich": mpich, "repeat": repeat},
-        "farm": {"mpich": mpich, "repeat": repeat},
-        "cells": {"repeat": 2 * repeat},
-    }
-    measuring: dict[str, Callable[..., Iterator[Row]]] = {
-        "messages": c.messages, "crowds": parts.crowds, "loops": c.loops,
-        "matrices": c.matrices, "farm": c.farm, "cells": parts.cells,
-    }  # fmt: skip
     for part in selected:
-        options = given[part] | (small.get(part, {}) if quick else {})
-        for row in measuring[part](**options):
+        measuring, options, small = known[part]
+        for row in measuring(**options, **(small if quick else {})):
             yield {"part": part} | row
 
 
@@ -89,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def notes(options: argparse.Namespace) -> list[str]:
     """A line for each library that is left out on this machine, and one for the compiler."""
-    lines = [programs.absent(one) for one in (programs.SFM, programs.MPICH)]
+    lines = [programs.absent(library) for library in (programs.SFM, programs.MPICH)]
     found = [line for line in lines if line is not None]
     command = programs.compiler()
     used = [f"compiler: {' '.join(command)} {' '.join(programs.FLAGS)}"] if command else []

@@ -63,12 +63,12 @@ def cells(*, ranks: int = 4, repeat: int = 5) -> Iterator[Row]:
 
     def seconds(edition: int) -> float:
         cell = f"%%sfm c -n {ranks}\n{HELLO.replace('EDITION', str(edition))}"
-        return one.run(cell, lambda text: text.count(f"hello {edition} from") == ranks)[1]
+        return kernel.run(cell, lambda text: text.count(f"hello {edition} from") == ranks)[1]
 
-    with notebook() as one:
+    with notebook() as kernel:
         seconds(time.time_ns() % 10**6)
         for number in range(repeat):
             edition = time.time_ns() % 10**6  # not in any cache from an earlier run
-            for what in (CHANGED, UNCHANGED):
-                about: Row = {"what": what, "processes": ranks, "round": number}
+            for kind in (CHANGED, UNCHANGED):
+                about: Row = {"what": kind, "processes": ranks, "round": number}
                 yield about | {"seconds": seconds(edition)}

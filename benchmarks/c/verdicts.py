@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.c import parts
-from benchmarks.verdict import Pair, verdict
+from benchmarks.verdict import Pair, having, verdict
 from sfm_kernel.lessons import c
 from sfm_kernel.lessons.c.tables import loops, medians, shared_out
 from sfm_kernel.lessons.measure.rows import Row
@@ -26,43 +27,35 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 
     ``ratio`` compares medians over all rounds, ``by_fastest`` the fastest times of the same two.
     """
+    part = partial(having, measured, "part")
     return [
-        *_of_cells(part(measured, "cells")),
-        *_of_loops(part(measured, "loops")),
-        *_of_messages(part(measured, "messages")),
-        *_of_crowds(part(measured, "crowds")),
-    ]
-
-
-def part(measured: Sequence[Row], name: str) -> list[Row]:
-    """The rows of one part, without the column ``part``."""
-    return [
-        {column: value for column, value in row.items() if column != "part"}
-        for row in measured
-        if row["part"] == name
+        *_of_cells(part("cells")),
+        *_of_loops(part("loops")),
+        *_of_messages(part("messages")),
+        *_of_crowds(part("crowds")),
     ]
 
 
 Times = dict[tuple[Any, ...], tuple[float, float]]
 
 
-def _pair(at: str, times: Times, one: tuple[Any, ...], other: tuple[Any, ...]) -> list[Pair]:
-    if one not in times or other not in times:
+def _pair(case: str, times: Times, ours: tuple[Any, ...], other: tuple[Any, ...]) -> list[Pair]:
+    if ours not in times or other not in times:
         return []
-    (mine, mine_fastest), (theirs, theirs_fastest) = times[one], times[other]
-    return [Pair(at, mine, theirs, mine_fastest, theirs_fastest)]
+    (measured, fastest), (beside, fastest_beside) = times[ours], times[other]
+    return [Pair(case, measured, beside, fastest, fastest_beside)]
 
 
 def _of_cells(measured: Sequence[Row]) -> list[Row]:
     times = medians(measured, ("what", "processes"), "seconds")
     found = []
-    for what, limit in SECONDS.items():
+    for cell, limit in SECONDS.items():
         pairs = [
             Pair(f"{n} processes", seconds * 1e6, limit * 1e6, fastest * 1e6, limit * 1e6)
-            for (one, n), (seconds, fastest) in times.items()
-            if one == what
+            for (kind, n), (seconds, fastest) in times.items()
+            if kind == cell
         ]
-        found.append(verdict(f"{what}: hello", 1.0, f"{limit:g} s", pairs))
+        found.append(verdict(f"{cell}: hello", 1.0, f"{limit:g} s", pairs))
     return found
 
 
@@ -72,7 +65,7 @@ def _of_loops(measured: Sequence[Row]) -> list[Row]:
     )
     counts = sorted({n for n, _ in times})
     found = []
-    for mechanism, limit in ((c.FAST, 1.1), (c.CELL, 1.3), *((one, None) for one in
+    for mechanism, limit in ((c.FAST, 1.1), (c.CELL, 1.3), *((mechanism, None) for mechanism in
                              (c.PLAIN, c.NUMPY))):  # fmt: skip
         pairs = [
             pair
@@ -105,17 +98,17 @@ def _of_messages(measured: Sequence[Row]) -> list[Row]:
 def _of_crowds(measured: Sequence[Row]) -> list[Row]:
     times = medians(measured, ("what", "mechanism", "processes", "bytes"), "mean_us")
     found = []
-    for what, limit in (*((what, CROWDED) for what in parts.TOGETHER), (parts.PAIRS, 1.0)):
+    for call, limit in (*((call, CROWDED) for call in parts.TOGETHER), (parts.PAIRS, 1.0)):
         pairs = [
             pair
-            for one, mechanism, n, nbytes in times
-            if one == what and mechanism == c.C
+            for measured_call, mechanism, n, nbytes in times
+            if measured_call == call and mechanism == c.C
             for pair in _pair(
-                f"{n} processes" + (f", {nbytes:,} B" if what == parts.PAIRS else ""), times,
-                (what, c.C, n, nbytes), (what, c.C_MPICH, n, nbytes),
+                f"{n} processes" + (f", {nbytes:,} B" if call == parts.PAIRS else ""), times,
+                (call, c.C, n, nbytes), (call, c.C_MPICH, n, nbytes),
             )
         ]  # fmt: skip
-        found.append(verdict(f"C, {what}, crowded", limit, "MPICH", pairs))
+        found.append(verdict(f"C, {call}, crowded", limit, "MPICH", pairs))
     return found
 
 
@@ -124,17 +117,18 @@ def _of_crowds(measured: Sequence[Row]) -> list[Row]:
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: one for each part that was measured, then the targets."""
+    part = partial(having, measured, "part")
     found = {
-        "One way (µs)": _beside(part(measured, "messages"), c.ONE_WAY, "latency_us"),
-        "Bandwidth (Mbit/s)": _beside(part(measured, "messages"), c.STREAM, "bandwidth_mbit_s"),
-        "Crowded (µs, means)": crowded(part(measured, "crowds")),
-        "pi, as in Tables 1 and 2": loops(part(measured, "loops")),
-        "Matrix product": shared_out(part(measured, "matrices"), "all_seconds"),
-        "Task farm": shared_out([row for row in part(measured, "farm") if row["what"] == c.FARM]),
+        "One way (µs)": _beside(part("messages"), c.ONE_WAY, "latency_us"),
+        "Bandwidth (Mbit/s)": _beside(part("messages"), c.STREAM, "bandwidth_mbit_s"),
+        "Crowded (µs, means)": crowded(part("crowds")),
+        "pi, as in Tables 1 and 2": loops(part("loops")),
+        "Matrix product": shared_out(part("matrices"), "all_seconds"),
+        "Task farm": shared_out([row for row in part("farm") if row["what"] == c.FARM]),
         "Cells (s)": [
             {"what": what, "processes": n, "seconds": seconds, "fastest": fastest}
             for (what, n), (seconds, fastest) in medians(
-                part(measured, "cells"), ("what", "processes"), "seconds"
+                part("cells"), ("what", "processes"), "seconds"
             ).items()
         ],
         "Targets (times in µs)": summary(measured),

@@ -36,12 +36,12 @@ def main(words: Sequence[str] | None = None) -> int:
     for name in PROGRAMS:
         add_program(commands, name, import_module(f"sfm_kernel.lessons.{name}"))
     for name, (write, title) in COPIES.items():
-        one = commands.add_parser(name, help=title, description=title)
-        one.add_argument("folder", type=Path, help="the folder to write; it may exist")
-        one.add_argument(
+        command = commands.add_parser(name, help=title, description=title)
+        command.add_argument("folder", type=Path, help="the folder to write; it may exist")
+        command.add_argument(
             "--notebooks", type=Path, default=Path("notebooks"), help="their folder (./notebooks)"
         )
-        one.set_defaults(run=partial(_copy, write))
+        command.set_defaults(run=partial(_copy, write))
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         parser.error(
             f"there is no {words[0]!r}, but {', '.join(commands.choices)}. Comparisons with other "

@@ -20,6 +20,7 @@ from sfm_kernel.lessons.measure.arguments import at_least, numbers
 from sfm_kernel.lessons.measure.engines import (
     START_SECONDS,
     answering,
+    broadcast,
     chosen_engines,
     driving,
     rank_of,
@@ -72,8 +73,8 @@ def area_numpy(n: int, intervals: range, chunk: int = 65_536) -> float:
     h = 1.0 / n
     total = 0.0
     for start in range(0, len(intervals), chunk):
-        part = intervals[start : start + chunk]
-        x = h * (np.arange(part.start, part.stop, part.step) - 0.5)
+        few = intervals[start : start + chunk]
+        x = h * (np.arange(few.start, few.stop, few.step) - 0.5)
         total += float(np.sum(4.0 / (1.0 + x * x)))
     return h * total
 
@@ -108,17 +109,9 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
             broadcast(sfm, job)
             if job.n == 0:
                 return
-            mine = share(job.n, rank, job.engines, job.split)
-            answer["pi"] = reduce_sum(sfm, job, KERNELS[job.kernel](job.n, mine))
+            intervals = share(job.n, rank, job.engines, job.split)
+            answer["pi"] = reduce_sum(sfm, job, KERNELS[job.kernel](job.n, intervals))
             answer["seconds"] = time.perf_counter() - started
-
-
-def broadcast(sfm: Endpoint, job: Message) -> None:
-    """Engine 0 sends the job on to the engines that take part; the others wait for the next."""
-    if sfm.rank == 0:
-        contents = {name: job[name] for name in job if name not in ("src", "dest")}
-        for rank in range(1, job.engines):
-            sfm.send(dest=rank, **contents)
 
 
 def reduce_sum(sfm: Endpoint, job: Message, part: float) -> float:
@@ -162,7 +155,7 @@ def rows(
     """
     engines, available = chosen_engines("cpi", engines, home)
     _check(intervals, kernels, split, repeat)
-    with driving("cpi", serve, engines, home, stop={"n": 0, "engines": available}) as ask:
+    with driving("cpi", serve, available, home, stop={"n": 0}) as ask:
         # Not measured: the first messages open the routes, the first call imports NumPy.
         for kernel in kernels:
             ask(timeout=START_SECONDS, n=1, engines=available, kernel=kernel, split=split)

@@ -59,12 +59,9 @@ def students(notebooks: Path, target: Path) -> list[Path]:
     for path in found:
         if BEGIN in path.read_text(encoding="utf-8"):
             raise NotebookError(f"{path} has a solution in it: students would read it")
-    shutil.copytree(notebooks, target, ignore=_not_for_students, dirs_exist_ok=True)
+    not_copied = shutil.ignore_patterns(FOLDER, ".*", "__pycache__*")
+    shutil.copytree(notebooks, target, ignore=not_copied, dirs_exist_ok=True)
     return [target / path.name for path in found]
-
-
-def _not_for_students(folder: str, names: list[str]) -> set[str]:
-    return {name for name in names if name == FOLDER or name.startswith((".", "__pycache__"))}
 
 
 def solved(notebooks: Path, target: Path) -> list[Path]:

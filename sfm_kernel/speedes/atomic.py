@@ -4,7 +4,6 @@ anywhere."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 
 from sfm_kernel.errors import PeerLost, SFMError
 
@@ -40,12 +39,7 @@ class Atomic:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or issubclass(kind, PeerLost) or self.broken:
             return
         self.broken = kind.__name__

@@ -9,8 +9,7 @@ The file has a separate name for each receiver: a hard link, which the receiver 
 opens the file. So messages are still received after their sender has left or died, and
 ``sfm_kernel.directory.clean`` knows a file's owner by its name, as for rings.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 3.2 and Figure 3.
+Source: the paper of ``sfm_kernel.speedes``, section 3.2 and Figure 3.
 """
 
 from __future__ import annotations
@@ -79,11 +78,11 @@ class Blocks:
     """
 
     def __init__(
-        self, folder: str, own: Member, group: int, alive: Callable[[Member], bool]
+        self, folder: str, process: Member, group: int, alive: Callable[[Member], bool]
     ) -> None:
-        self._folder, self._own, self._alive = folder, own, alive
+        self._folder, self._process, self._alive = folder, process, alive
         self._kind = f"{_kind(group)}{next(_files)}"
-        self._context_id = arena_bytes() // PAGE * PAGE
+        self._length = arena_bytes() // PAGE * PAGE  # of the file; pages are reserved when needed
         self._fd = -1
         self._map: mmap.mmap | None = None
         self._linked: set[str] = set()
@@ -95,7 +94,7 @@ class Blocks:
     @property
     def path(self) -> str:
         """The path of the file under the sender's name for it."""
-        return os.path.join(self._folder, f"{self._own.uid}.{self._kind}")
+        return os.path.join(self._folder, f"{self._process.uid}.{self._kind}")
 
     def put(self, data: Bytes, receivers: Sequence[Member]) -> list[HeaderRef] | None:
         """Write the data once, behind a header for each receiver; returns the headers' locations.
@@ -140,7 +139,7 @@ class Blocks:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, 0)
                 self._reserved = 0
-                os.ftruncate(self._fd, self._context_id)
+                os.ftruncate(self._fd, self._length)
 
     def close(self) -> None:
         """Remove the sender's name of the file. Receivers that have not opened it use theirs."""
@@ -159,7 +158,7 @@ class Blocks:
                 if block.start - start >= length:
                     break
                 start = block.end
-            if self._context_id - start >= length:
+            if self._length - start >= length:
                 return start
         return None
 
@@ -179,7 +178,7 @@ class Blocks:
 
     def _link(self, receiver: Member) -> str:
         """The file's name for this receiver."""
-        name = f"{self._own.uid}-{receiver.uid}.{self._kind}"
+        name = f"{self._process.uid}-{receiver.uid}.{self._kind}"
         if receiver.uid not in self._linked:
             os.link(self.path, os.path.join(self._folder, name))
             self._linked.add(receiver.uid)
@@ -189,8 +188,8 @@ class Blocks:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
-            os.ftruncate(fd, self._context_id)
-            self._map = mmap.mmap(fd, self._context_id)
+            os.ftruncate(fd, self._length)
+            self._map = mmap.mmap(fd, self._length)
         except (OSError, ValueError) as error:
             os.unlink(self.path)
             os.close(fd)
@@ -214,9 +213,9 @@ class Blocks:
 class Reader:
     """The receiver's side: the files of all senders of blocks, each mapped once."""
 
-    def __init__(self, folder: str, own: Member, group: int) -> None:
-        self._folder, self._own = folder, own
-        self._marker = f"-{own.uid}.{_kind(group)}"
+    def __init__(self, folder: str, process: Member, group: int) -> None:
+        self._folder, self._process = folder, process
+        self._marker = f"-{process.uid}.{_kind(group)}"
         self._maps: dict[str, mmap.mmap] = {}
         self._lock = threading.Lock()
 
@@ -227,8 +226,8 @@ class Reader:
         is_read, number, nbytes, offset = HEADER.unpack_from(shared, header.offset)
         if is_read or number != header.number:
             raise SFMError(
-                f"a multicast to {self._own.name!r} is lost: its sender took this process for dead "
-                f"and has used the memory again. Start the processes anew"
+                f"a multicast to {self._process.name!r} is lost: its sender took this process for "
+                f"dead and has used the memory again. Start the processes anew"
             )
         start = header.offset + offset
         with memoryview(shared) as view, view[start : start + nbytes] as data:
@@ -251,7 +250,7 @@ class Reader:
             fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             raise SFMError(
-                f"a multicast to {self._own.name!r} is lost: another process has removed {path}"
+                f"a multicast to {self._process.name!r} is lost: another process has removed {path}"
             ) from None
         try:
             self._maps[file] = mmap.mmap(fd, 0)

@@ -1,7 +1,6 @@
 """SpeedesComm: the calls of one node.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.
+Source: the paper of ``sfm_kernel.speedes``, section 2.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from sfm_kernel.collectives import Group
@@ -305,12 +303,7 @@ class SpeedesComm:
     def __enter__(self) -> SpeedesComm:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -359,8 +352,8 @@ class SpeedesComm:
                 f"a node is an integer, not {dest!r:.60}; to send to several, use multicast"
             ) from None
         if not 0 <= node < self._post.size:
-            where = f"{self._sfm.world}, group {self.group_id}"
-            raise UnknownName(node, range(self._post.size), where)
+            group = f"{self._sfm.world}, group {self.group_id}"
+            raise UnknownName(node, range(self._post.size), group)
         return node
 
     def _all_known(self, dests: Any) -> list[int]:

@@ -1,7 +1,6 @@
 """The data of a message: bytes, or an array.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.3 (``int nbytes, void *buff``).
+Source: the paper of ``sfm_kernel.speedes``, section 2.3 (``int nbytes, void *buff``).
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ received in this cycle. Messages may overtake the sum, so one sum is not enough.
 received in the first of two sums equals the number sent in the second, which began after the first
 had ended, then no message was in transit in between, and no node could send another.
 
-Sources: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.3. Mattern, "Algorithms for Distributed Termination
-Detection" (1987): the four counters. Steinman et al., "Global Virtual Time and Distributed
-Synchronization" (1995): SPEEDES counts like this.
+Sources: the paper of ``sfm_kernel.speedes``, section 2.3. Mattern, "Algorithms for Distributed
+Termination Detection" (1987): the four counters. Steinman et al., "Global Virtual Time and
+Distributed Synchronization" (1995): SPEEDES counts like this.
 """
 
 from __future__ import annotations

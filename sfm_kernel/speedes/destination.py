@@ -1,7 +1,6 @@
 """Sets of receivers of a message.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.3 (SpDestination).
+Source: the paper of ``sfm_kernel.speedes``, section 2.3 (SpDestination).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The fuzzy barrier: one call enters it, another asks whether all nodes have entered.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", sections 2.2 and 3.1.
+Source: the paper of ``sfm_kernel.speedes``, sections 2.2 and 3.1.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Processes on one machine share memory. (With SFM_TRANSPORT=tcp none do: each counts as a machine.)
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", sections 3.1 (the tree) and 3.3 (Table 1: nodes and boxes; sums go
-between machines through local node 0).
+Source: the paper of ``sfm_kernel.speedes``, sections 3.1 (the tree) and 3.3 (Table 1: nodes and
+boxes; sums go between machines through local node 0).
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ def tree(machines: Sequence[Sequence[int]], node: int) -> Tree:
     The depth is about log2 of the number of nodes. One message in each direction crosses between
     two machines.
     """
-    (own,) = [machine for machine in machines if node in machine]
-    parent, children = _binomial(own, node)
+    (machine,) = [nodes for nodes in machines if node in nodes]
+    parent, children = _binomial(machine, node)
     if parent is None:
-        parent, others = _binomial([machine[0] for machine in machines], node)
+        parent, others = _binomial([nodes[0] for nodes in machines], node)
         children += others
     return Tree(parent, children)
 

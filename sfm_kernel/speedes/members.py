@@ -23,7 +23,7 @@ class MembersOnly(Context):
 
     def __init__(self, sfm: Endpoint, name: str, members: Sequence[Member]) -> None:
         super().__init__(sfm, name)
-        self._uids = {one.name: one.uid for one in members}
+        self._uids = {member.name: member.uid for member in members}
 
     def _channel(self, dest: Any) -> Channel:
         if self._peers.route(dest).peer.uid != self._uids[dest]:

@@ -9,8 +9,7 @@ Between machines of one kind, native dtypes (``np.intc``, ``np.double``) suffice
 paper's HETEROGENEOUS_DATA_TYPE 0. An array that is sent as an array keeps its dtype with its byte
 order, and needs none of these types.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 4.
+Source: the paper of ``sfm_kernel.speedes``, section 4.
 """
 
 from __future__ import annotations

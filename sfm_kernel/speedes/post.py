@@ -3,8 +3,7 @@
 A message to several nodes is written once for the receivers on this machine (``blocks``), and sent
 once to each other machine, where one of its receivers passes it on to the others.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", sections 3.2, 3.3 and 3.6.
+Source: the paper of ``sfm_kernel.speedes``, sections 3.2, 3.3 and 3.6.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,7 +70,8 @@ class Post:
             that this node has left.
         turn: gives the number of this node's latest collective call, which all nodes count alike.
     Args:
-        session: how often the group was started. Messages of earlier sessions are dropped.
+        session: the number of times that the group was started. Messages of earlier sessions are
+            dropped.
         members: the processes by node.
         firsts: for each node the lowest node of its machine.
     """
@@ -86,7 +86,7 @@ class Post:
     ) -> None:
         self._sfm, self._session = sfm, session
         self._members = list(members)
-        self._names = [one.name for one in members]
+        self._names = [member.name for member in members]
         self.node, self.size = self._names.index(sfm.name), len(members)
         self.others = [node for node in range(self.size) if node != self.node]
         self._firsts = list(firsts)
@@ -95,10 +95,12 @@ class Post:
         self._context = MembersOnly(sfm, f"speedes {group}", members)
         self._context.buffering = UNLIMITED
         self._context.tick = self._tick
-        own = members[self.node]
-        nodes = {one.uid: node for node, one in enumerate(members)}
-        self._blocks = Blocks(sfm.folder, own, group, lambda one: self._takes_part(nodes[one.uid]))
-        self._reader = Reader(sfm.folder, own, group)
+        process = members[self.node]
+        nodes = {member.uid: node for node, member in enumerate(members)}
+        self._blocks = Blocks(
+            sfm.folder, process, group, lambda member: self._takes_part(nodes[member.uid])
+        )
+        self._reader = Reader(sfm.folder, process, group)
         self._to_self: deque[tuple[str, int, Received]] = deque()
         self._taken: deque[Message] = deque()
         self._left: dict[int, _Left] = {}
@@ -164,11 +166,13 @@ class Post:
         headers = self._share(nodes, contents) if contents.nbytes >= SHARED_FROM else {}
         try:
             for node in nodes:
-                with _noting(lost):
+                try:
                     if node in headers:
                         self._send_header(node, headers.pop(node), about, contents)
                     else:
                         self._send_one(node, about, contents)
+                except PeerLost as error:
+                    lost.append(error)
         finally:
             for header in headers.values():  # after an interrupt: these headers were not sent
                 self._blocks.withdraw(header)
@@ -362,12 +366,3 @@ class Post:
 
 def _drop(number: int, received: Received) -> None:
     """Drop data that no call will receive."""
-
-
-@contextlib.contextmanager
-def _noting(lost: list[PeerLost]) -> Iterator[None]:
-    """Append a PeerLost of the block to ``lost`` instead of raising it."""
-    try:
-        yield
-    except PeerLost as error:
-        lost.append(error)

@@ -3,8 +3,7 @@
 A node's value is checked before it enters the reduction. A failure that shows only when values are
 combined is a value itself: every node gets and raises it, and no node is left waiting.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.2.
+Source: the paper of ``sfm_kernel.speedes``, section 2.2.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class Reduction:
     def __init__(self, call: str, op: Callable[[Any, Any], Any]) -> None:
         self.call, self._op, self.__name__ = call, op, op.__name__
 
-    def __call__(self, one: Ranked, other: Ranked) -> Ranked:
-        rank = max(one[0], other[0])
+    def __call__(self, left: Ranked, right: Ranked) -> Ranked:
+        rank = max(left[0], right[0])
         if rank == NO_SUM:
             return NO_SUM, None
-        values = [_float(value) if kind == 0 < rank else value for kind, value in (one, other)]
+        values = [_float(value) if kind == 0 < rank else value for kind, value in (left, right)]
         if rank == SIMTIME and self._op is operator.add and math.isnan(sum(map(float, values))):
             return NO_SUM, None
         return rank, self._op(*values)

@@ -1,7 +1,6 @@
 """Simulation time: a time, and four integers that break ties.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.2 (SpSimTime).
+Source: the paper of ``sfm_kernel.speedes``, section 2.2 (SpSimTime).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Starts a group of nodes.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 2.1.
+Source: the paper of ``sfm_kernel.speedes``, section 2.1.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _started = weakref.WeakKeyDictionary()
 
 class _Start(NamedTuple):
     session: int
-    """How often the group was started."""
+    """The number of times that the group was started."""
     comm: weakref.ref[SpeedesComm]
 
 
@@ -87,11 +86,11 @@ def start_up(
         values = {name: value or read[name] for name, value in values.items()}
     group_id = values["group_id"]
     members = _members(sfm, values["total_nodes"], nodes, timeout)
-    node = next((n for n, one in enumerate(members) if one.name == sfm.name), None)
+    node = next((n for n, member in enumerate(members) if member.name == sfm.name), None)
     if node is None:
-        names = [one.name for one in members]
+        names = [member.name for member in members]
         raise ValueError(f"process {sfm.name!r} is none of the group's nodes, which are {names}")
-    local = [n for n, one in enumerate(members) if n == node or sfm.shares_memory_with(one)]
+    local = [n for n, member in enumerate(members) if n == node or sfm.shares_memory_with(member)]
     _check_local(values["local_nodes"], len(local), len(members))
 
     started = _started.setdefault(sfm, {})
@@ -100,8 +99,8 @@ def start_up(
         session = started[group_id].session
         if (earlier := started[group_id].comm()) is not None:
             earlier.close()
-    group = Group(sfm, [one.name for one in members], name=f"speedes {group_id}")
-    # A node may have started it more often, after an interrupt or alone.
+    group = Group(sfm, [member.name for member in members], name=f"speedes {group_id}")
+    # A node may have started it more times, after an interrupt or alone.
     agreed = group.allgather((session + 1, local[0]))
     session = max(number for number, _ in agreed)
     comm = SpeedesComm(sfm, group, group_id, session, members, [first for _, first in agreed])
@@ -120,16 +119,18 @@ def _members(
         raise ValueError("a group has at least one node")
     sfm.wait_for(*names, timeout=timeout)
     present = sfm.members()
-    known: dict[Name, Member] = {one.rank: one for one in present if one.rank is not None}
-    known |= {one.name: one for one in present}
-    ranked = [one for one in present if one.rank is not None and sfm.alive(one)]
+    known: dict[Name, Member] = {
+        member.rank: member for member in present if member.rank is not None
+    }
+    known |= {member.name: member for member in present}
+    ranked = [member for member in present if member.rank is not None and sfm.alive(member)]
     if nodes is None and len(ranked) > len(names):
         raise ValueError(
             f"the world has {len(ranked)} ranked processes, and the group is to have {total} "
             f"nodes: say which, nodes=[0, 1, …]"
         )
     members = [known[name] for name in names]
-    if len({one.uid for one in members}) < len(members):
+    if len({member.uid for member in members}) < len(members):
         raise ValueError(f"a process is named twice in {nodes!r}")
     return members
 

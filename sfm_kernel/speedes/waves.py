@@ -4,8 +4,8 @@ A node sends its values up the tree when it and all nodes below it have entered,
 down again. A node takes part whenever it takes in messages; a node that computes delays all nodes
 beyond it in the tree until its next call.
 
-Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
-SPEEDES Communications Library", section 3.1 (Figure 1; "the same structure but never blocking").
+Source: the paper of ``sfm_kernel.speedes``, section 3.1 (Figure 1; "the same structure but never
+blocking").
 """
 
 from __future__ import annotations

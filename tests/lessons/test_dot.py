@@ -25,6 +25,7 @@ from sfm_kernel.lessons import dot
 from sfm_kernel.lessons.__main__ import main
 from sfm_kernel.lessons.dot import REDUCTIONS, cg, plots
 from sfm_kernel.lessons.dot.cg import EXAMPLE_2
+from sfm_kernel.lessons.measure.engines import environment_of
 from sfm_kernel.plots import png, still
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
@@ -157,9 +158,9 @@ def test_bad_arguments_start_nothing(
 
 
 def test_processes_multiply_in_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")  # the user's own wish
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")  # the user's choice
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    with dot._one_thread_each():
+    with environment_of(dot._blas_threads()):
         assert os.environ["OMP_NUM_THREADS"] == "3" and os.environ["OPENBLAS_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "3" and "OPENBLAS_NUM_THREADS" not in os.environ
 

@@ -279,9 +279,9 @@ def test_measurements_without_two_processes_have_no_model() -> None:
 
 def test_a_command_line_that_measures_nothing_is_refused() -> None:
     with pytest.raises(SFMError, match="measured with shm alone"):
-        reductions.measure(options("--only", "flags", "--transport", "tcp"))
+        next(reductions.measure(options("--only", "flags", "--transport", "tcp")))
     with pytest.raises(SFMError, match="cores 10000: 1 to "):
-        reductions.measure(options("--cores", "10000"))
+        next(reductions.measure(options("--cores", "10000")))
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_every_path_between_gateways_can_be_emulated_without_root() -> None:
 def test_without_a_lab_the_emulated_paths_are_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lab, "_REFUSAL", ["not here"])
+    monkeypatch.setattr(lab, "refusal", lambda: "not here")
     asked = ["tcp silence", "start", "cut 5"]
     rows = list(sites.rows(only=asked, ways=["direct", "gateway"], play=True, quick=True))
     assert {(row["measure"], row["way"], row["played"]) for row in rows} == {
@@ -137,7 +137,7 @@ def test_without_a_lab_the_emulated_paths_are_measured(
 def test_the_command_goes_on_where_a_lab_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lab, "_REFUSAL", ["not here"])
+    monkeypatch.setattr(lab, "refusal", lambda: "not here")
     assert main(["sites", "--only", "tcp silence,start", "--ways", "direct,gateway cubic"]) == 0
     printed = capsys.readouterr().out
     assert printed.count(CANNOT_SHOW) == 1

@@ -37,7 +37,6 @@ MATRIX, TASK, FARM = "matrix", "task", "farm"
 GCC, CELL, FAST, PLAIN, NUMPY = "compiled -O2", "cell", "cell --fast", "Python", "NumPy"
 LOOPS = (GCC, CELL, FAST, PLAIN, NUMPY)
 
-MEGABIT = 2**20
 MATRIX_SIZES = (2880, 2000, 450)
 TASKS, PARTICLES = 64, 1000
 
@@ -45,7 +44,7 @@ TASKS, PARTICLES = 64, 1000
 def libraries(mpich: bool = True) -> dict[str, str]:
     """The mechanisms in C that can be measured on this machine, with their libraries."""
     known = LIBRARIES if mpich else {C: SFM}
-    return {name: one for name, one in known.items() if programs.absent(one) is None}
+    return {name: library for name, library in known.items() if programs.absent(library) is None}
 
 
 def messages(
@@ -62,21 +61,21 @@ def messages(
     Source: Chou, Nestinger and Cheng, "Ch MPI", Fig. 8 and 9.
     """
     nbytes = [SIZES[size] for size in sizes]
-    python = [PYTHON[one] for one in PYTHON if mpich or one != MPI4PY]
+    python = [PYTHON[name] for name in PYTHON if mpich or name != MPI4PY]
     of_python = pingpong.rows(
         messages=[f"array {size}" for size in sizes],
         mechanisms=python,
         repeat=repeat,
         seconds=seconds,
     )
-    names = {theirs: name for name, theirs in PYTHON.items()}
+    names = {mechanism: name for name, mechanism in PYTHON.items()}
     with Programs() as compiled:
-        for number, theirs in groupby(of_python, itemgetter("round")):
+        for number, python_rows in groupby(of_python, itemgetter("round")):
             for name, library in libraries(mpich).items():
                 for program in ("pingpong", "bandwidth"):
                     for row in compiled.run(program, library, 2, seconds, *nbytes):
                         yield _message(row["what"], name, row["bytes"], number, row["us"], row)
-            for row in theirs:
+            for row in python_rows:
                 name = names[row["mechanism"]]
                 yield _message(ONE_WAY, name, row["bytes"], number, row["latency_us"], row)
 
@@ -92,7 +91,7 @@ def _message(
         "count": row["count"],
         "latency_us": us,
         "fastest_us": row["fastest_us"],
-        "bandwidth_mbit_s": 8 * nbytes / (us * 1e-6) / MEGABIT,
+        "bandwidth_mbit_s": 8 * nbytes / (us * 1e-6) / pingpong.MEGABIT,
     }
 
 
@@ -132,7 +131,7 @@ def loops(
                         fast = "--fast " if mechanism == FAST else ""
                         cell = f"%%sfm c -n {count} {fast}{n} 5\n{source('cpi')}"
                         found = list(programs.rows_in(asking.run(cell)[0]))
-                    seconds = median(one["seconds"] for one in found)
+                    seconds = median(row["seconds"] for row in found)
                     yield about | {"seconds": seconds, "error": found[0]["error"]}
 
 
@@ -186,7 +185,7 @@ def farm(
     with Programs() as compiled:
         nbody = compiled.compiled("nbody", None)
         file = compiled.folder / "tasks"
-        output = "\n".join(f"{nbody} {particles} > out_{one}" for one in range(tasks))
+        output = "\n".join(f"{nbody} {particles} > out_{number}" for number in range(tasks))
         file.write_text(output + "\n", encoding="utf-8")
         for number in range(repeat):
             for count in workers or _workers():

@@ -74,9 +74,9 @@ def notebook() -> Iterator[Notebook]:
     client.start_channels()
     try:
         client.wait_for_ready(timeout=60)
-        one = Notebook(client)
-        one.run("%load_ext sfm_kernel")
-        yield one
+        opened = Notebook(client)
+        opened.run("%load_ext sfm_kernel")
+        yield opened
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=False)

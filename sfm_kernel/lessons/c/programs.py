@@ -14,12 +14,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.launched import beside
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.spawn.process import end, start
 
@@ -34,12 +34,6 @@ LONGEST = 300.0
 
 _GRACE = 5.0
 """Seconds between asking a program to end and killing it."""
-
-
-def beside(tool: str) -> str | None:
-    """The path of a command in this Python's environment, otherwise on the PATH."""
-    path = Path(sys.executable).with_name(tool)
-    return str(path) if path.exists() else shutil.which(tool)
 
 
 def compiler() -> list[str] | None:
@@ -86,9 +80,8 @@ class Programs:
 
     def __init__(self, sources: Path = SOURCES) -> None:
         self._sources = sources
-        self._stack = ExitStack()
-        folder = tempfile.TemporaryDirectory(prefix="sfm-bench-c-")
-        self.folder = Path(self._stack.enter_context(folder))
+        self._folder = tempfile.TemporaryDirectory(prefix="sfm-bench-c-")
+        self.folder = Path(self._folder.name)
 
     def compiled(self, name: str, library: str | None = SFM) -> Path:
         """The file of a program; ``library`` is None for a program without messages.
@@ -101,7 +94,7 @@ class Programs:
             command = _compiling(library)
             command += [*FLAGS, f"-I{SOURCES}", str(self._sources / f"{name}.c")]
             command += ["-o", str(program)]
-            command += [*(_linking() if library == SFM else ()), "-lm"]
+            command += [*(_sfm_c("--libs") if library == SFM else ()), "-lm"]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SFMError(f"{name}.c cannot be compiled for {library}:\n{done.stderr.strip()}")
@@ -120,15 +113,11 @@ class Programs:
             command = [str(beside("mpiexec")), "-n", str(n), *program]
         yield from rows_of(command, f"{name} on {library}", self.folder)
 
-    def close(self) -> None:
-        """Remove the folder."""
-        self._stack.close()
-
     def __enter__(self) -> Programs:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._folder.cleanup()
 
 
 def _compiling(library: str | None) -> list[str]:
@@ -140,19 +129,15 @@ def _compiling(library: str | None) -> list[str]:
     return [*chosen, *(_sfm_c("--cflags") if library == SFM else ())]
 
 
-def _linking() -> list[str]:
-    return _sfm_c("--libs")
-
-
-def _sfm_c(what: str) -> list[str]:
-    command = [sys.executable, "-m", "sfm_kernel.c", what]
+def _sfm_c(option: str) -> list[str]:
+    command = [sys.executable, "-m", "sfm_kernel.c", option]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise SFMError(f"{' '.join(command[1:])} failed: {done.stderr.strip()}")
     return done.stdout.split()
 
 
-def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
+def rows_of(command: Sequence[str], name: str, folder: Path) -> Iterator[Row]:
     """Run a command in a folder; yield the lines of JSON that it prints, as they come.
 
     The command is ended when the caller closes the generator.
@@ -179,7 +164,7 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
         if status != 0:
             stderr.seek(0)
             words = "".join([*printed, stderr.read()]).strip()[-2000:]
-            raise SFMError(f"{what} ended with status {status}" + (f":\n{words}" if words else ""))
+            raise SFMError(f"{name} ended with status {status}" + (f":\n{words}" if words else ""))
 
 
 def rows_in(text: str) -> Iterator[Row]:

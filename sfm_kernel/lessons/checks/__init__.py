@@ -1,1 +1,1 @@
-"""The exercises of the notebooks, a file for each notebook."""
+"""The exercises of the notebooks, a file for each notebook; ``common`` has what several use."""

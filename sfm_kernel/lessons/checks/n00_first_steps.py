@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from sfm_kernel.lessons.checks.common import from_the_left
 from sfm_kernel.lessons.examine.check import Arguments, Check
 
 _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay", "kiwi", "lynx")
@@ -13,11 +14,6 @@ _WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay",
 def a_word_each(size: int, random: Random) -> Arguments:
     """Each rank gets a different word."""
     return [(word,) for word in random.sample(_WORDS, size)]
-
-
-def _from_the_left(given: Arguments) -> list[Any]:
-    words = [word for (word,) in given]
-    return [words[-1], *words[:-1]]
 
 
 def _of_the_partner(given: Arguments) -> list[Any]:
@@ -29,7 +25,7 @@ RING = Check(
     "ring",
     "sends the word to the next process (the last to the first), returns the word that it receives",
     a_word_each,
-    _from_the_left,
+    from_the_left,
     most=lambda size: size,
 )
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
+from sfm_kernel.lessons.checks.common import a_number_each
 from sfm_kernel.lessons.examine.check import Arguments, Check
-
-
-def _numbers(size: int, random: Random) -> Arguments:
-    return [(random.randint(-99, 99),) for _ in range(size)]
 
 
 def _sum_at_rank_0(given: Arguments) -> list[Any]:
@@ -19,9 +15,8 @@ def _sum_at_rank_0(given: Arguments) -> list[Any]:
 TREE_SUM = Check(
     "tree_sum",
     "rank 0 returns the sum of all numbers, others None; each receives at most log₂ p messages",
-    _numbers,
+    a_number_each,
     _sum_at_rank_0,
-    sizes=(1, 2, 3, 5, 8),
     most=lambda size: size - 1,
     busiest=lambda size: (size - 1).bit_length(),
 )

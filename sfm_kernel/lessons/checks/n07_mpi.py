@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from sfm_kernel.lessons.checks.common import a_number_each, from_the_left
 from sfm_kernel.lessons.examine.check import Arguments, Check
-
-
-def _numbers(size: int, random: Random) -> Arguments:
-    return [(random.randint(0, 999),) for _ in range(size)]
-
-
-def _from_the_left(given: Arguments) -> list[Any]:
-    return [given[rank - 1][0] for rank in range(len(given))]
 
 
 def _board(size: int, random: Random) -> Arguments:
@@ -39,8 +32,8 @@ def _lived(given: Arguments) -> list[Any]:
 SAFE_RING = Check(
     "safe_ring",
     "sends the number to the right by MPI, and returns the number from the left, without buffers",
-    _numbers,
-    _from_the_left,
+    a_number_each,
+    from_the_left,
     mpi=True,
     buffering=0,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from sfm_kernel.lessons.checks.common import a_number_each, from_the_left
 from sfm_kernel.lessons.examine.check import Arguments, Check
 
 
@@ -16,14 +17,6 @@ def _tasks(size: int, random: Random) -> Arguments:
 def _done(given: Arguments) -> list[Any]:
     workers = len(given) - 1
     return [None, *(given[0][0][worker::workers] for worker in range(workers))]
-
-
-def _numbers(size: int, random: Random) -> Arguments:
-    return [(random.randint(0, 999),) for _ in range(size)]
-
-
-def _from_the_left(given: Arguments) -> list[Any]:
-    return [given[rank - 1][0] for rank in range(len(given))]
 
 
 def _plan(size: int, random: Random) -> Arguments:
@@ -45,8 +38,8 @@ HAND_OUT = Check(
 NEIGHBOURS = Check(
     "neighbours",
     "sends the number to the right in a circle, and returns the number from the left",
-    _numbers,
-    _from_the_left,
+    a_number_each,
+    from_the_left,
 )
 
 STEADY = Check(

@@ -5,15 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from sfm_kernel.lessons.checks.common import a_number_each, sum_for_all
 from sfm_kernel.lessons.examine.check import Arguments, Check
-
-
-def _numbers(size: int, random: Random) -> Arguments:
-    return [(random.randint(-99, 99),) for _ in range(size)]
-
-
-def _sum_for_all(given: Arguments) -> list[Any]:
-    return [sum(number for (number,) in given)] * len(given)
 
 
 def _limit(size: int, random: Random) -> Arguments:
@@ -29,8 +22,8 @@ def _primes(given: Arguments) -> list[Any]:
 TOKEN = Check(
     "token",
     "sends all numbers once round the circle; each process returns their sum",
-    _numbers,
-    _sum_for_all,
+    a_number_each,
+    sum_for_all,
     sizes=(1, 2, 3, 5),
     seeds=1,
     language="c",

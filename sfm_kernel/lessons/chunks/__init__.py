@@ -20,10 +20,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import sfm_kernel
 from sfm_kernel.directory import remove_world
 from sfm_kernel.lessons.measure.arguments import numbers
-from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, serve_jobs
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.mpi import Namespace, mpi_recv_buf, mpi_send_buf
 
@@ -52,7 +54,6 @@ it adds them up (lib/percpu_counter.c of Linux, since 6.2)."""
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Move arrays for home, until it says stop. Engine 0 sends, engine 1 receives."""
-    rank_of(sfm)
     work = {"time": _time, "memory": _memory}
     serve_jobs(sfm, "chunks", lambda job: work[job.work](sfm, job), home)
 
@@ -96,15 +97,11 @@ def _receive(sfm: Endpoint, array: NDArray[Any], job: Message, comm: Namespace) 
 
 
 def _array(nbytes: int) -> NDArray[Any]:
-    import numpy as np
-
     return np.arange(nbytes // 8, dtype=np.float64)
 
 
 def _empty(nbytes: int) -> NDArray[Any]:
     """Memory for the same array, all of it touched, so that filling it does not add memory."""
-    import numpy as np
-
     return np.full(nbytes // 8, -1.0)
 
 
@@ -122,9 +119,8 @@ def _memory(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
     The two engines meet in a new world for this transfer: shared memory that was used before stays
     mapped for a while, and would hide the memory of this transfer.
     """
-    other = next(one for one in sfm.members() if one.rank == 1 - rank_of(sfm))
-    mine = next(one for one in sfm.members() if one.rank == sfm.rank)
-    if mine.host != other.host or os.environ.get("SFM_DIRECTORY"):
+    hosts = {member.host for member in sfm.members() if member.rank in (0, 1)}
+    if len(hosts) > 1 or os.environ.get("SFM_DIRECTORY"):
         return {"peak": None}
     if sfm.rank == 0:
         world = f"bench-{uuid.uuid4().hex[:12]}"
@@ -186,13 +182,13 @@ def _reset_peak() -> int | None:
         return None
 
 
-def _status(what: str) -> int:
+def _status(field: str) -> int:
     """The bytes of ``what`` in this process's status. Mapped shared memory counts, too."""
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
-        if name == what:
+        if name == field:
             return int(value.removesuffix("kB")) << 10
-    raise ValueError(f"the kernel does not report {what}")
+    raise ValueError(f"the kernel does not report {field}")
 
 
 # The sweep, driven from home
@@ -225,12 +221,12 @@ def rows(
     """
     if repeat < 1 or count < 1:
         raise ValueError(f"repeat {repeat}, count {count}: both at least 1")
-    for what, values in (("size", sizes), ("chunk", chunks), ("window", windows)):
-        least = 1 if what == "window" else 8
-        if not values or min(values) < least or (least == 8 and any(one % 8 for one in values)):
-            allowed = "1" if what == "window" else "8, and a multiple of it"
-            raise ValueError(f"a {what} is at least {allowed}; not {list(values)}")
-    with driving("chunks", serve, 2, home, stop={"stop": True, "engines": 2}) as ask:
+    for kind, values in (("size", sizes), ("chunk", chunks), ("window", windows)):
+        least = 1 if kind == "window" else 8
+        if not values or min(values) < least or (least == 8 and any(value % 8 for value in values)):
+            allowed = "1" if kind == "window" else "8, and a multiple of it"
+            raise ValueError(f"a {kind} is at least {allowed}; not {list(values)}")
+    with driving("chunks", serve, 2, home) as ask:
         # Not measured: the first messages open channels. With a time limit, if no engine serves.
         first = {"bytes": 8, "chunk_bytes": 8, "window": 1}
         ask(timeout=START_SECONDS, engines=2, work="time", count=1, **first)

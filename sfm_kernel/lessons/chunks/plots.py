@@ -36,7 +36,7 @@ class _Chunks(Panel):
         room = max(last / first, 16)  # space on the right for the labels of the lines
         axes.set(xlabel="size of a chunk", ylabel=self.label)
         axes.set(xscale="log", xlim=(first / 1.6, last * room**0.45))
-        axes.set_xticks(self.chunks, [size(one) for one in self.chunks], rotation=45)
+        axes.set_xticks(self.chunks, [size(chunk) for chunk in self.chunks], rotation=45)
         axes.minorticks_off()
 
     def add(self, row: Row) -> None:
@@ -87,7 +87,7 @@ class Memory(_Chunks):
         super().begin(axes)
         axes.set(yscale="log", ylim=(PAGE / 1.6, self.nbytes * 40))
         ticks = [4**k for k in range(6, 16) if 4**k <= 4 * self.nbytes]
-        axes.set_yticks(ticks, [size(one) for one in ticks])
+        axes.set_yticks(ticks, [size(tick) for tick in ticks])
         axes.yaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
         axes.minorticks_off()
         left, last = axes.get_xlim()[0], self.chunks[-1]

@@ -32,8 +32,8 @@ from sfm_kernel.lessons.measure.engines import (
     START_SECONDS,
     chosen_engines,
     driving,
+    environment_of,
     local_engines,
-    rank_of,
     serve_jobs,
 )
 from sfm_kernel.lessons.measure.machine import usable_cores
@@ -51,7 +51,7 @@ FOR_ARRAYS = ("ring", "rabenseifner")
 FLAGS = "flags"
 """The algorithm for engines that share memory; it is left out if they do not."""
 
-REDUCTIONS = (cg.EXAMPLE_2, *(one for one in ALGORITHMS["allreduce"] if one not in FOR_ARRAYS))
+REDUCTIONS = (cg.EXAMPLE_2, *(name for name in ALGORITHMS["allreduce"] if name not in FOR_ARRAYS))
 
 WORKS = ("dot", "cg")
 LENGTHS = (1_000, 100_000, 1_000_000)
@@ -86,7 +86,6 @@ def true_product(length: int) -> float:
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do home's measurements, until it says stop. Run it in every engine."""
-    rank_of(sfm)
     works = _Works(sfm)
     serve_jobs(sfm, "dot", lambda job: getattr(works, job.work)(job), home)
 
@@ -107,7 +106,7 @@ class _Works:
     def hello(self, job: Message) -> Mapping[str, Any]:
         """Open the channels, which is not measured; return the algorithms that can run here."""
         group = self._group(job.engines)
-        usable = [one for one in job.algorithms if one != FLAGS or group.is_local]
+        usable = [name for name in job.algorithms if name != FLAGS or group.is_local]
         for algorithm in usable:
             cg.allreduce(self._sfm, group, 1.0, algorithm)
         return {"algorithms": usable}
@@ -115,15 +114,15 @@ class _Works:
     def dot(self, job: Message) -> Mapping[str, Any]:
         """``job.count`` dot products, one after the other."""
         group = self._group(job.engines)
-        mine = cg.block(job.length, group.rank, group.size)
-        x, y = (whole[mine.start : mine.stop] for whole in vectors(job.length))
+        elements = cg.block(job.length, group.rank, group.size)
+        x, y = (vector[elements.start : elements.stop] for vector in vectors(job.length))
         results, multiplying, products = [], [], []
         group.barrier()
         for _ in range(-job.warm_up, job.count):
             started = perf_counter()
-            part = float(np.vdot(x, y))
+            product = float(np.vdot(x, y))
             multiplied = perf_counter()
-            results.append(cg.allreduce(self._sfm, group, part, job.algorithm))
+            results.append(cg.allreduce(self._sfm, group, product, job.algorithm))
             products.append(perf_counter() - started)
             multiplying.append(multiplied - started)
         seconds = products[job.warm_up :]
@@ -204,9 +203,9 @@ def rows(
     cg.check_grid(m, engines)
     cg.check_tolerance(tolerance)
     counts = engine_counts(engines)
-    with _asking(engines, available, home) as ask:
-        for some in reversed(counts):  # with a time limit: engines that do not serve never answer
-            hello = ask(timeout=START_SECONDS, work="hello", engines=some, algorithms=algorithms)
+    with _asking(available, home) as ask:
+        for n in reversed(counts):  # with a time limit: engines that do not serve never answer
+            hello = ask(timeout=START_SECONDS, work="hello", engines=n, algorithms=algorithms)
             algorithms = hello.algorithms
         if not algorithms:
             raise SFMError("flags need engines that share memory, and these do not: two-level")
@@ -218,31 +217,23 @@ def rows(
                         fitting[cell] = count or _fitting(ask, cell, seconds)
                     yield _dot_row(ask, cell, number, fitting[cell])
             if "cg" in works:
-                for algorithm, some in product(algorithms, counts):
-                    yield from cg.rows(ask, m, algorithm, some, number, tolerance, every)
+                for algorithm, n in product(algorithms, counts):
+                    yield from cg.rows(ask, m, algorithm, n, number, tolerance, every)
 
 
 @contextmanager
-def _asking(engines: int, available: int, home: Endpoint | None) -> Iterator[cg.Ask]:
+def _asking(engines: int, home: Endpoint | None) -> Iterator[cg.Ask]:
     """The function that asks the engines of home's world or, without home, local processes."""
-    stop = {"stop": True, "engines": available}
     with ExitStack() as stack:
         if home is None:
-            with _one_thread_each():
+            with environment_of(_blas_threads()):
                 home = stack.enter_context(local_engines(engines, serve))
-        yield stack.enter_context(driving("dot", serve, engines, home, stop=stop))
+        yield stack.enter_context(driving("dot", serve, engines, home))
 
 
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let processes that start in the block multiply in one thread, as a notebook's engines do."""
-    unset = [name for name in _BLAS if name not in os.environ]
-    os.environ.update(dict.fromkeys(unset, "1"))
-    try:
-        yield
-    finally:
-        for name in unset:
-            os.environ.pop(name, None)
+def _blas_threads() -> dict[str, str]:
+    """One thread for each process, as in a notebook's engines, unless the user wants others."""
+    return {name: os.environ.get(name, "1") for name in _BLAS}
 
 
 def _dots(ask: cg.Ask, cell: tuple[int, str, int], count: int, warm_up: int) -> Any:

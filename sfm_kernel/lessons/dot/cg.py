@@ -225,9 +225,9 @@ class Solver:
         self.iterations += 1
 
     def _dot(self, a: Floats, b: Floats) -> float:
-        part = float(np.vdot(a, b))
+        product = float(np.vdot(a, b))
         started = perf_counter()
-        result = allreduce(self._sfm, self._group, part, self._algorithm)
+        result = allreduce(self._sfm, self._group, product, self._algorithm)
         self.times.allreduce += perf_counter() - started
         return result
 

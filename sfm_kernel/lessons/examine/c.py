@@ -58,7 +58,7 @@ def built(check: Check, attempt: Attempt) -> str:
             f"{cell_name} has a `main`: move it to another cell, below. "
             f"The check has its own, which calls {check.name}"
         )
-    kind, kinds = _kinds(check)
+    kind, kinds = _types(check.signature)
     functions = declared(attempt.text, "c").functions
     if check.name in functions and _types(functions[check.name]) != (kind, kinds):
         raise Unready(
@@ -67,7 +67,7 @@ def built(check: Check, attempt: Attempt) -> str:
         )
     main = _MAIN.format(
         count=len(kinds), name=check.name, kind=kind, format=_WRITE[kind],
-        arguments=", ".join(_READ[one].format(f"given[{nth}]") for nth, one in enumerate(kinds)),
+        arguments=", ".join(_READ[kind].format(f"given[{nth}]") for nth, kind in enumerate(kinds)),
     )  # fmt: skip
     cell = Source(CELL, "\n" * attempt.before + attempt.text, "c", cell_name)
     try:
@@ -85,7 +85,7 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     program = built(check, attempt)
     given, _ = arguments(check, size, seed)
     found = Trial(size, seed, given)
-    words = [str(one) for rank in given for one in rank]
+    words = [str(argument) for rank in given for argument in rank]
     launcher = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(size), "--label"]
     launcher += ["--detect", "--timeout", str(check.seconds)]
     with tempfile.TemporaryDirectory(prefix="sfm-check-") as folder:
@@ -116,18 +116,14 @@ def _without_prefixes(report: str) -> str:
 def _value(path: str, check: Check) -> Any:
     with open(path) as file:
         text = file.read()
-    return float(text) if _kinds(check)[0] == "double" else int(text)
-
-
-def _kinds(check: Check) -> tuple[str, list[str]]:
-    return _types(check.signature)
+    return float(text) if _types(check.signature)[0] == "double" else int(text)
 
 
 def _types(signature: str) -> tuple[str, list[str]]:
     """The type of the result, and the types of the arguments."""
     head, _, rest = signature.partition("(")
-    kinds = [one.strip() for one in rest.rpartition(")")[0].split(",") if one.strip() != "void"]
-    return _type(head), [_type(one) for one in kinds if one]
+    arguments = [argument.strip() for argument in rest.rpartition(")")[0].split(",")]
+    return _type(head), [_type(argument) for argument in arguments if argument not in ("", "void")]
 
 
 def _type(words: str) -> str:
@@ -137,5 +133,5 @@ def _type(words: str) -> str:
 
 def _printed_by(text: str, rank: int) -> str:
     label = f"[{rank}] "
-    lines = [one.removeprefix(label) for one in text.splitlines() if one.startswith(label)]
+    lines = [line.removeprefix(label) for line in text.splitlines() if line.startswith(label)]
     return "\n".join(lines)

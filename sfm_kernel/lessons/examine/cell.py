@@ -53,13 +53,13 @@ def find(name: str, cells: Iterable[tuple[int, str]]) -> Attempt | None:
     """
     python = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", re.MULTILINE)
     for number, text in reversed(list(cells)):
-        one = _attempt(number, text)
-        if one is None:
+        attempt = _attempt(number, text)
+        if attempt is None:
             continue
-        if one.language == "python" and python.search(one.text):
-            return one
-        if one.language == "c" and _defines_in_c(one.text, name):
-            return one
+        if attempt.language == "python" and python.search(attempt.text):
+            return attempt
+        if attempt.language == "c" and _defines_in_c(attempt.text, name):
+            return attempt
     return None
 
 
@@ -70,49 +70,46 @@ def _attempt(number: int, text: str) -> Attempt | None:
         return Attempt(text, number, blank)
     line, _, body = text.partition("\n")
     magic, *words = line.split()
-    language = "python"
-    if magic == "%%sfm" and words[:1] in (["c"], ["c++"]):
-        language = "c"
-    elif magic not in _PLAIN:
+    if magic not in _PLAIN:
         return None
-    return Attempt(body, number, blank + 1, language)
+    in_c = magic == "%%sfm" and words[:1] in (["c"], ["c++"])
+    return Attempt(body, number, blank + 1, "c" if in_c else "python")
 
 
 def _defines_in_c(text: str, name: str) -> bool:
-    code = without_comments(text)
     if name in declared(text, "c").functions:
         return True
     # `declared` finds nothing if a brace is missing: the cell is the attempt nevertheless.
-    return bool(re.search(rf"(?m)^\w[\w \t*]*\b{name}\s*\([^;{{]*\)\s*\{{", code))
+    return bool(re.search(rf"(?m)^\w[\w \t*]*\b{name}\s*\([^;{{]*\)\s*\{{", without_comments(text)))
 
 
-def ready(one: Attempt, name: str) -> str:
+def ready(attempt: Attempt, name: str) -> str:
     """The code of an attempt, without lines that only IPython understands.
 
     Raises:
         Unready: it is unfinished, or has a syntax error; names the line.
     """
-    if one.language == "c":
-        for line, text in enumerate(one.text.splitlines(), 1):
+    if attempt.language == "c":
+        for line, text in enumerate(attempt.text.splitlines(), 1):
             if text.strip() in (STUB, f"/* {STUB} */", f"// {STUB}"):
-                raise Unready(_unsolved(one, name, line), begun=False)
-        return one.text
-    text, tree = _parsed(one)
+                raise Unready(_unsolved(attempt, name, line), begun=False)
+        return attempt.text
+    text, tree = _parsed(attempt)
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
             break
     else:
         raise Unready(
-            f"{name} in cell {one.number} is inside another block: "
+            f"{name} in cell {attempt.number} is inside another block: "
             f"write `def {name}(…):` at the beginning of a line"
         )
     if isinstance(node, ast.AsyncFunctionDef):
         raise Unready(
-            f"{name} in {one.where(node.lineno)} is `async def`: remove `async`, "
+            f"{name} in {attempt.where(node.lineno)} is `async def`: remove `async`, "
             "send and recv are ordinary functions"
         )
     if line := _stub(node):
-        raise Unready(_unsolved(one, name, line), begun=False)
+        raise Unready(_unsolved(attempt, name, line), begun=False)
     return text
 
 
@@ -123,38 +120,38 @@ def definitions(text: str) -> ast.Module:
     engines only.
     """
     tree = ast.parse(text)
-    defined = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
-    tree.body = [one for one in tree.body if _is_definition(one, defined | _SENDS)]
+    defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    tree.body = [node for node in tree.body if _is_definition(node, defined | _SENDS)]
     return tree
 
 
-def _unsolved(one: Attempt, name: str, line: int) -> str:
+def _unsolved(attempt: Attempt, name: str, line: int) -> str:
     return (
-        f"not solved yet: {name} still has `{STUB}` in {one.where(line)}. "
+        f"not solved yet: {name} still has `{STUB}` in {attempt.where(line)}. "
         "Replace it by your lines, run that cell, then this one"
     )
 
 
-def _parsed(one: Attempt) -> tuple[str, ast.Module]:
+def _parsed(attempt: Attempt) -> tuple[str, ast.Module]:
     try:
-        return one.text, ast.parse(one.text)
+        return attempt.text, ast.parse(attempt.text)
     except SyntaxError as problem:
         # IPython runs lines such as `%time x`. But Python's own lines may begin with %, too.
-        text = re.sub(r"(?m)^([ \t]*)[%!][^\n]*", r"\1pass", one.text)
+        text = re.sub(r"(?m)^([ \t]*)[%!][^\n]*", r"\1pass", attempt.text)
         try:
             return text, ast.parse(text)
         except SyntaxError:
-            raise Unready(_syntax(one, problem)) from None
+            raise Unready(_syntax(attempt, problem)) from None
     except ValueError as problem:  # a null byte
-        raise Unready(f"cell {one.number} cannot be read: {problem}") from None
+        raise Unready(f"cell {attempt.number} cannot be read: {problem}") from None
 
 
-def _syntax(one: Attempt, problem: SyntaxError) -> str:
+def _syntax(attempt: Attempt, problem: SyntaxError) -> str:
     line = problem.lineno or 1
-    lines = one.text.splitlines()
+    lines = attempt.text.splitlines()
     shown = lines[line - 1].strip() if line <= len(lines) else ""
     return (
-        f"your cell has a syntax error in line {line + one.before} (cell {one.number}): "
+        f"your cell has a syntax error in line {line + attempt.before} (cell {attempt.number}): "
         f"{problem.msg}{shown and f': `{shown}`'}. Mend it, run that cell, then this one"
     )
 
@@ -180,9 +177,9 @@ def _is_definition(node: ast.stmt, excluded: set[str]) -> bool:
         return True
     if not isinstance(node, (ast.Assign, ast.AnnAssign)):
         return False
-    called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+    called = (part.func for part in ast.walk(node) if isinstance(part, ast.Call))
     return not any(
-        (isinstance(one, ast.Name) and one.id in excluded)
-        or (isinstance(one, ast.Attribute) and one.attr in _SENDS)
-        for one in called
+        (isinstance(function, ast.Name) and function.id in excluded)
+        or (isinstance(function, ast.Attribute) and function.attr in _SENDS)
+        for function in called
     )

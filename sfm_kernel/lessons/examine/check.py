@@ -96,15 +96,15 @@ def checks() -> dict[str, Check]:
     from sfm_kernel.lessons import checks as folder
 
     found: dict[str, Check] = {}
-    for one in sorted(pkgutil.iter_modules(folder.__path__), key=lambda one: one.name):
-        found |= of_module(importlib.import_module(f"{folder.__name__}.{one.name}"))
+    for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda module: module.name):
+        found |= of_module(importlib.import_module(f"{folder.__name__}.{module.name}"))
     return found
 
 
 def of_module(module: ModuleType) -> dict[str, Check]:
     """The checks that are variables of a module, in their order."""
-    found = [one for one in vars(module).values() if isinstance(one, Check)]
-    return {one.name: one for one in found}
+    found = [check for check in vars(module).values() if isinstance(check, Check)]
+    return {check.name: check for check in found}
 
 
 def of_file(path: str) -> dict[str, Check]:
@@ -145,7 +145,7 @@ def find(name: str, known: Mapping[str, Check]) -> Check:
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, 3, 0.5)
-    hint = f"Did you mean {' or '.join(f'`{one}`' for one in near)}? " if near else ""
+    hint = f"Did you mean {' or '.join(f'`{similar}`' for similar in near)}? " if near else ""
     raise CheckFailed(f"no check is called {name!r}. {hint}There are: {', '.join(known)}")
 
 
@@ -167,7 +167,7 @@ def same(got: Any, wanted: Any, exact: bool = False) -> bool:
         return (
             isinstance(got, (list, tuple))
             and len(got) == len(wanted)
-            and all(same(one, other, exact) for one, other in zip(got, wanted, strict=True))
+            and all(same(*values, exact) for values in zip(got, wanted, strict=True))
         )
     if isinstance(wanted, (float, np.floating)) and isinstance(got, (int, float, np.number)):
         if exact:
@@ -180,9 +180,9 @@ def _same_arrays(got: Any, wanted: Any, exact: bool) -> bool:
     if got is None or wanted is None:
         return False
     try:
-        one, other = np.asarray(got), np.asarray(wanted)
-        if one.shape != other.shape:
+        got, wanted = np.asarray(got), np.asarray(wanted)
+        if got.shape != wanted.shape:
             return False
-        return bool(np.array_equal(one, other) if exact else np.allclose(one, other, 1e-9, 1e-12))
+        return bool(np.array_equal(got, wanted) if exact else np.allclose(got, wanted, 1e-9, 1e-12))
     except (TypeError, ValueError):
         return False

@@ -73,7 +73,7 @@ def judged(request: Request) -> Verdict:
 
 
 def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
-    if check.mpi:  # once, for all forks; not mpi4py.MPI, which begins with the one that imports it
+    if check.mpi:  # once, for all forks; but importing mpi4py.MPI begins MPI, in each fork
         importlib.import_module("mpi4py")
         importlib.import_module("sfm_kernel.mpi.engines")
     # The trial with one process comes last: a fault that only it shows says little about messages.
@@ -86,11 +86,11 @@ def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
         for seed in seeds:
             found = one_trial(check, attempt, size, seed)
             try:
-                what = words.verdict(check, found)
+                fault = words.verdict(check, found)
             except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
-                what = f"the result cannot be compared: {type(problem).__name__}: {problem}"
-            if what:
-                return Verdict(False, words.wrong(check, found, sorted(sizes[:number]), what))
+                fault = f"the result cannot be compared: {type(problem).__name__}: {problem}"
+            if fault:
+                return Verdict(False, words.wrong(check, found, sorted(sizes[:number]), fault))
     return Verdict(True, words.right(check, sorted(sizes)))
 
 
@@ -119,15 +119,12 @@ class Examiner:
             raise CheckFailed(answer["error"])
         return Verdict(**answer)
 
-    def close(self) -> None:
-        """End the process, and all processes that it has started."""
-        process.end([self._process], _GRACE)
-
     def __enter__(self) -> Examiner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """End the process, and all processes that it has started."""
+        process.end([self._process], _GRACE)
 
 
 def _stop(number: int, frame: object) -> NoReturn:

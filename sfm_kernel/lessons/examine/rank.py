@@ -109,13 +109,13 @@ def _use_mpi(sfm: Any, buffering: int | None) -> None:
 
 def _described(problem: BaseException, work: Work, file: str, world: str) -> str:
     """An exception in words, with the line of the cell that raised it."""
-    where = _line(problem.__traceback__, file)
+    line = _line(problem.__traceback__, file)
     lines = work.attempt.text.splitlines()
-    shown = lines[where - 1].strip() if 0 < where <= len(lines) else ""
-    at = f" in {work.attempt.where(where)}" if where else ""
-    at += f", `{shown}`" if shown else ""
+    shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    location = f" in {work.attempt.where(line)}" if line else ""
+    location += f", `{shown}`" if shown else ""
     if isinstance(problem, SystemExit):
-        return f"ended itself{at}: a function ends with `return`"
+        return f"ended itself{location}: a function ends with `return`"
     text = str(problem).replace(f" in world {world!r}", "").strip()
     hint = ""
     if isinstance(problem, NameError) and problem.name:
@@ -123,12 +123,12 @@ def _described(problem: BaseException, work: Work, file: str, world: str) -> str
             f"\nThe check runs only that cell: all that it needs, such as an import or "
             f"{problem.name}, must be in it."
         )
-    if isinstance(problem, TypeError) and not where:
+    if isinstance(problem, TypeError) and not line:
         hint = f"\nIt was called with {len(work.arguments)} arguments."
     kind = type(problem).__name__
     if type(problem).__module__ == "mpi4py.MPI":
         kind = f"MPI.{kind}"
-    return f"raised {kind}{at}{text and f': {text}'}{hint}"
+    return f"raised {kind}{location}{text and f': {text}'}{hint}"
 
 
 def _line(trace: TracebackType | None, file: str) -> int:

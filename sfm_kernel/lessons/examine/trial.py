@@ -114,7 +114,7 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
             except RecvTimeout:
                 _judge(found, os.path.join(root(), job.world))
                 return
-            found.values = [one.value for one in outcomes]
+            found.values = [outcome.value for outcome in outcomes]
             job.count(found)
             job.end()
     except _Hangs as problem:
@@ -154,7 +154,7 @@ class _Forks(Job):
 
     def _start(self, orders: int, report: int) -> Process:
         site = self.sites[len(self.pids())] if self.sites else ""
-        others = [one.fileno() for one in self._orders]
+        others = [order.fileno() for order in self._orders]
         return Fork(lambda: _work(orders, report, others, site))
 
     def _result(self, rank: int, report: bytes) -> Any:
@@ -165,33 +165,37 @@ class _Forks(Job):
 
     def count(self, found: Trial) -> None:
         """Count the messages of a trial: all processes have returned, and none has left yet."""
-        ones = sorted(self._settled(), key=lambda one: one["rank"])
-        site = {one["name"]: one["site"] for one in ones}
-        for one in ones:
-            found.sent += one["sent"]
-            found.received.append(one["received"])
+        processes = sorted(self._settled(), key=lambda process: process["rank"])
+        site = {process["name"]: process["site"] for process in processes}
+        for process in processes:
+            found.sent += process["sent"]
+            found.received.append(process["received"])
             found.between += sum(
-                peer["sent"] for peer in one["peers"] if site.get(peer["name"]) != one["site"]
+                peer["sent"]
+                for peer in process["peers"]
+                if site.get(peer["name"]) != process["site"]
             )
-            for message in one["messages"]:
+            for message in process["messages"]:
                 if not message["context_id"]:  # not a message of a library
-                    what = ", ".join(
+                    attributes = ", ".join(
                         f"{name}={value}"
                         for name, value in message["attributes"]
                         if name not in ("src", "dest")
                     )
-                    route = f"from {message['src']} to {one['name']}"
-                    found.left.append(f"{route} ({what})" if what else route)
+                    route = f"from {message['src']} to {process['name']}"
+                    found.left.append(f"{route} ({attributes})" if attributes else route)
 
     def _settled(self) -> list[dict[str, Any]]:
         """A snapshot of the processes, taken when no message is on its way any more."""
         deadline, folder = time.monotonic() + _SETTLING, os.path.join(root(), self.world)
         while True:
-            ones: list[dict[str, Any]] = snapshot(folder)["processes"]
-            peers = [peer for one in ones for peer in one["peers"]]
-            on_the_way = sum(one["sent"] for one in peers) - sum(one["arrived"] for one in peers)
-            if on_the_way <= 0 or time.monotonic() >= deadline:
-                return ones
+            processes: list[dict[str, Any]] = snapshot(folder)["processes"]
+            peers = [peer for process in processes for peer in process["peers"]]
+            if (
+                sum(peer["sent"] - peer["arrived"] for peer in peers) <= 0
+                or time.monotonic() >= deadline
+            ):
+                return processes
             time.sleep(0.01)
 
 

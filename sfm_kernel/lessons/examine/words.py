@@ -26,10 +26,10 @@ _GIVEN = 5
 
 def verdict(check: Check, trial: Trial) -> str:
     """The fault of a trial, in words; "" if it has none."""
-    what = _wrong(check, trial)
-    if not what:
+    fault = _wrong(check, trial)
+    if not fault:
         return ""
-    lines = [what, *_called(check, trial), *_printed(trial)]
+    lines = [fault, *_called(check, trial), *_printed(trial)]
     if check.note:
         lines.append(check.note)
     return "\n  ".join(line for text in lines for line in text.splitlines())
@@ -127,21 +127,23 @@ def right(check: Check, sizes: Sequence[int]) -> str:
     return f"✓ {check.name}: right with {_sizes(sizes)}"
 
 
-def wrong(check: Check, trial: Trial, passed: Sequence[int], what: str) -> str:
+def wrong(check: Check, trial: Trial, passed: Sequence[int], fault: str) -> str:
     """The report of a wrong attempt, and the command that repeats its trial."""
-    well = f" (right with {_sizes(passed, '')})" if passed else ""
+    well = f" (right with {_listed(passed)})" if passed else ""
     return (
-        f"✗ {check.name}: with {_sizes([trial.size])}{well}, {what}\n"
+        f"✗ {check.name}: with {_sizes([trial.size])}{well}, {fault}\n"
         f"  To repeat only this trial: %sfm check {check.name} -n {trial.size} --seed {trial.seed}"
     )
 
 
-def _sizes(sizes: Sequence[int], noun: str = "process") -> str:
+def _sizes(sizes: Sequence[int]) -> str:
+    listed = _listed(sizes)
+    return f"{listed} process" if listed == "1" else f"{listed} processes"
+
+
+def _listed(sizes: Sequence[int]) -> str:
     *most, last = map(str, sizes)
-    listed = f"{', '.join(most)} and {last}" if most else last
-    if not noun:
-        return listed
-    return f"{listed} {noun}" if listed == "1" else f"{listed} {noun}es"
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def short(value: Any) -> str:

@@ -1,9 +1,10 @@
 """Runs a program that measures from the command line, prints its table and saves its rows.
 
-Such a program is a module: ``measure(options)`` yields rows, ``summary(rows)`` makes the table, and
-``add_arguments(parser)`` declares its options. It may have ``tables(rows)`` instead of one table,
-``notes(options)``, which are printed first, and ``plot(rows)``. The tables and the machine's facts
-go to standard output, progress to standard error.
+Such a program is a module: ``measure(options)`` yields rows, and ``summary(rows)`` makes the table.
+It may have ``add_arguments(parser)``, which declares its options, ``tables(rows)`` instead of one
+table, and ``plot(rows)``. Before it measures, it prints ``notes(options)``, or a line for each kind
+of ``COMPARED`` that is left out on this machine (see ``launched.absent``). The tables and the
+machine's facts go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.arguments import at_least
+from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.lessons.measure.rows import Row, table, write_json
 
@@ -28,14 +30,15 @@ if TYPE_CHECKING:
 def add_program(commands: Commands, name: str, module: ModuleType) -> None:
     """Add a program that measures to the commands of a parser, for ``run``."""
     title = str(module.__doc__).partition("\n")[0]
-    one = commands.add_parser(name, help=title, description=title)
-    one.add_argument("--repeat", type=at_least(1), metavar="R", help="rounds to measure")
-    one.add_argument("--quick", action="store_true", help="few and small: does it work?")
-    one.add_argument("--json", type=Path, metavar="FILE", help="write facts and rows there")
+    command = commands.add_parser(name, help=title, description=title)
+    command.add_argument("--repeat", type=at_least(1), metavar="R", help="rounds to measure")
+    command.add_argument("--quick", action="store_true", help="few and small: does it work?")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write facts and rows there")
     if hasattr(module, "plot"):
-        one.add_argument("--plot", type=Path, metavar="FILE", help="draw the rows (.png, .svg)")
-    module.add_arguments(one)
-    one.set_defaults(run=partial(_measure, name, module))
+        command.add_argument("--plot", type=Path, metavar="FILE", help="draw the rows (.png, .svg)")
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(command)
+    command.set_defaults(run=partial(_measure, name, module))
 
 
 def run(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> int:
@@ -63,7 +66,8 @@ def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
             raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: create it")
     facts = machine()
     print("\n".join(f"{fact}: {value}" for fact, value in facts.items()))
-    for line in module.notes(options) if hasattr(module, "notes") else ():
+    compared = getattr(module, "COMPARED", ())
+    for line in module.notes(options) if hasattr(module, "notes") else left_out(compared):
         print(line)
     print(flush=True)
 

@@ -7,6 +7,7 @@ notebook's world exactly as local processes, and nothing is measured between two
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -55,6 +56,21 @@ def _enter(sfm: Endpoint, n: int, serve: Callable[[Endpoint], object]) -> None:
     serve(sfm)
 
 
+@contextmanager
+def environment_of(variables: Mapping[str, str]) -> Iterator[None]:
+    """Processes that start, and endpoints that join, in the block have these variables."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def chosen_engines(benchmark: str, engines: int | None, home: Endpoint | None) -> tuple[int, int]:
     """The number of engines that a benchmark uses, and the number that serve it.
 
@@ -78,14 +94,15 @@ def driving(
     benchmark: str,
     serve: Callable[[Endpoint], object],
     engines: int,
-    home: Endpoint | None,
-    stop: Mapping[str, Any],
+    home: Endpoint | None = None,
+    stop: Mapping[str, Any] | None = None,
 ) -> Iterator[Callable[..., Message]]:
     """Engines that serve a benchmark; yields ``ask(**job)``, which returns engine 0's answer.
 
     Without ``home`` the engines are local processes; with it they are those of home's world. The
-    last job, ``stop``, makes them return from ``serve``.
+    last job, ``stop`` (default: ``{"stop": True}``), makes all ``engines`` return from ``serve``.
     """
+    last_job = {"engines": engines, **(stop or {"stop": True})}
     with nullcontext(home) if home is not None else local_engines(engines, serve) as driver:
         ask = partial(_ask, driver, benchmark)
         try:
@@ -94,9 +111,9 @@ def driving(
             raise
         except BaseException:  # the caller was interrupted, or needs no more rows
             with suppress(SFMError):
-                ask(timeout=START_SECONDS, **stop)
+                ask(timeout=START_SECONDS, **last_job)
             raise
-        ask(timeout=START_SECONDS, **stop)
+        ask(timeout=START_SECONDS, **last_job)
 
 
 def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **job: Any) -> Message:
@@ -133,13 +150,18 @@ def serve_jobs(
     while True:
         job = sfm.recv(src=home if rank == 0 else 0, tag=f"{benchmark} job")
         with answering(sfm, benchmark, job) as answer:
-            if rank == 0:
-                contents = {name: job[name] for name in job if name not in ("src", "dest")}
-                for other in range(1, job.engines):
-                    sfm.send(dest=other, **contents)
+            broadcast(sfm, job)
             if "stop" in job:
                 return
             answer.update(work(job) or {})
+
+
+def broadcast(sfm: Endpoint, job: Message) -> None:
+    """Engine 0 sends a job on to the engines that take part; the others wait for the next."""
+    if sfm.rank == 0:
+        contents = {name: job[name] for name in job if name not in ("src", "dest")}
+        for rank in range(1, job.engines):
+            sfm.send(dest=rank, **contents)
 
 
 def rank_of(sfm: Endpoint) -> int:

@@ -56,10 +56,14 @@ def launcher(kind: str, n: int) -> list[str]:
     return [_mpiexec() or "mpiexec", "-n", str(n), sys.executable]
 
 
+def beside(tool: str) -> str | None:
+    """The path of a command in this Python's environment, otherwise on the PATH."""
+    path = Path(sys.executable).with_name(tool)
+    return str(path) if path.exists() else shutil.which(tool)
+
+
 def _mpiexec() -> str | None:
-    # This environment's mpiexec first: that of another MPI would start single processes.
-    path = Path(sys.executable).with_name("mpiexec")
-    return str(path) if path.exists() else shutil.which("mpiexec")
+    return beside("mpiexec")  # that of another MPI would start single processes
 
 
 def ranks(kind: str, n: int, module: str) -> LaunchedJob:
@@ -120,7 +124,7 @@ class LaunchedJob:
                 connection.send_bytes(order)
             while True:
                 ready = wait(list(self._connections.values()))
-                for connection in [one for one in self._connections.values() if one in ready]:
+                for connection in [known for known in self._connections.values() if known in ready]:
                     answer: Answer = json.loads(connection.recv_bytes())
                     if "failed" in answer:
                         raise self._failure(f"failed: {answer['failed']}")
@@ -129,9 +133,9 @@ class LaunchedJob:
         except (EOFError, OSError):
             raise self._failure("ended") from None
 
-    def _failure(self, what: str) -> SFMError:
+    def _failure(self, failure: str) -> SFMError:
         stderr = self._stderr.read_text(errors="replace").strip()[-2000:]
-        return SFMError(f"{self._kind} {what}" + (f"; it said:\n{stderr}" if stderr else ""))
+        return SFMError(f"{self._kind} {failure}" + (f"; it said:\n{stderr}" if stderr else ""))
 
     def close(self) -> None:
         """Let the processes end, and kill those that do not. Harmless when repeated."""

@@ -16,7 +16,7 @@ def machine() -> Row:
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "usable_cores": usable_cores(),
-        "memory_gib": round(_memory_bytes() / 2**30, 1),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
         "system": platform.platform(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "sfm_kernel": _version("sfm-kernel"),
@@ -46,10 +46,6 @@ def _cpu_model() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _version(distribution: str) -> str:

@@ -106,7 +106,7 @@ def fits(mechanism: str, message: str) -> bool:
 
 def available(mechanisms: Sequence[str]) -> list[str]:
     """The mechanisms that can be measured on this machine."""
-    return [one for one in mechanisms if one not in PACKAGES or absent(PACKAGES[one]) is None]
+    return [name for name in mechanisms if name not in PACKAGES or absent(PACKAGES[name]) is None]
 
 
 def rows(
@@ -179,16 +179,15 @@ def _asking(home: Endpoint | None, mechanisms: set[str]) -> Iterator[dict[str, A
     with ExitStack() as stack:
         asking: dict[str, Ask] = {}
         if mechanisms - PACKAGES.keys():
-            stop = {"stop": True, "engines": 2}
-            engines = stack.enter_context(driving("pingpong", serve, 2, home, stop=stop))
+            engines = stack.enter_context(driving("pingpong", serve, 2, home))
             # The first job has a time limit: engines that do not serve never answer.
             hello = {"mechanism": "SFM w/Q", "message": TABLE_2[0], "count": 1, "warm_up": 0}
             engines(timeout=START_SECONDS, engines=2, **hello)
             for mechanism in mechanisms - PACKAGES.keys():
                 asking[mechanism] = partial(engines, engines=2)
-        for kind in sorted({PACKAGES[one] for one in mechanisms & PACKAGES.keys()}):
+        for kind in sorted({PACKAGES[name] for name in mechanisms & PACKAGES.keys()}):
             launched = stack.enter_context(_STARTING[kind]())
-            for mechanism in mechanisms & {one for one in PACKAGES if PACKAGES[one] == kind}:
+            for mechanism in mechanisms & {name for name in PACKAGES if PACKAGES[name] == kind}:
                 asking[mechanism] = partial(launched.ask, "pingpong")
         yield asking
 
@@ -219,10 +218,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 ONE_MACHINE = (
     "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
 )  # fmt: skip
-NETWORK = (
-    "sockets", "pickle", "SFM", "SFM w/Q tcp", "pyzmq tcp", "pyzmq ipc",
-    "ipyparallel",
-)  # fmt: skip
+NETWORK = ("sockets", "pickle", "SFM", "SFM w/Q tcp", "pyzmq tcp", "pyzmq ipc", "ipyparallel")
 
 RATIOS = {
     "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
@@ -239,20 +235,20 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     messages = list(dict.fromkeys(row["message"] for row in listed))
 
     def pivot(mechanisms: Sequence[str]) -> list[Row]:
-        columns = [one for one in mechanisms if any((m, one) in medians for m in messages)]
+        columns = [name for name in mechanisms if any((m, name) in medians for m in messages)]
         if not columns:
             return []
         return [
-            {"message": message} | {one: medians.get((message, one)) for one in columns}
+            {"message": message} | {name: medians.get((message, name)) for name in columns}
             for message in messages
         ]
 
     ratios = [
         {"message": message}
         | {
-            title: medians[message, one] / medians[message, other]
-            for title, (one, other) in RATIOS.items()
-            if (message, one) in medians and (message, other) in medians
+            title: medians[message, measured] / medians[message, beside]
+            for title, (measured, beside) in RATIOS.items()
+            if (message, measured) in medians and (message, beside) in medians
         }
         for message in messages
     ]
@@ -312,15 +308,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def notes(options: argparse.Namespace) -> list[str]:
     """A line for each mechanism that is left out on this machine, with what to install."""
-    return left_out(sorted({PACKAGES[one] for one in _mechanisms(options) if one in PACKAGES}))
+    return left_out(sorted({PACKAGES[name] for name in _mechanisms(options) if name in PACKAGES}))
 
 
 def _mechanisms(options: argparse.Namespace) -> Sequence[str]:
     if options.only is not None:
-        chosen_ones: Sequence[str] = options.only
-        return chosen_ones
+        requested: Sequence[str] = options.only
+        return requested
     # A cluster of ipyparallel takes seconds to start.
-    return [one for one in MECHANISMS if one != "ipyparallel"] if options.quick else MECHANISMS
+    return [name for name in MECHANISMS if name != "ipyparallel"] if options.quick else MECHANISMS
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

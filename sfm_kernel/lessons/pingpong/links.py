@@ -6,7 +6,6 @@ so only a process that knows a token, which travels through SFM, may connect.
 
 from __future__ import annotations
 
-import os
 import secrets
 import socket
 import tempfile
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import sfm_kernel
 from sfm_kernel.directory import remove_world
+from sfm_kernel.lessons.measure.engines import environment_of
 from sfm_kernel.lessons.pingpong.mechanisms import (
     Mechanism,
     Packets,
@@ -122,7 +122,7 @@ def _queue(**environment: str) -> Opening:
     def opening(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
         world = "-".join([sfm.world, *environment.values()])[-64:].lstrip(".-_")
         try:
-            with _environment(environment):
+            with environment_of(environment):
                 endpoint = sfm_kernel.join(world, rank=sfm.rank)
             with endpoint:
                 endpoint.wait_for(peer)
@@ -131,20 +131,6 @@ def _queue(**environment: str) -> Opening:
             remove_world(world)  # as the last process that leaves does
 
     return opening
-
-
-@contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 TREE = ("two-level", "flags")
 """Algorithms that use shared memory with any transport: measured only with "shm"."""
 
-_BY_MESSAGES = [one for one in ALGORITHMS["allreduce"] if one not in TREE]
+_BY_MESSAGES = [name for name in ALGORITHMS["allreduce"] if name not in TREE]
 
 USING = {
     "shm": (*_BY_MESSAGES, *TREE),  # in this order a line has the same colour in both plots
@@ -104,8 +104,7 @@ def rows(
     counts: dict[_Cell, int] = {}
     with ExitStack() as stack:
         with _only(cores):  # the processes stay on these cores, this process does not
-            stop = {"stop": True, "engines": n}
-            ask = stack.enter_context(driving("reductions", serve, n, home, stop=stop))
+            ask = stack.enter_context(driving("reductions", serve, n, home))
         for number, cell in product(range(repeat), cells):
             asked = partial(ask, engines=cell.processes, **cell.job())
             if cell not in counts:  # the first call opens channels; the second gives the count
@@ -154,9 +153,9 @@ def _cells(
             if nbytes not in sizes and n > max(cores, 2):  # ``prices`` cannot use it
                 continue
             for transport in transports:
-                for one in USING[transport]:
-                    if one in algorithms:
-                        yield _Cell(transport, one, n, nbytes)
+                for algorithm in USING[transport]:
+                    if algorithm in algorithms:
+                        yield _Cell(transport, algorithm, n, nbytes)
     for nbytes, transport in product(model_sizes, transports):
         yield _Cell(transport, BACK_TO_BACK, 2, nbytes)
 
@@ -169,14 +168,14 @@ def _check(
     repeat: int,
     seconds: float,
 ) -> None:
-    for given, known, what in (
-        (transports, TRANSPORTS, "transport"),
-        (algorithms, ALGORITHMS["allreduce"], "algorithm"),
+    for kind, given, known in (
+        ("transport", transports, TRANSPORTS),
+        ("algorithm", algorithms, ALGORITHMS["allreduce"]),
     ):
-        for one in given:
-            if one not in known:
-                raise ValueError(f"no {what} {one!r}; there are {', '.join(known)}")
-    if not any(one in USING[transport] for one in algorithms for transport in transports):
+        for name in given:
+            if name not in known:
+                raise ValueError(f"no {kind} {name!r}; there are {', '.join(known)}")
+    if not any(name in USING[transport] for name in algorithms for transport in transports):
         raise ValueError(
             f"{', '.join(algorithms)} through {', '.join(transports)}: nothing to measure, since "
             f"{' and '.join(TREE)} are measured with shm alone"
@@ -229,15 +228,15 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     keys = ("transport", "cores", "bytes", "algorithm", "processes")
     listed = []
     for key, group in grouped(measured, keys).items():
-        row: Row = dict(zip(keys, key, strict=True))
-        row["us"] = median(one["us"] for one in group)
-        row["fastest_us"] = min(one["us"] for one in group)
+        line: Row = dict(zip(keys, key, strict=True))
+        line["us"] = median(row["us"] for row in group)
+        line["fastest_us"] = min(row["us"] for row in group)
         if "cpu_us" in group[0]:
-            row["cpu_us"] = median(one["cpu_us"] for one in group)
-            row["busy"] = median(one["cpu_us"] / one["us"] for one in group)
-            row["switches"] = median(one["switches"] for one in group)
-            row["messages"] = messages(row["algorithm"], row["processes"])
-        listed.append(row)
+            line["cpu_us"] = median(row["cpu_us"] for row in group)
+            line["busy"] = median(row["cpu_us"] / row["us"] for row in group)
+            line["switches"] = median(row["switches"] for row in group)
+            line["messages"] = messages(line["algorithm"], line["processes"])
+        listed.append(line)
     return listed
 
 
@@ -280,15 +279,15 @@ def _prices(measured: Sequence[Row]) -> list[Row]:
         return []
     return [
         {
-            "prices of": what,
-            "L + 2o, µs": one.step,
-            "max(o, g), µs": None if one is found.flags else one.gap,  # a tree has none
-            "G, µs/kB": one.byte * 1024,
-            "points": one.points,
-            "residual_%": 100 * one.relative,
+            "prices of": name,
+            "L + 2o, µs": fitted.step,
+            "max(o, g), µs": None if fitted is found.flags else fitted.gap,  # a tree has none
+            "G, µs/kB": fitted.byte * 1024,
+            "points": fitted.points,
+            "residual_%": 100 * fitted.relative,
         }
-        for what, one in (("messages over tcp", found.message), ("flags", found.flags))
-        if one is not None
+        for name, fitted in (("messages over tcp", found.message), ("flags", found.flags))
+        if fitted is not None
     ]
 
 
@@ -334,18 +333,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
-    arguments: dict[str, Any] = {
-        "transports": TRANSPORTS if options.transport == "all" else (options.transport,),
-        "algorithms": options.only or ALGORITHMS["allreduce"],
-        "processes": options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
-        "sizes": options.bytes or SIZES,
-        "repeat": options.repeat or (2 if options.quick else 5),
-        "seconds": options.seconds or (0.01 if options.quick else 0.03),
-    }
     try:
-        _check(**arguments)
-        _check_limits(None, max(arguments["processes"]), options.cores)
-    except ValueError as error:  # an error of the command line needs no traceback
+        yield from rows(
+            transports=TRANSPORTS if options.transport == "all" else (options.transport,),
+            algorithms=options.only or ALGORITHMS["allreduce"],
+            processes=options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
+            sizes=options.bytes or SIZES,
+            model_sizes=MODEL_SIZES[:3] if options.quick else MODEL_SIZES,
+            cores=options.cores,
+            repeat=options.repeat or (2 if options.quick else 5),
+            seconds=options.seconds or (0.01 if options.quick else 0.03),
+        )
+    except ValueError as error:  # found before anything was started
         raise SFMError(str(error)) from None
-    model_sizes = MODEL_SIZES[:3] if options.quick else MODEL_SIZES
-    return rows(**arguments, model_sizes=model_sizes, cores=options.cores)

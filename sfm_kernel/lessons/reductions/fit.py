@@ -96,14 +96,14 @@ def growth(listed: Iterable[Row]) -> list[Row]:
             continue
         row: Row = dict(zip(keys, key, strict=True))
         fits = [fit(law, times) for law in LAWS]
-        for one in fits:
+        for fitted in fits:
             row |= {
-                f"{one.law} b_us": one.b,
-                f"{one.law} residual_us": one.residual,
-                f"{one.law} residual_%": 100 * one.relative,
-                f"{one.law} R²": one.r2,
+                f"{fitted.law} b_us": fitted.b,
+                f"{fitted.law} residual_us": fitted.residual,
+                f"{fitted.law} residual_%": 100 * fitted.relative,
+                f"{fitted.law} R²": fitted.r2,
             }
-        row["fits better"] = min(fits, key=lambda one: one.residual).law
+        row["fits better"] = min(fits, key=lambda fitted: fitted.residual).law
         table.append(row)
     return table
 
@@ -305,7 +305,7 @@ class LogGP(NamedTuple):
 
     def algorithms(self) -> Sequence[str]:
         """The algorithms that the model knows for any number of processes."""
-        known = [one for one in BILLS if one != "flags"]
+        known = [name for name in BILLS if name != "flags"]
         return known if self.flags is None else [*known, "two-level"]
 
     def us(self, algorithm: str, processes: int, nbytes: float) -> float:

@@ -49,11 +49,8 @@ class Growth(Panel):
         only: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(by, {"transport": transport, "bytes": nbytes, **(only or {})})
-        self.transport, self.nbytes, self.about = (
-            transport,
-            nbytes,
-            list(map(str, (only or {}).values())),
-        )
+        self.transport, self.nbytes = transport, nbytes
+        self.about = list(map(str, (only or {}).values()))
         self.processes, self.cores, self.limits = sorted(processes), cores, limits
 
     def begin(self, axes: Axes) -> None:

@@ -7,11 +7,13 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sfm_kernel.collectives import Group
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.measure.engines import START_SECONDS, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.engines import START_SECONDS, serve_jobs
 from sfm_kernel.lessons.pingpong.links import OPENINGS
 from sfm_kernel.lessons.pingpong.mechanisms import Queue
 
@@ -28,7 +30,6 @@ UNIT = 8
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do home's reductions, until it says stop. Runs on every engine."""
-    rank_of(sfm)
     with _Worlds(sfm) as worlds:
         works = {"reduce": _reduce, "flood": _flood}
         serve_jobs(sfm, "reductions", lambda job: works[job.work](sfm, worlds, job), home)
@@ -78,28 +79,21 @@ class _Worlds:
         self._stack.close()
 
 
-class _Spent(NamedTuple):
-    """The processor time and switches of this process so far."""
+def _spent() -> tuple[float, int]:
+    """This process so far: seconds of processor time of all its threads, and its switches.
 
-    cpu: float
-    """Seconds of processor time, of all its threads."""
-    switches: int
-    """The number of times that this process gave up its core."""
-
-    @classmethod
-    def now(cls) -> _Spent:
-        use = resource.getrusage(resource.RUSAGE_SELF)
-        return cls(time.process_time(), use.ru_nvcsw + use.ru_nivcsw)
+    A switch is a time at which the process gave up its core.
+    """
+    use = resource.getrusage(resource.RUSAGE_SELF)
+    return time.process_time(), use.ru_nvcsw + use.ru_nivcsw
 
 
 def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
     """Do ``count`` reductions; on rank 0 return their time, and the sums over all processes."""
-    import numpy as np
-
     group = worlds.group(job.transport, job.processes)
-    mine = np.full(job.nbytes // UNIT, group.rank + 1.0)
-    total, expected = np.empty_like(mine), group.size * (group.size + 1) / 2
-    reduce = partial(group.allreduce, mine, np.add, out=total, algorithm=job.algorithm)
+    array = np.full(job.nbytes // UNIT, group.rank + 1.0)
+    total, expected = np.empty_like(array), group.size * (group.size + 1) / 2
+    reduce = partial(group.allreduce, array, np.add, out=total, algorithm=job.algorithm)
     for _ in range(1 + job.count // 10):  # a warm-up, after which all processes have begun
         total.fill(0)
         reduce()
@@ -107,30 +101,27 @@ def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] |
             raise SFMError(
                 f"{job.algorithm} with {group.size} processes added {expected} up to {total}"
             )
-    before = _Spent.now()
+    cpu, switches = _spent()
     started = time.perf_counter()
     for _ in range(job.count):
         reduce()
     seconds = time.perf_counter() - started
-    after = _Spent.now()
-    mine_spent = {"cpu": after.cpu - before.cpu, "switches": after.switches - before.switches}
+    cpu_after, switches_after = _spent()
+    spent = {"cpu": cpu_after - cpu, "switches": switches_after - switches}
     if group.rank != 0:
-        sfm.send(dest=0, tag="reductions spent", number=job.number, **mine_spent)
+        sfm.send(dest=0, tag="reductions spent", number=job.number, **spent)
         return None
     others = [
         sfm.recv(src=rank, tag="reductions spent", number=job.number)
         for rank in range(1, group.size)
     ]
-    spent = {key: sum((one[key] for one in others), mine_spent[key]) for key in mine_spent}
-    return {key: value / job.count for key, value in spent.items()} | {
-        "seconds": seconds / job.count
-    }
+    totals = {name: spent[name] + sum(other[name] for other in others) for name in spent}
+    totals["seconds"] = seconds
+    return {name: total / job.count for name, total in totals.items()}
 
 
 def _flood(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
     """Send ``count`` messages from process 0 to 1 as fast as possible; on rank 0 their time."""
-    import numpy as np
-
     queue = worlds.endpoint(job.transport, job.processes)
     data = np.ones(job.nbytes // UNIT)
     if sfm.rank == 1:

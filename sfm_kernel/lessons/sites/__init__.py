@@ -16,7 +16,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sfm_kernel.lessons.measure.arguments import at_least, names
+from sfm_kernel.lessons.measure.arguments import names
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.sites import nas
 from sfm_kernel.lessons.sites.counts import COUNTED
@@ -95,7 +95,7 @@ def measures(quick: bool = False) -> dict[str, Experiment]:
         Experiment(pairs.sizes, lossy, {"lengths": (megabyte,), "amount": 48 * megabyte}),
         Experiment(pairs.small, lossy, trips),
         Experiment(pairs.small, lossy),
-        *(Experiment(failing.cut, near, {"seconds": one}) for one in all_cuts),
+        *(Experiment(failing.cut, near, {"seconds": seconds}) for seconds in all_cuts),
         Experiment(failing.reset, near, {"resets": 1 if quick else 3}),
         Experiment(failing.killed, four, ways=THROUGH),
         Experiment(failing.killed, four, gateways=2, ways=THROUGH),
@@ -201,16 +201,16 @@ def summary(measured: Sequence[Row]) -> list[Row]:
         row: Row = {"measure": measure, "what": what, "rtt_ms": group[0]["rtt_ms"]}
         for (way,), of_way in grouped(group, ("way",)).items():
             for column, unit in (("seconds", "s"), ("rtts", "RTT"), ("mbit_s", "Mbit/s")):
-                values = [one[column] for one in of_way if one.get(column) is not None]
+                values = [found[column] for found in of_way if found.get(column) is not None]
                 if values:
                     row[f"{way}, {unit}"] = median(values)
             for column in ("ended", "unheard", "lost", "doubled"):
-                values = [one[column] for one in of_way if column in one]
+                values = [found[column] for found in of_way if column in found]
                 if values:
                     row[f"{way}, {column}"] = values[-1] if column == "ended" else max(values)
-        row["late_ms"] = max(one["late_ms"] for one in group)
+        row["late_ms"] = max(found["late_ms"] for found in group)
         for mark in ("disturbed", "played"):
-            row[mark] = "yes" if any(one.get(mark) for one in group) else ""
+            row[mark] = "yes" if any(found.get(mark) for found in group) else ""
         listed.append(row)
     return listed
 
@@ -241,7 +241,7 @@ def counted(measured: Sequence[Row]) -> list[Row]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m sfm_kernel.lessons sites``."""
-    parser.add_argument("--engines", type=at_least(2), choices=(2,), default=2, help="always 2")
+    parser.add_argument("--engines", type=int, choices=(2,), default=2, help="always 2")
     parser.add_argument(
         "--only", type=names((*MEASURES, *NAS), "experiment"), metavar="NAME,…",
         help=f"experiments, with * and ?: {', '.join(MEASURES)}; and, only if they are named, "

@@ -22,20 +22,20 @@ REPORTED_AFTER = 1.2
 
 def of_links(links: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """The counts of a process's direct links to other sites (from ``Exchange.connections``)."""
-    return total(_of_one(one) for one in links if one["gateway"] is None)
+    return total(_counts(link) for link in links if link["gateway"] is None)
 
 
 def of_reports(reports: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """The counts of all connections between gateways (from ``RemoteDirectory.reports``)."""
     return total(
-        _of_one(one)
+        _counts(connection)
         for report in reports
         for gateway in report["gateways"]
-        for one in gateway["connections"]
+        for connection in gateway["connections"]
     )
 
 
-def _of_one(connection: Mapping[str, Any]) -> Counter[str]:
+def _counts(connection: Mapping[str, Any]) -> Counter[str]:
     tcp = connection["tcp"] or {}  # None: it has just ended
     return Counter(
         connections=1,
@@ -49,6 +49,6 @@ def _of_one(connection: Mapping[str, Any]) -> Counter[str]:
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     """The sum of counts; it has all names of ``COUNTED``."""
     found = Counter[str](dict.fromkeys(("connections", *COUNTED), 0))
-    for one in counts:
-        found.update(one)
+    for count in counts:
+        found.update(count)
     return found

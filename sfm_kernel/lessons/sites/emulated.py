@@ -63,14 +63,15 @@ class Emulated:
     ) -> subprocess.Popen[Any]:
         """Start a program; it ends with ``close`` at the latest."""
         enter = [*COMMAND, str(os.getpid()), "-", "-"]
-        one = process.start([*enter, *command], env={**os.environ, **(env or {})}, **options)
-        self._started.append(one)
-        return one
+        program = process.start([*enter, *command], env={**os.environ, **(env or {})}, **options)
+        self._started.append(program)
+        return program
 
     def add_reports(self, reports: Iterable[Mapping[str, Any]]) -> None:
         """Add the reports of gateways on the path that they have emulated."""
-        delays = [one["emulation"]["late"]["mean_s"] for one in reports if one["emulation"]]
-        self._late = max([self._late, *delays])
+        for report in reports:
+            if report["emulation"]:
+                self._late = max(self._late, report["emulation"]["late"]["mean_s"])
 
     def report(self) -> dict[str, float]:
         """``late_mean_s``: the average delay that the latest gateway has measured."""
@@ -82,7 +83,7 @@ class Emulated:
             raise Disturbed(f"gateways emulated the path {self._late * 1e3:.2f} ms late on average")
 
     def close(self) -> None:
-        """End all programs. Again: no effect."""
+        """End all programs. Harmless when repeated."""
         process.end(self._started, 0)
         self._started = []
 

@@ -28,9 +28,8 @@ def main(arguments: list[str]) -> int:
                 setns(int(namespace))
                 os.close(int(namespace))
         if os.getppid() != int(owner):
-            return (
-                1  # it has died, and the lab's helper may have looked before this process entered
-            )
+            # It has died, and the lab's helper may have looked before this process entered.
+            return 1
         os.execvp(program, arguments[3:])
     except OSError as error:
         print(f"{program} cannot be run in the lab: {error.strerror}", file=sys.stderr)

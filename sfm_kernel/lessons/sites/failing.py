@@ -46,9 +46,8 @@ def cut(
         if result["ended"]:
             server.kill()  # it may never hear from its client again
         else:
-            row |= {
-                name: count for name, count in stopped(server, client).items() if name in LOSSES
-            }
+            received = stopped(server, client)
+            row |= {name: received[name] for name in LOSSES}
         yield row
 
 
@@ -115,9 +114,9 @@ def _flooded(
             silences += received["silences"]
         # The longest silence of any receiver that a failure can have caused.
         lasting = [
-            end - max(begin, at)
+            end - max(begin, failure)
             for begin, end in silences
-            for at in failed
-            if begin < at + KILLED and end > at
+            for failure in failed
+            if begin < failure + KILLED and end > failure
         ]
         yield row | {"seconds": max(lasting, default=0.0)}

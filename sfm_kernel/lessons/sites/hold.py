@@ -94,8 +94,8 @@ class _Held:
             if pair is None or set(pair) == set(key):
                 # `back` refers to the order in which the owner named the pair.
                 turned = pair is not None and tuple(pair) != key
-                for one in (False, True) if back is None else (back != turned,):
-                    link.set(one, **settings)
+                for reverse in (False, True) if back is None else (back != turned,):
+                    link.set(reverse, **settings)
 
     def forget(self) -> None:
         """Reset all connections when they next send a packet."""

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
+from functools import cache
 from typing import Any
 
 from sfm_kernel.errors import SFMError
@@ -50,18 +50,14 @@ class Disturbed(SFMError):
     """The lab did not keep up: the measurement depends on this machine's load."""
 
 
+@cache
 def refusal() -> str:
     """Why this machine allows no lab, and what to do; empty if it does. Found out only once."""
-    if not _REFUSAL:
-        try:
-            Lab(rtt=0).close()
-            _REFUSAL.append("")
-        except LabRefused as refused:
-            _REFUSAL.append(str(refused))
-    return _REFUSAL[0]
-
-
-_REFUSAL: list[str] = []
+    try:
+        Lab(rtt=0).close()
+    except LabRefused as refused:
+        return str(refused)
+    return ""
 
 
 class Lab:
@@ -106,11 +102,11 @@ class Lab:
         self.rtt, self.rate = rtt, rate
         self._started: list[subprocess.Popen[Any]] = []
         self._fds: list[int] = []
-        ours, theirs = socket.socketpair()
-        with theirs:
+        ours, holders = socket.socketpair()
+        with holders:
             self._holder = subprocess.Popen(
-                [sys.executable, "-m", "sfm_kernel.lessons.sites.hold", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-m", "sfm_kernel.lessons.sites.hold", str(holders.fileno())],
+                pass_fds=[holders.fileno()],
                 stdin=subprocess.DEVNULL,
             )
         self._socket, self._lines = ours, ours.makefile("r", encoding="utf-8")
@@ -151,12 +147,7 @@ class Lab:
     def __enter__(self) -> Lab:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Programs in the hosts
@@ -187,14 +178,14 @@ class Lab:
         user = "-" if self._user is None else str(self._user)
         inherited = [network] + ([] if self._user is None else [self._user])
         enter = [*COMMAND, str(os.getpid())]
-        one = process.start(
+        program = process.start(
             [*enter, user, str(network), *command],
             env={**os.environ, **(env or {})},
             pass_fds=[*inherited, *options.pop("pass_fds", ())],
             **options,
         )
-        self._started.append(one)
-        return one
+        self._started.append(program)
+        return program
 
     def _host(self, site: str, host: int) -> int:
         if (site, host) not in self._hosts:

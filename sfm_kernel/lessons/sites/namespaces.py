@@ -14,6 +14,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 
 from sfm_kernel._native import open_tun, setns, unshare
@@ -74,7 +75,10 @@ class Namespaces:
         for site, count in sites.items():
             self._make_site(site, count)
         self._connect(algorithm)
-        self._set_sysctls({"tcp_no_metrics_save": 1, **sysctls})
+        for host in self.hosts.values():
+            setns(host)
+            for name, value in {"tcp_no_metrics_save": 1, **sysctls}.items():
+                _sysctl(name, value)
 
     def _make_site(self, site: str, count: int) -> None:
         net = f"10.{self._numbers[site]}.0"
@@ -96,9 +100,7 @@ class Namespaces:
                 netlink.up("eth0")
 
     def _connect(self, algorithm: str | None) -> None:
-        sites = list(self.routers)
-        pairs = [(one, other) for at, one in enumerate(sites) for other in sites[at + 1 :]]
-        for pair in pairs:
+        for pair in combinations(self.routers, 2):
             self.devices[pair] = self._tun(*pair), self._tun(*reversed(pair))
         for (site, _), host in self.hosts.items():
             setns(host)
@@ -130,18 +132,12 @@ class Namespaces:
             netlink.add_route(f"10.{self._numbers[other]}.0.0", 24, device=name)
         return device
 
-    def _set_sysctls(self, sysctls: Mapping[str, str | int]) -> None:
-        for host in self.hosts.values():
-            setns(host)
-            for name, value in sysctls.items():
-                _sysctl(name, value)
-
     def algorithms(self) -> dict[str, str]:
         """The congestion control of each site, read from a connection of its first host."""
         found = {}
         for site in self.routers:
             setns(self.hosts[site, 1])
-            other = next(one for one in self._numbers if one != site)
+            other = next(name for name in self._numbers if name != site)
             with socket.socket() as probe:
                 probe.setblocking(False)
                 # The route's choice is made with the first packet; no answer is needed.

@@ -53,7 +53,7 @@ def iterations(
                 "computing_s": computing(pattern.iteration(0)),
                 "iterations": len(seconds),
                 "connections": after["connections"],
-                **{one: after[one] - before[one] for one in COUNTED},
+                **{name: after[name] - before[name] for name in COUNTED},
             }
 
 
@@ -68,8 +68,8 @@ def _named(steps: Iterable[Step]) -> list[Any]:
 
 
 def _play(programs: Sequence[Any], steps: list[list[Any]], count: int) -> list[float]:
-    for program, own_steps in zip(programs, steps, strict=True):
-        program.begin("play", steps=own_steps, iterations=count)
+    for program, its_steps in zip(programs, steps, strict=True):
+        program.begin("play", steps=its_steps, iterations=count)
     times = [program.end()["seconds"] for program in programs]
     return [max(some) for some in zip(*times, strict=True)]
 
@@ -88,7 +88,7 @@ def table(measured: Sequence[Row]) -> list[Row]:
         row["computing, s"] = group[0]["computing_s"]
         direct = seconds.pop("direct", None)
         row["direct, s"] = direct
-        row |= {way: one / direct if direct else None for way, one in seconds.items()}
+        row |= {way: seconds[way] / direct if direct else None for way in seconds}
         through = seconds.get("gateway")
         if through and direct:
             row["gateway"] = through / direct
@@ -105,7 +105,7 @@ def counts(measured: Sequence[Row]) -> list[Row]:
             "pattern": row["measure"].removeprefix("nas "),
             "way": row["way"],
             "connections": row["connections"],
-            **{one: row[one] / row["iterations"] for one in COUNTED},
+            **{name: row[name] / row["iterations"] for name in COUNTED},
         }
         for row in measured
         if row.get("pattern")

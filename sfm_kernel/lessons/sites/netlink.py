@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from types import TracebackType
 
 _NEWLINK, _NEWADDR, _NEWROUTE = 16, 20, 24
 _ERROR = 2
@@ -37,12 +36,7 @@ class Netlink:
     def __enter__(self) -> Netlink:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def add_bridge(self, name: str) -> None:
@@ -89,7 +83,7 @@ class Netlink:
             "=BBBBBBBBI", socket.AF_INET, prefix, 0, 0, _TABLE_MAIN, _PROTOCOL_BOOT, scope,
             _UNICAST, 0,
         )  # fmt: skip
-        body += _attribute(_DST, socket.inet_aton(network)) if prefix else b""
+        body += _attribute(_DST, socket.inet_aton(network))
         if gateway is not None:
             body += _attribute(_GATEWAY, socket.inet_aton(gateway))
         if device is not None:

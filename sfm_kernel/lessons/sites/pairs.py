@@ -28,11 +28,10 @@ def joined(world: LabWorld, pairs: int) -> list[tuple[ProgramHandle, ProgramHand
     here, there, *_ = world.lab.sites
     made = []
     for number in range(pairs):
-        at = [number % world.hosts(site) + 1 for site in (here, there)]
-        made.append(
-            (world.program(f"a{number}", here, at[0]), world.program(f"b{number}", there, at[1]))
-        )
-    world.join([one for pair in made for one in pair])
+        server = world.program(f"a{number}", here, number % world.hosts(here) + 1)
+        client = world.program(f"b{number}", there, number % world.hosts(there) + 1)
+        made.append((server, client))
+    world.join([program for pair in made for program in pair])
     for server, client in made:
         server.begin("serve")
         client.do("ask", to=server.name, length=1, count=1)
@@ -77,8 +76,8 @@ def start(lab: Lab | Emulated, route: Route = DIRECT) -> Iterator[Row]:
         times["first message there"] = server.end()["first_at"] - met["sent_at"]
         times["first round trip"] = met["round_trips_s"][0]
         times["later round trips"] = median(met["round_trips_s"][1:])
-    for what, seconds in times.items():
-        yield {"what": what, "seconds": seconds, "rtts": seconds / lab.rtt}
+    for quantity, seconds in times.items():
+        yield {"what": quantity, "seconds": seconds, "rtts": seconds / lab.rtt}
 
 
 def after_silence(
@@ -90,7 +89,7 @@ def after_silence(
     """160 kB there and an answer, after each silence, of one pair that has sent much before."""
     with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
-        asked = [one for one in silences for _ in range(count)]
+        asked = [silence for silence in silences for _ in range(count)]
         times = client.do("ask_silently", to=server.name, length=MESSAGE, silences=asked)["seconds"]
         for number, silence in enumerate(silences):
             seconds = median(times[number * count : (number + 1) * count])
@@ -137,8 +136,8 @@ def small(
         asked = client.do("ask", to=server.name, length=length, count=count, silence=0, warm=0)
         times = sorted(asked["seconds"])
         counts = stopped_with_counts(world, [(server, client)])
-        for name, at in (("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("longest", 1.0)):
-            seconds = times[min(int(count * at), count - 1)]
+        for name, share in (("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("longest", 1.0)):
+            seconds = times[min(int(count * share), count - 1)]
             yield {
                 "what": f"{length / 1e3:g} kB there and back, {name}",
                 "seconds": seconds,
@@ -156,7 +155,7 @@ def silent_pairs(
         for server, client in all_pairs:  # windows are open at first
             client.do("ask", to=server.name, length=MESSAGE, count=1, warm=4)
             stopped(server, client)  # a program that serves cannot report its counts
-        before = world.counts([one for pair in all_pairs for one in pair])
+        before = world.counts([program for pair in all_pairs for program in pair])
         for server, _ in all_pairs:
             server.begin("serve")
         timers = [
@@ -166,11 +165,11 @@ def silent_pairs(
             )
             for number, (server, client) in enumerate(all_pairs)
         ]  # fmt: skip
-        for one in timers:
-            one.start()
-        for one in timers:
-            one.join()
-        seconds = [one for _, client in all_pairs for one in client.end()["seconds"][1:]]
+        for timer in timers:
+            timer.start()
+        for timer in timers:
+            timer.join()
+        seconds = [trip for _, client in all_pairs for trip in client.end()["seconds"][1:]]
         after = stopped_with_counts(world, all_pairs)
         yield {
             "what": f"160 kB after {PAUSE:g} s of silence, {pairs} pairs",

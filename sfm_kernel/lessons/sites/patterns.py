@@ -46,6 +46,11 @@ def _shift(to: int, nbytes: int, source: int) -> Step:
     return ([(to, nbytes)], [source])
 
 
+def _send_all(to: list[int], nbytes: int) -> Step:
+    """Send as many bytes to each of these ranks, and receive from each of them."""
+    return ([(rank, nbytes) for rank in to], to)
+
+
 def _rank_at(row: int, column: int) -> int:
     return row % EDGE * EDGE + column % EDGE
 
@@ -66,8 +71,8 @@ def _multipartition(rank: int, face: int, forward: int, back: int, compute: floa
     A rank does half of its computing before the exchange of faces, and half in the sweeps.
     """
     around = neighbours(rank)
-    all_neighbours = [one for both in around for one in both]
-    steps: list[Step] = [compute / 2, ([(one, face) for one in all_neighbours], all_neighbours)]
+    all_neighbours = [neighbour for both in around for neighbour in both]
+    steps: list[Step] = [compute / 2, _send_all(all_neighbours, face)]
     stages = EDGE - 1
     for before, after in around:
         for _ in range(stages):
@@ -95,10 +100,10 @@ def cg(rank: int) -> list[Step]:
     row, column = divmod(rank, EDGE)
     halves = [_rank_at(row, column ^ bit) for bit in (1, 2)]
     steps: list[Step] = [0.03]
-    steps += [_swap(one, 150_000) for one in halves]
+    steps += [_swap(partner, 150_000) for partner in halves]
     if row != column:
         steps.append(_swap(_rank_at(column, row), 150_000))
-    return steps + [_swap(one, 8) for _ in range(2) for one in halves]
+    return steps + [_swap(partner, 8) for _ in range(2) for partner in halves]
 
 
 def ep(rank: int) -> list[Step]:
@@ -113,7 +118,7 @@ def _allreduce(rank: int, nbytes: int) -> list[Step]:
 
 def _alltoall(rank: int, nbytes: int) -> Step:
     others = [(rank + apart) % RANKS for apart in range(1, RANKS)]
-    return ([(one, nbytes) for one in others], others)
+    return _send_all(others, nbytes)
 
 
 def ft(rank: int) -> list[Step]:
@@ -141,9 +146,9 @@ def lu(rank: int) -> list[Step]:
     steps: list[Step] = []
     for sources, targets in ((north + west, south + east), (south + east, north + west)):
         for _ in range(PLANES):
-            steps += [([], sources), 0.0007, ([(one, 1000) for one in targets], [])]
+            steps += [([], sources), 0.0007, ([(target, 1000) for target in targets], [])]
     faces = [*north, *south, *west, *east]
-    return [*steps, 0.1, ([(one, 200_000) for one in faces], faces)]
+    return [*steps, 0.1, _send_all(faces, 200_000)]
 
 
 LEVELS = 8
@@ -164,16 +169,16 @@ def mg(rank: int) -> list[Step]:
 
 def _halo(rank: int, points: int) -> list[Step]:
     counts = (2, 2, 4)
-    at = (rank % 2, rank // 2 % 2, rank // 4)
+    position = (rank % 2, rank // 2 % 2, rank // 4)
     box = [max(points // count, 1) + 2 for count in counts]
     steps: list[Step] = []
     for axis in range(3):
         nbytes = box[axis - 1] * box[axis - 2] * 8
         both = []
         for by in (-1, 1):
-            x, y, z = ((one + by * (n == axis)) % counts[n] for n, one in enumerate(at))
+            x, y, z = ((position[n] + by * (n == axis)) % counts[n] for n in range(3))
             both.append(x + 2 * y + 4 * z)
-        steps.append(([(one, nbytes) for one in both], both))
+        steps.append(_send_all(both, nbytes))
     return steps
 
 
@@ -236,6 +241,7 @@ def played(pattern: Pattern, iterations: int = 1) -> list[int]:
                     waiting[rank] = list(step[1])
                     for to, _ in step[0]:
                         under_way[rank, to] = under_way.get((rank, to), 0) + 1
-    if any(one is not None for one in waiting) or any(under_way.values()):
-        raise ValueError(f"ranks {[n for n, one in enumerate(waiting) if one]} wait for ever")
+    if any(sources is not None for sources in waiting) or any(under_way.values()):
+        stuck = [rank for rank, sources in enumerate(waiting) if sources]
+        raise ValueError(f"ranks {stuck} wait for ever")
     return received

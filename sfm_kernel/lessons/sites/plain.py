@@ -40,13 +40,13 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
 def silence(lab: Lab, silences: tuple[float, ...], count: int = 3) -> Iterator[Row]:
     """160 kB after a silence: the number of round trips, and the window before."""
     answer = ask(lab, job="after_silence", length=MESSAGE, silences=silences, count=count)
-    for one in answer["rows"]:
+    for row in answer["rows"]:
         yield {
-            "what": f"160 kB after {one['silence_s']:g} s of silence",
-            "silence_s": one["silence_s"],
-            "seconds": one["seconds"],
-            "rtts": one["seconds"] / lab.rtt,
-            "cwnd": one["cwnd_before"],
+            "what": f"160 kB after {row['silence_s']:g} s of silence",
+            "silence_s": row["silence_s"],
+            "seconds": row["seconds"],
+            "rtts": row["seconds"] / lab.rtt,
+            "cwnd": row["cwnd_before"],
         }
 
 

@@ -71,12 +71,13 @@ class Bars(Panel):
         super().begin(axes)
         axes.grid(visible=False, axis="y")
         positions = range(len(self.names))
-        colours = [self._colours[at % len(self._colours)] for at in positions]
+        colours = [self._colours[position % len(self._colours)] for position in positions]
         widths = [0.0] * len(self.names)
         self._bars = axes.barh(positions, widths, 0.7, color=colours, animated=True)
         self._texts = [
-            axes.annotate("not measured", (0, at), (5, 0), textcoords="offset points", va="center",
-                          size=11, color=QUIET, animated=True) for at in positions
+            axes.annotate("not measured", (0, position), (5, 0), textcoords="offset points",
+                          va="center", size=11, color=QUIET, animated=True)
+            for position in positions
         ]  # fmt: skip
         axes.set(xlabel=self.label, xlim=(0, self.top), ylim=(len(self.names) - 0.2, -0.5))
         axes.set_yticks(positions, self.names)

@@ -23,13 +23,12 @@ import sfm_kernel
 from sfm_kernel.directory import RemoteDirectory
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.counts import REPORTED_AFTER, of_links, of_reports
+from sfm_kernel.lessons.sites.raw import WARM_BYTES
 from sfm_kernel.transport.tcp import TcpTransport
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
 
-WARM_BYTES = 4 << 20
-"""Bytes sent before a silence to open the window."""
 SILENCE = 0.05
 """Seconds without a message that are reported as a silence."""
 
@@ -64,15 +63,14 @@ class Program:
     """Does the jobs; each public method is one."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._sfm = name, None
+        self._name = name
+        self._sfm: Endpoint | None = None
 
     @property
     def sfm(self) -> Endpoint:
         """The endpoint, once joined."""
         assert self._sfm is not None, "join first"
         return self._sfm
-
-    _sfm: Endpoint | None
 
     def join(self) -> dict[str, Any]:
         """Join the world; return the seconds that this took."""
@@ -83,7 +81,7 @@ class Program:
     def know(self, names: list[str], seconds: float = 30.0) -> None:
         """Wait until this process knows that all of these have joined."""
         end = time.monotonic() + seconds
-        while missing := set(names) - {one.name for one in self.sfm.members()}:
+        while missing := set(names) - {member.name for member in self.sfm.members()}:
             if time.monotonic() > end:
                 raise SFMError(f"{sorted(missing)} have not joined in {seconds:g} s")
             time.sleep(0.02)
@@ -106,11 +104,11 @@ class Program:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             reports = self._reports()
-            others = {one["uid"]: one["site"] for one in reports}
+            others = {report["uid"]: report["site"] for report in reports}
             if len(reports) == count and all(
-                {to["uid"] for to in one["gateways"] if to["connections"]}
-                >= {uid for uid, site in others.items() if site != one["site"]}
-                for one in reports
+                {to["uid"] for to in report["gateways"] if to["connections"]}
+                >= {uid for uid, site in others.items() if site != report["site"]}
+                for report in reports
             ):
                 return
             time.sleep(0.05)
@@ -123,13 +121,14 @@ class Program:
 
     def count(self) -> dict[str, int]:
         """The kernel's counts of this process's direct links to other sites."""
-        (tcp,) = (one for one in self.sfm._transports if isinstance(one, TcpTransport))
+        (tcp,) = (end for end in self.sfm._transports if isinstance(end, TcpTransport))
         return of_links(tcp.exchange.connections())
 
     def _reports(self) -> list[dict[str, Any]]:
         key = bytes.fromhex(os.environ["SFM_KEY"])
-        with RemoteDirectory(os.environ["SFM_WORLD"], os.environ["SFM_DIRECTORY"], key) as one:
-            return [{"uid": uid, **report} for uid, report in one.reports().items()]
+        world, address = os.environ["SFM_WORLD"], os.environ["SFM_DIRECTORY"]
+        with RemoteDirectory(world, address, key) as directory:
+            return [{"uid": uid, **report} for uid, report in directory.reports().items()]
 
     def serve(self, idle: float = 120.0) -> dict[str, Any]:
         """Answer questions until a message says stop, or none comes for ``idle`` seconds.
@@ -191,14 +190,11 @@ class Program:
             silence: its length in seconds.
             warm: the number of times that ``WARM_BYTES`` are sent, each with its answer.
         """
-        seconds: list[float] = []
-        for _ in range(count):
-            list(self._asked(to, WARM_BYTES, warm))
-            time.sleep(silence)
-            seconds += self._asked(to, length, 1)
-        return {"seconds": seconds}
+        return self.ask_silently(to, length, [silence] * count, warm)
 
-    def ask_silently(self, to: str, length: int, silences: list[float], warm: int = 3) -> Any:
+    def ask_silently(
+        self, to: str, length: int, silences: list[float], warm: int = 3
+    ) -> dict[str, Any]:
         """Round trips with ``length`` bytes there, one after each of these silences."""
         seconds = list[float]()
         for silence in silences:
@@ -221,9 +217,7 @@ class Program:
         return {"sent": number + 1, "seconds": time.monotonic() - start}
 
     def _ask_numbered(self, to: str, number: int, wanted: bool = False, **more: Any) -> None:
-        self.sfm.send(
-            dest=to, tag="question", number=number, counted=True, wanted=wanted, **more
-        )  # fmt: skip
+        self.sfm.send(dest=to, tag="question", number=number, counted=True, wanted=wanted, **more)
 
     def request(self, to: str, length: int, seconds: float, pause: float) -> dict[str, Any]:
         """Ask small questions for ``seconds``; return the seconds of each."""
@@ -263,8 +257,8 @@ class Program:
         the senders.
         """
         seconds = []
-        room = np.zeros(max([1, *(n for one in steps if isinstance(one, list)
-                                  for _, n in one[0])]), np.uint8)  # fmt: skip
+        room = np.zeros(max([1, *(n for step in steps if isinstance(step, list)
+                                  for _, n in step[0])]), np.uint8)  # fmt: skip
         for _ in range(iterations):
             start = time.monotonic()
             for step in steps:

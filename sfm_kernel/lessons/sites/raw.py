@@ -19,21 +19,15 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-from sfm_kernel.transport.tcp_info import congestion, set_congestion, tcp_info
+from sfm_kernel.transport.tcp_info import congestion, tcp_info
 
 _LENGTH = struct.Struct("!Q")
 _ROOM = 1 << 20
 WARM_BYTES = 4 << 20
 """Bytes sent before a silence to open the window."""
 REPORTED = (
-    "rtt_s",
-    "snd_cwnd",
-    "total_retrans",
-    "total_rto",
-    "bytes_retrans",
-    "lost",
-    "dsack_dups",
-)
+    "rtt_s", "snd_cwnd", "total_retrans", "total_rto", "bytes_retrans", "lost", "dsack_dups",
+)  # fmt: skip
 
 
 def serve(address: str, port: int) -> None:
@@ -41,35 +35,29 @@ def serve(address: str, port: int) -> None:
     with socket.create_server((address, port), backlog=64) as server:
         print("ready", flush=True)
         while True:
-            one, _ = server.accept()
-            Thread(target=_answer, args=(one,), daemon=True).start()
+            connection, _ = server.accept()
+            Thread(target=_answer, args=(connection,), daemon=True).start()
 
 
-def _answer(one: socket.socket) -> None:
+def _answer(connection: socket.socket) -> None:
     room = memoryview(bytearray(_ROOM))
-    with one, suppress(OSError):
-        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while header := one.recv(_LENGTH.size, socket.MSG_WAITALL):
+    with connection, suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while header := connection.recv(_LENGTH.size, socket.MSG_WAITALL):
             (remaining,) = _LENGTH.unpack(header)
             while remaining:
-                remaining -= one.recv_into(room[: min(remaining, _ROOM)])
-            one.sendall(b"\0")
+                remaining -= connection.recv_into(room[: min(remaining, _ROOM)])
+            connection.sendall(b"\0")
 
 
 class Asking:
-    """A connection to ``serve``.
+    """A connection to ``serve``; the route has chosen its congestion control."""
 
-    Args:
-        algorithm: its congestion control; None: that of the route.
-    """
-
-    def __init__(self, address: str, port: int, algorithm: str | None = None) -> None:
+    def __init__(self, address: str, port: int) -> None:
         start = time.perf_counter()
         self.socket = socket.create_connection((address, port))
         self.connect_s = time.perf_counter() - start
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if algorithm is not None:
-            set_congestion(self.socket, algorithm)
         self.algorithm = congestion(self.socket)
 
     def ask(self, length: int) -> float:
@@ -111,11 +99,11 @@ _JOBS: dict[str, Callable[..., dict[str, Any]]] = {"after_silence": after_silenc
 
 def main(arguments: list[str]) -> int:
     """Serve, or do one job and print its result."""
-    what, address, port, *rest = arguments
-    if what == "serve":
+    command, address, port, *rest = arguments
+    if command == "serve":
         serve(address, int(port))
     job = json.loads(rest[0])
-    asking = Asking(address, int(port), job.pop("algorithm", None))
+    asking = Asking(address, int(port))
     print(json.dumps(_JOBS[job.pop("job")](asking, **job)), flush=True)
     return 0
 

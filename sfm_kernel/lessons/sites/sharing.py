@@ -42,14 +42,14 @@ def barrier(
             ]
             for site in lab.sites
         }
-        programs = [one for many in ranks.values() for one in many]
+        programs = [program for many in ranks.values() for program in many]
         world.join(programs)
-        blocks = [one.name for one in programs]
-        in_turn = [one.name for some in zip(*ranks.values(), strict=True) for one in some]
+        blocks = [program.name for program in programs]
+        in_turn = [program.name for some in zip(*ranks.values(), strict=True) for program in some]
         for name, order in (("contiguous", blocks), ("interleaved", in_turn)):
-            for one in programs:
-                one.begin("barriers", members=order, count=count)
-            times = [one.end()["seconds"] for one in programs]
+            for program in programs:
+                program.begin("barriers", members=order, count=count)
+            times = [program.end()["seconds"] for program in programs]
             seconds = median(map(max, zip(*times, strict=True)))
             yield {"what": f"barrier, {name}", "seconds": seconds, "rtts": seconds / lab.rtt}
 
@@ -67,20 +67,20 @@ def requests(
         scheduled = route.with_options("--scheduler", scheduler) if route.gateways else route
         with LabWorld(lab, scheduled) as world:
             *bulky, (server, client) = joined(world, bulks + 1)
-            for one, sender in bulky:
-                sender.begin("bulk", to=one.name, length=4 << 20, seconds=seconds + 1.5)
+            for receiver, sender in bulky:
+                sender.begin("bulk", to=receiver.name, length=4 << 20, seconds=seconds + 1.5)
             client.do("request", to=server.name, length=1000, seconds=1.0, pause=0.02)
             asked = client.do("request", to=server.name, length=1000, seconds=seconds, pause=0.02)
             sent = [sender.end() for _, sender in bulky]
             took = sorted(asked["seconds"])
-            for name, at in (("median", 0.5), ("p90", 0.9)):
+            for name, quantile in (("median", 0.5), ("p90", 0.9)):
                 yield {
                     "what": f"1 kB beside {beside}, {scheduler}, {name}",
                     "scheduler": scheduler,
-                    "seconds": took[int(len(took) * at)],
-                    "rtts": took[int(len(took) * at)] / lab.rtt,
-                    "mbit_s": sum(one["messages"] * (4 << 20) * 8e-6 / one["seconds"]
-                                  for one in sent),
+                    "seconds": took[int(len(took) * quantile)],
+                    "rtts": took[int(len(took) * quantile)] / lab.rtt,
+                    "mbit_s": sum(result["messages"] * (4 << 20) * 8e-6 / result["seconds"]
+                                  for result in sent),
                 }  # fmt: skip
             for pair in (*bulky, (server, client)):
                 stopped(*pair)

@@ -10,8 +10,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from sfm_kernel.directory import RemoteDirectory
@@ -94,16 +94,16 @@ class LabWorld:
         for site in lab.sites if route.gateways else ():
             self.gateways[site] = [self._gateway(site) for _ in range(route.gateways)]
 
-    def _started(self, site: str, host: int, command: list[str], what: str) -> Any:
+    def _started(self, site: str, host: int, command: list[str], name: str) -> Any:
         """Start a program; return when it has printed a line, which means that it listens."""
-        one = self.lab.run(
+        process = self.lab.run(
             site, command, self._environment(site, host), host=host, stdout=subprocess.PIPE,
             text=True,
         )  # fmt: skip
-        assert one.stdout is not None
-        if not one.stdout.readline():
-            raise SFMError(f"the lab's {what} has ended: its reason is above")
-        return one
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise SFMError(f"the lab's {name} has ended: its reason is above")
+        return process
 
     def _gateway(self, site: str) -> Any:
         host = self.lab.sites[site]
@@ -130,18 +130,18 @@ class LabWorld:
             site, command, self._environment(site, host), host=host, stdin=pipe, stdout=pipe,
             text=True,
         )  # fmt: skip
-        one = ProgramHandle(name, process)
-        self._programs.append(one)
-        return one
+        handle = ProgramHandle(name, process)
+        self._programs.append(handle)
+        return handle
 
     def join(self, programs: Sequence[ProgramHandle]) -> None:
         """Let all of them join, and wait until they know each other and gateways have met."""
-        names = [one.name for one in programs]
+        names = [program.name for program in programs]
         for job, details in (("join", {}), ("know", {"names": names})):
-            for one in programs:
-                one.begin(job, **details)
-            for one in programs:
-                one.end()
+            for program in programs:
+                program.begin(job, **details)
+            for program in programs:
+                program.end()
         self.settle(programs[0])
 
     def settle(self, asked: ProgramHandle) -> None:
@@ -156,7 +156,7 @@ class LabWorld:
         """
         if self.route.gateways:
             return programs[0].do("gateways_count")
-        return total(one.do("count") for one in programs)
+        return total(program.do("count") for program in programs)
 
     def _reports(self) -> Iterable[dict[str, Any]]:
         """The reports of all gateways, which include the present events."""
@@ -168,20 +168,15 @@ class LabWorld:
     def __enter__(self) -> LabWorld:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             if isinstance(self.lab, Emulated):
                 self.lab.add_reports(self._reports())
-            for one in self._programs:
-                one.leave()
-            for one in self._programs:
-                one.wait()
-        for process in (*(one for many in self.gateways.values() for one in many), self._server):
+            for program in self._programs:
+                program.leave()
+            for program in self._programs:
+                program.wait()
+        for process in (*chain.from_iterable(self.gateways.values()), self._server):
             process.terminate()
             process.wait()
         self._folder.cleanup()

@@ -23,13 +23,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least
-from sfm_kernel.lessons.measure.engines import (
-    START_SECONDS,
-    chosen_engines,
-    driving,
-    rank_of,
-    serve_jobs,
-)
+from sfm_kernel.lessons.measure.engines import START_SECONDS, chosen_engines, driving, serve_jobs
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.speedes.steps import (
     LONG_MS,
@@ -57,7 +51,6 @@ GROUP = 1 << 20
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
     """Do the steps that home asks for, until it says stop. Runs on every engine."""
-    rank_of(sfm)
     with ExitStack() as stack:
         groups: dict[int, SpeedesComm] = {}
 
@@ -116,8 +109,7 @@ def rows(
         )
     if not 0 <= short_ms <= long_ms or long_ms == 0:
         raise ValueError(f"short_ms {short_ms} is 0 or more and at most long_ms {long_ms}")
-    stop = {"stop": True, "engines": available}
-    with driving("speedes", serve, engines, home, stop=stop) as ask:
+    with driving("speedes", serve, available, home) as ask:
         work = {"long": long_ms / 1e3, "short": short_ms / 1e3, "engines": engines}
         for how in STEP:  # not measured: the first messages open channels
             ask(timeout=START_SECONDS, how=how, steps=1, other=0.0, **work)
@@ -137,21 +129,16 @@ def rows(
 
 def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each amount of other work and barrier: medians over the rounds."""
-    table = []
-    for (other_ms, how, engines), group in grouped(
-        measured, ("other_ms", "how", "engines")
-    ).items():
-        table.append(
-            {
-                "other_ms": other_ms,
-                "how": how,
-                "engines": engines,
-                "step_ms": median(row["step_ms"] for row in group),
-                "predicted_ms": group[0]["predicted_ms"],
-                "waiting_percent": median(row["waiting_percent"] for row in group),
-            }
-        )
-    return table
+    keys = ("other_ms", "how", "engines")
+    return [
+        dict(zip(keys, key, strict=True))
+        | {
+            "step_ms": median(row["step_ms"] for row in group),
+            "predicted_ms": group[0]["predicted_ms"],
+            "waiting_percent": median(row["waiting_percent"] for row in group),
+        }
+        for key, group in grouped(measured, keys).items()
+    ]
 
 
 # The command line

@@ -106,7 +106,7 @@ def gantt(runs: Mapping[str, Sequence[Span]]) -> Figure:
         axes.axvline((end - begin) * 1e3, color=QUIET, linestyle=":", linewidth=1.5)
         axes.set_title(f"{title}: {(end - begin) * 1e3:.0f} ms", size=13, loc="left")
     panels[-1].set_xlabel("time  (ms)", size=13)
-    patches = [Patch(color=colour, label=what) for what, colour in ACTIVITIES.items()]
+    patches = [Patch(color=colour, label=activity) for activity, colour in ACTIVITIES.items()]
     panels[0].legend(handles=patches, ncols=3, loc="lower right", bbox_to_anchor=(1, 1),
                      frameon=False, fontsize=11)  # fmt: skip
     return figure

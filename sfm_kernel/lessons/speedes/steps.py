@@ -95,5 +95,5 @@ def predicted(how: str, nodes: int, steps: int, long: float, short: float, other
         if how == "barrier":
             ready = [max(entered) + other] * nodes
         else:
-            ready = [max(*entered, one + other) for one in entered]
+            ready = [max(*entered, end + other) for end in entered]
     return max(ready) / steps

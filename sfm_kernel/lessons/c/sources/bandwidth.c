@@ -18,19 +18,19 @@ struct stream {
 
 static void window(void *about)
 {
-    struct stream *one = about;
+    struct stream *stream = about;
     MPI_Request requests[WINDOW];
     char reply = 0;
-    if (one->rank == 0) {
-        for (int i = 0; i < one->window; i++)
-            MPI_Isend(one->data, one->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[i]);
-        MPI_Waitall(one->window, requests, MPI_STATUSES_IGNORE);
+    if (stream->rank == 0) {
+        for (int i = 0; i < stream->window; i++)
+            MPI_Isend(stream->data, stream->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall(stream->window, requests, MPI_STATUSES_IGNORE);
         MPI_Recv(&reply, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (one->rank == 1) {
+    } else if (stream->rank == 1) {
         /* The same memory for all messages: the program does not read any of them. */
-        for (int i = 0; i < one->window; i++)
-            MPI_Irecv(one->data, one->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
-        MPI_Waitall(one->window, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < stream->window; i++)
+            MPI_Irecv(stream->data, stream->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall(stream->window, requests, MPI_STATUSES_IGNORE);
         MPI_Send(&reply, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
     }
 }
@@ -44,15 +44,15 @@ int main(int argc, char *argv[])
     if (argc < 3 || size != 2)
         fail("usage: 2 processes of: bandwidth SECONDS BYTES...");
     for (int i = 2; i < argc; i++) {
-        struct stream one = {.bytes = atoi(argv[i]), .window = WINDOW};
-        MPI_Comm_rank(MPI_COMM_WORLD, &one.rank);
-        if (one.bytes > WINDOW_BYTES / WINDOW)
-            one.window = WINDOW_BYTES / one.bytes > 2 ? WINDOW_BYTES / one.bytes : 2;
-        one.data = memory(one.bytes);
-        measure(window, &one, atof(argv[1]), &found);
-        if (one.rank == 0)
-            report("stream", one.bytes, &found, one.window);
-        free(one.data);
+        struct stream stream = {.bytes = atoi(argv[i]), .window = WINDOW};
+        MPI_Comm_rank(MPI_COMM_WORLD, &stream.rank);
+        if (stream.bytes > WINDOW_BYTES / WINDOW)
+            stream.window = WINDOW_BYTES / stream.bytes > 2 ? WINDOW_BYTES / stream.bytes : 2;
+        stream.data = memory(stream.bytes);
+        measure(window, &stream, atof(argv[1]), &found);
+        if (stream.rank == 0)
+            report("stream", stream.bytes, &found, stream.window);
+        free(stream.data);
     }
     MPI_Finalize();
     return 0;

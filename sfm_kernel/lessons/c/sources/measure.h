@@ -22,8 +22,8 @@ struct batches {
 
 static inline int ascending(const void *a, const void *b)
 {
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
 }
 
 /* Do `call(about)` on every rank for about `seconds`; on rank 0, `found` holds the seconds of one

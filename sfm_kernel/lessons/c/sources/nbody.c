@@ -27,8 +27,8 @@ static void step(double *x, double *v, int n)
 
 static int ascending(const void *a, const void *b)
 {
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
 }
 
 int main(int argc, char *argv[])

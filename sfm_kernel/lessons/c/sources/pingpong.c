@@ -16,13 +16,15 @@ struct message {
 
 static void trip(void *about)
 {
-    struct message *one = about;
-    if (one->rank == 0) {
-        MPI_Send(one->sent, one->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-        MPI_Recv(one->received, one->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else if (one->rank == 1) {
-        MPI_Recv(one->received, one->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(one->received, one->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+    struct message *message = about;
+    if (message->rank == 0) {
+        MPI_Send(message->sent, message->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(message->received, message->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    } else if (message->rank == 1) {
+        MPI_Recv(message->received, message->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        MPI_Send(message->received, message->bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
     }
 }
 
@@ -35,19 +37,19 @@ int main(int argc, char *argv[])
     if (argc < 3 || size != 2)
         fail("usage: 2 processes of: pingpong SECONDS BYTES...");
     for (int i = 2; i < argc; i++) {
-        struct message one = {.bytes = atoi(argv[i])};
-        MPI_Comm_rank(MPI_COMM_WORLD, &one.rank);
-        one.sent = memory(one.bytes);
-        one.received = memory(one.bytes);
-        memset(one.received, 0, one.bytes);
-        trip(&one);
-        if (memcmp(one.sent, one.received, one.bytes) != 0)
+        struct message message = {.bytes = atoi(argv[i])};
+        MPI_Comm_rank(MPI_COMM_WORLD, &message.rank);
+        message.sent = memory(message.bytes);
+        message.received = memory(message.bytes);
+        memset(message.received, 0, message.bytes);
+        trip(&message);
+        if (memcmp(message.sent, message.received, message.bytes) != 0)
             fail("what came back is not what was sent");
-        measure(trip, &one, atof(argv[1]), &found);
-        if (one.rank == 0)
-            report("one way", one.bytes, &found, 2);
-        free(one.sent);
-        free(one.received);
+        measure(trip, &message, atof(argv[1]), &found);
+        if (message.rank == 0)
+            report("one way", message.bytes, &found, 2);
+        free(message.sent);
+        free(message.received);
     }
     MPI_Finalize();
     return 0;
