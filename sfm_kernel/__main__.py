@@ -51,10 +51,11 @@ def main(arguments: list[str] | None = None) -> int:
 def _queues(world: str) -> None:
     with directory.LocalDirectory(world, create=False) as found:
         processes = snapshot(found.folder)["processes"]
-    for one in processes:
-        state = one["state"] if one["alive"] else "dead"
-        print(f"{one['name']!s:>8}  {state:16} {one['waits'] or ''}  {one['depth']} queued")
-        for message in one["messages"]:
+    for process in processes:
+        state = process["state"] if process["alive"] else "dead"
+        waits, depth = process["waits"] or "", process["depth"]
+        print(f"{process['name']!s:>8}  {state:16} {waits}  {depth} queued")
+        for message in process["messages"]:
             print(f"{'':10}{message_text(message)}")
 
 

@@ -94,7 +94,7 @@ def join(
             rank=rank,
             guest=guest,
             names=tuple(names),
-            info=info,
+            info=info or {},
             site=site,
         )
         undo.callback(found.leave, member)

@@ -98,22 +98,26 @@ def build(
             with the names and lines of the sources.
     Cost: a few ms if nothing has changed.
     """
-    build = _Build(list(sources), list(before), fast, shared, cache or Cache())
-    build.base = os.path.abspath(folder)
-    build.include = sorted({os.path.dirname(name) or "." for name in headers})
-    build.beside = list(beside)
-    return build.run()
+    base = os.path.abspath(folder)
+    include = sorted({os.path.dirname(name) or "." for name in headers})
+    return _Build(sources, before, fast, shared, base, include, beside, cache or Cache()).run()
 
 
 class _Build:
     def __init__(
-        self, sources: list[Source], before: list[Source], fast: bool, shared: bool, cache: Cache
+        self,
+        sources: Sequence[Source],
+        before: Sequence[Source],
+        fast: bool,
+        shared: bool,
+        base: str,
+        include: Sequence[str],
+        beside: Sequence[str],
+        cache: Cache,
     ) -> None:
         self._sources, self._before, self._cache = sources, before, cache
         self._fast, self._shared = fast, shared
-        self.base = ""
-        self.include: list[str] = []
-        self.beside: list[str] = []
+        self._base, self._include, self._beside = base, include, beside
         self._languages = sorted({source.language for source in sources})
         self._compilers = {name: tools.find(name) for name in self._languages}
         self._user = shlex.split(os.environ.get("SFM_CFLAGS", ""))
@@ -141,21 +145,13 @@ class _Build:
         return Built(os.path.join(folder, name), folder, self._named(output), True)
 
     def _key(self) -> str:
-        private = [[name, _contents(Source(name), self.base)] for name in self.beside]
-        base = "" if private else self.base
+        private = [[name, _contents(Source(name), self._base)] for name in self._beside]
+        base = "" if private else self._base
         return key(
             [compiler.identity() for compiler in self._compilers.values()],
-            [[one.name, one.language, _contents(one, self.base)] for one in self._texts],
-            [
-                self._fast,
-                self._shared,
-                self._user,
-                self._libraries,
-                base,
-                private,
-                self.include,
-                LIB,
-            ],
+            [[text.name, text.language, _contents(text, self._base)] for text in self._texts],
+            [self._fast, self._shared, self._user, self._libraries],
+            [base, private, self._include, LIB],
             [_about(path) for path in (*_MADE_BY, LIBMPI, LIBSFM)],
         )
 
@@ -168,45 +164,39 @@ class _Build:
                 path = os.path.join(self._folder, source.name)
                 with open(path, "w", encoding="utf-8") as text:
                     text.write(source.text)
-        commands = [
-            self._command(source, output)
-            for source, output in zip(self._sources, objects, strict=True)
-        ]
-        return self._run(commands)
+        pairs = zip(self._sources, objects, strict=True)
+        return self._run([self._command(source, output) for source, output in pairs])
 
     def _command(self, source: Source, output: str) -> list[str]:
         compiler, here = self._compilers[source.language], self._folder
         words = [*compiler.command, *compiler.flags(fast=self._fast, shared=self._shared)]
         words += [f"-fdebug-prefix-map={here}=.", f"-I{INCLUDE}", *self._user]
-        if self._uses_openmp() and not compiler.zig:
-            words.append("-fopenmp")
+        words += self._openmp(compiler)
         if source.text is not None:
-            words += ["-iquote", self.base]
-        words += [f"-I{name}" for name in self.include]
-        for one in self._before:
-            words += ["-include", os.path.join(here, one.name)]
+            words += ["-iquote", self._base]
+        words += [f"-I{name}" for name in self._include]
+        for text in self._before:
+            words += ["-include", os.path.join(here, text.name)]
         path = os.path.join(here, output)
         words += ["-MD", "-MF", f"{path}.d", "-c", "-o", path]
         return [*words, "-x", source.language, source.name]
 
     def _link(self, objects: Sequence[str], name: str) -> str:
-        compiler = self._compilers[
-            self._languages[-1]
-        ]  # the C++ compiler, if there is a C++ source
+        # The C++ compiler, if there is a C++ source.
+        compiler = self._compilers[self._languages[-1]]
         words = [*compiler.command, *compiler.link_flags(), *self._user]
-        words += [os.path.join(self._folder, one) for one in objects]
+        words += [os.path.join(self._folder, name) for name in objects]
         words.append(self._checks(compiler))
         if self._shared:
-            words += ["-shared"]
-        if self._uses_openmp() and not compiler.zig:
-            words.append("-fopenmp")
+            words.append("-shared")
+        words += self._openmp(compiler)
         # By their paths, since -lmpi would find another library, or none. libmpi reports crashes,
         # whether the program uses MPI or not; a Python process reports them itself.
         words += self._libraries
-        ours = [LIBSFM] if self._shared else [LIBMPI]
         for library in (LIBMPI, LIBSFM):
             if os.path.exists(library):
-                needed = "--no-as-needed" if library in ours and not self._shared else "--as-needed"
+                is_needed = library == LIBMPI and not self._shared
+                needed = "--no-as-needed" if is_needed else "--as-needed"
                 words += [f"-Wl,{needed}", library]
         words += [f"-Wl,-rpath,{LIB}", "-Wl,--as-needed", "-lm", "-lpthread"]
         words += ["-o", os.path.join(self._folder, name)]
@@ -223,7 +213,10 @@ class _Build:
             if compiler.language == "c++" and compiler.zig:
                 c = (c[0], "cc")
             words = [*c, "-O2", "-fPIC", "-fno-sanitize=undefined", "-c", "-x", "c", _CHECKS]
-            _run([[*words, "-o", os.path.join(folder, "checks.o")]], folder, self._environment())
+            words += ["-o", os.path.join(folder, "checks.o")]
+            failed, output = _run([words], folder, self._environment())
+            if failed:
+                raise CompileError(output)
         except BaseException:
             self._cache.drop(folder)
             raise
@@ -231,16 +224,14 @@ class _Build:
 
     def _headers(self, objects: Iterable[str]) -> list[str]:
         """The full paths of the files that the sources have included."""
-        known = {os.path.join(self._folder, one.name) for one in self._texts}
-        names = [one.name for one in self._sources if one.text is None]
-        known |= {os.path.join(self.base, name) for name in [*names, *self.beside]}
-        found = set()
-        for one in objects:
-            with open(os.path.join(self._folder, f"{one}.d"), encoding="utf-8") as listed:
-                base = self._working_folder()
-                found |= {
-                    os.path.abspath(os.path.join(base, name)) for name in _listed(listed.read())
-                }
+        known = {os.path.join(self._folder, source.name) for source in self._texts}
+        names = [source.name for source in self._sources if source.text is None]
+        known |= {os.path.join(self._base, name) for name in [*names, *self._beside]}
+        base, found = self._working_folder(), set()
+        for output in objects:
+            with open(os.path.join(self._folder, f"{output}.d"), encoding="utf-8") as file:
+                listed = _listed(file.read())
+            found |= {os.path.abspath(os.path.join(base, name)) for name in listed}
         return sorted(found - known)
 
     def _tidy(self, but: str) -> None:
@@ -255,7 +246,7 @@ class _Build:
 
     def _run(self, commands: Sequence[Sequence[str]]) -> str:
         """Run commands, as many at a time as there are processors; returns their output."""
-        failed, output = _run(commands, self._working_folder(), self._environment(), fail=False)
+        failed, output = _run(commands, self._working_folder(), self._environment())
         if failed:
             from sfm_kernel.c.advice import advice
 
@@ -266,7 +257,8 @@ class _Build:
 
     def _working_folder(self) -> str:
         """The compiler's working folder, in which texts have bare names, files the user's."""
-        return self._folder if any(one.text is not None for one in self._sources) else self.base
+        has_texts = any(source.text is not None for source in self._sources)
+        return self._folder if has_texts else self._base
 
     def _announce(self) -> None:
         """Print why it takes long, if ziglang has to compile its own library first."""
@@ -277,9 +269,8 @@ class _Build:
         with suppress(OSError):
             os.makedirs(folder, exist_ok=True)
             with open(os.path.join(folder, f"sfm-{language}"), "x"):
-                what = language.upper()
-                text = f"sfm: the first program in {what} takes longer: it builds a library"
-                print(text, file=sys.stderr, flush=True)
+                text = f"the first program in {language.upper()} takes longer: it builds a library"
+                print(f"sfm: {text}", file=sys.stderr, flush=True)
 
     def _environment(self) -> dict[str, str]:
         environment = {**os.environ, "LC_ALL": "C"}
@@ -287,16 +278,18 @@ class _Build:
         environment.setdefault("ZIG_GLOBAL_CACHE_DIR", os.path.join(self._cache.folder, "zig"))
         return environment
 
-    def _uses_openmp(self) -> bool:
-        return any(b"#pragma omp" in _contents(one, self.base) for one in self._texts)
+    def _openmp(self, compiler: Compiler) -> list[str]:
+        is_used = any(b"#pragma omp" in _contents(text, self._base) for text in self._texts)
+        return ["-fopenmp"] if is_used and not compiler.zig else []
 
     def _named(self, output: str) -> str:
         """A compiler's output with the names that the user knows for the sources."""
         output = output.replace(f"{self._folder}/", "") if self._folder else output
-        for one in self._texts:
-            if one.shown and one.shown != one.name:
-                name = re.escape(one.name)
-                output = re.sub(rf"(?m)(^|from )(?:\./)*{name}(?=:)", rf"\g<1>{one.shown}", output)
+        for source in self._texts:
+            if source.shown and source.shown != source.name:
+                name = re.escape(source.name)
+                pattern = rf"(?m)(^|from )(?:\./)*{name}(?=:)"
+                output = re.sub(pattern, rf"\g<1>{source.shown}", output)
         return output
 
 
@@ -327,11 +320,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _run(
-    commands: Sequence[Sequence[str]],
-    folder: str,
-    environment: dict[str, str],
-    *,
-    fail: bool = True,
+    commands: Sequence[Sequence[str]], folder: str, environment: dict[str, str]
 ) -> tuple[bool, str]:
     """Run commands concurrently; returns True if one failed, and their output."""
     waiting, outputs, failed = list(commands), [], False
@@ -353,8 +342,6 @@ def _run(
         for process in running:  # a compiler's driver has children of its own
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    if failed and fail:
-        raise CompileError("".join(outputs))
     return failed, "".join(outputs)
 
 

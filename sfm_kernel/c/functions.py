@@ -40,7 +40,7 @@ class Functions:
         return sorted(self._functions)
 
     def __repr__(self) -> str:
-        return "\n".join(str(one) for one in self._functions.values()) or "no functions of C cells"
+        return "\n".join(map(str, self._functions.values())) or "no functions of C cells"
 
     def load(
         self, source: Source, before: Sequence[Source], declared: Declared, fast: bool, name: str
@@ -112,10 +112,8 @@ class Function:
         if len(arguments) != len(parameters) and not self._type.ellipsis:
             takes = "1 argument" if len(parameters) == 1 else f"{len(parameters)} arguments"
             raise TypeError(f"{self._text} takes {takes}, not {len(arguments)}")
-        given = [
-            self._argument(number, one, kind)
-            for number, (one, kind) in enumerate(zip(arguments, parameters, strict=False), start=1)
-        ]
+        pairs = enumerate(zip(arguments, parameters, strict=False), start=1)
+        given = [self._argument(number, value, kind) for number, (value, kind) in pairs]
         try:
             result = self._called(*given, *arguments[len(parameters) :])
         except TypeError as problem:
@@ -134,28 +132,27 @@ class Function:
             return value
         if isinstance(value, self._ffi.CData):
             return value
-        where = f"{self._text}, argument {number}"
+        place = f"{self._text}, argument {number}"
         try:
             view = memoryview(value)
         except TypeError:
             raise TypeError(
-                f"{where}: `{kind.cname}` takes a NumPy array, not {type(value).__name__}"
+                f"{place}: `{kind.cname}` takes a NumPy array, not {type(value).__name__}"
             ) from None
         if not view.c_contiguous:
             raise TypeError(
-                f"{where}: the array is not contiguous; numpy.ascontiguousarray copies it"
+                f"{place}: the array is not contiguous; numpy.ascontiguousarray copies it"
             )
         if view.readonly and "const" not in self._text:
-            raise TypeError(f"{where}: the array is read-only, and C may write there")
+            raise TypeError(f"{place}: the array is read-only, and C may write there")
         if item.kind == "primitive":
             size, letter = self._ffi.sizeof(item), _KINDS.get(item.cname, "iu")
             dtype = getattr(value, "dtype", None)
             has = (dtype.kind, dtype.itemsize) if dtype is not None else ("", view.itemsize)
-            fits = has[1] == size and (has[0] in letter or not has[0] or size == 1)
-            if not fits:
+            if has[1] != size or not (has[0] in letter or not has[0] or size == 1):
                 better = f"{letter[0]}{size}"
                 raise TypeError(
-                    f"{where}: `{kind.cname}` takes elements of {size} bytes, and these are "
+                    f"{place}: `{kind.cname}` takes elements of {size} bytes, and these are "
                     f"{dtype or view.format}: x.astype({better!r}) makes a copy that fits"
                 )
         return self._ffi.cast(kind, self._ffi.from_buffer(value))

@@ -16,7 +16,7 @@ def without_comments(text: str) -> str:
     """The code with comments and quoted text blanked; line numbers do not change."""
 
     def blank(found: re.Match[str]) -> str:
-        newlines = "".join(one for one in found[0] if one == "\n")
+        newlines = "".join(character for character in found[0] if character == "\n")
         if found[0][0] in "\"'":
             return found[0][0] * 2 + newlines
         return " " + newlines
@@ -83,22 +83,22 @@ def declared(text: str, language: str) -> Declared:
 
 def _declarations(code: str) -> Iterator[tuple[str, str]]:
     """Each declaration: the text before its braces or semicolon, and the text in braces."""
-    head, at = 0, 0
-    while at < len(code):
-        one = code[at]
-        if one == ";":
-            yield code[head:at].strip(), ""
-            head = at + 1
-        elif one == "}":
-            head = at + 1
-        elif one == "{":
-            depth, end = 1, at + 1
+    head, position = 0, 0
+    while position < len(code):
+        character = code[position]
+        if character == ";":
+            yield code[head:position].strip(), ""
+            head = position + 1
+        elif character == "}":
+            head = position + 1
+        elif character == "{":
+            depth, end = 1, position + 1
             while end < len(code) and depth:
                 depth += {"{": 1, "}": -1}.get(code[end], 0)
                 end += 1
-            before, body = code[head:at].strip(), code[at:end]
+            before, body = code[head:position].strip(), code[position:end]
             if "=" in before.partition("(")[0]:  # the values of a variable
-                at = end
+                position = end
                 continue
             if "(" not in before:  # a type, which extends to its semicolon
                 stop = code.find(";", end)
@@ -107,9 +107,9 @@ def _declarations(code: str) -> Iterator[tuple[str, str]]:
                 end = stop + 1
             else:
                 yield before, body
-            head = at = end
+            head = position = end
             continue
-        at += 1
+        position += 1
 
 
 _NUMBER = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\d+|0[xX][0-9a-fA-F]+)[ \t]*$")

@@ -84,8 +84,8 @@ def _trimmed(process: Mapping[str, Any]) -> Json:
     }
 
 
-def _trimmed_location(where: Mapping[str, Any] | None) -> Json | None:
-    return None if where is None else {**where, "file": os.path.basename(where["file"])}
+def _trimmed_location(location: Mapping[str, Any] | None) -> Json | None:
+    return None if location is None else {**location, "file": os.path.basename(location["file"])}
 
 
 # ---- checking
@@ -106,10 +106,10 @@ def checked(body: bytes, now: float) -> Json:
     snapshot, diagnosis = _object(report, "snapshot"), _object(report, "diagnosis")
     ahead = _number(snapshot, "time") - now
     processes = _list(snapshot, "processes")[:PROCESSES]
-    shown = [_process(one, ahead, now) for one in processes]
+    shown = [_process(process, ahead, now) for process in processes]
     verdict = _text(diagnosis.get("verdict"), NAME)
-    blocked = [one for one in shown if one["state"].startswith("blocked") and one["engine"]]
-    since = [one["since"] for one in blocked]
+    engines = [process for process in shown if process["engine"]]
+    since = [engine["since"] for engine in engines if engine["state"].startswith("blocked")]
     if verdict == "deadlock" and diagnosis.get("since") is not None:
         since = [_time(diagnosis, "since", ahead, now)]
     stuck = _list(diagnosis, "stuck")
@@ -118,79 +118,76 @@ def checked(body: bytes, now: float) -> Json:
         "verdict": verdict if verdict in _VERDICTS else "running",
         "title": _text(diagnosis.get("title"), LINE),
         "since": min(since, default=None),
-        "sentences": [_text(one, SENTENCE) for one in _list(diagnosis, "sentences")[:SENTENCES]],
-        "stuck": [_text(one, NAME) for one in stuck[:PROCESSES]],
+        "sentences": [_text(text, SENTENCE) for text in _list(diagnosis, "sentences")[:SENTENCES]],
+        "stuck": [_text(text, NAME) for text in stuck[:PROCESSES]],
         "processes": shown,
-        "told": [
-            {"time": _time(one, "time", ahead, now), "text": _deadlock_text(one.get("text"))}
-            for one in _objects(report, "told")[-3:]
-        ],
-        "code": [_listing(one) for one in _objects(report, "code")[:LISTINGS]],
+        "told": [_deadlock(record, ahead, now) for record in _objects(report, "told")[-3:]],
+        "code": [_listing(listing) for listing in _objects(report, "code")[:LISTINGS]],
     }
 
 
 _VERDICTS = ("deadlock", "waiting", "running", "idle", "empty")
 
 
-def _process(one: Any, ahead: float, now: float) -> Json:
-    if not isinstance(one, dict):
+def _process(process: Any, ahead: float, now: float) -> Json:
+    if not isinstance(process, dict):
         raise BadReport("a process is no object")
-    where, polls = one.get("where"), one.get("polls")
-    waits = _text(one.get("waits"), LINE)
+    location, polls = process.get("where"), process.get("polls")
+    waits = _text(process.get("waits"), LINE)
     if isinstance(polls, dict):
         waits = "polls " + _text(_object(polls, "wait").get("text"), LINE)
-        where = polls.get("where")
-    elif not waits and isinstance(activity := one.get("now"), dict):
-        where = activity.get("where") or where
-    rank = one.get("rank")
+        location = polls.get("where")
+    elif not waits and isinstance(activity := process.get("now"), dict):
+        location = activity.get("where") or location
+    rank = process.get("rank")
     return {
-        "name": _text(one.get("name"), NAME),
+        "name": _text(process.get("name"), NAME),
         "rank": rank if type(rank) is int and 0 <= rank < 2**31 else None,
-        "engine": one.get("kind") != "notebook",
-        "state": _text(one.get("state"), NAME),
-        "since": _time(one, "since", ahead, now),
+        "engine": process.get("kind") != "notebook",
+        "state": _text(process.get("state"), NAME),
+        "since": _time(process, "since", ahead, now),
         "waits": waits,
-        "where": _where(where),
-        "depth": _count(one, "depth"),
-        "sent": _count(one, "sent"),
-        "received": _count(one, "received"),
-        "messages": [_message(each) for each in _objects(one, "messages")[:MESSAGES]],
+        "where": _where(location),
+        "depth": _count(process, "depth"),
+        "sent": _count(process, "sent"),
+        "received": _count(process, "received"),
+        "messages": [_message(message) for message in _objects(process, "messages")[:MESSAGES]],
     }
 
 
-def _where(where: Any) -> str:
+def _where(location: Any) -> str:
     """The location in words, as ``observe.code_locations.words`` makes them."""
-    if not isinstance(where, dict):
+    if not isinstance(location, dict):
         return ""
-    cell, line = where.get("cell"), where.get("line")
-    source = f"cell {cell}" if type(cell) is int else _text(where.get("file"), NAME)
+    cell, line = location.get("cell"), location.get("line")
+    source = f"cell {cell}" if type(cell) is int else _text(location.get("file"), NAME)
     return f"{source}, line {line}" if type(line) is int and line else source
 
 
-def _message(one: Json) -> str:
-    pairs = [each for each in _list(one, "attributes") if isinstance(each, list) and len(each) == 2]
+def _message(message: Json) -> str:
+    pairs = _pairs(_list(message, "attributes"))
     shown = [f"{_text(name, NAME)}={_text(value, NAME)}" for name, value in pairs if name != "dest"]
     return _text(", ".join(shown), LINE)
 
 
-def _listing(one: Json) -> Json:
-    lines = [
-        [number, _text(text, LINE)]
-        for number, text in (
-            each
-            for each in _list(one, "lines")[:LINES]
-            if isinstance(each, list) and len(each) == 2
-        )
-        if type(number) is int
-    ]
-    at = [line for line in _list(one, "at")[:LINES] if type(line) is int]
-    return {"title": _text(one.get("title"), NAME), "lines": lines, "at": at}
+def _listing(listing: Json) -> Json:
+    pairs = _pairs(_list(listing, "lines")[:LINES])
+    lines = [[number, _text(text, LINE)] for number, text in pairs if type(number) is int]
+    current = [line for line in _list(listing, "at")[:LINES] if type(line) is int]
+    return {"title": _text(listing.get("title"), NAME), "lines": lines, "at": current}
 
 
-def _deadlock_text(text: Any) -> str:
-    """The text of a deadlock, with its line breaks."""
+def _pairs(items: list[Any]) -> list[list[Any]]:
+    """The items that are lists of two."""
+    return [item for item in items if isinstance(item, list) and len(item) == 2]
+
+
+def _deadlock(deadlock: Json, ahead: float, now: float) -> Json:
+    """The time of a deadlock, and its text with its line breaks."""
+    text = deadlock.get("text")
     lines = text.split("\n")[:SENTENCES] if isinstance(text, str) else []
-    return "\n".join(_text(line, SENTENCE) for line in lines)
+    shown = "\n".join(_text(line, SENTENCE) for line in lines)
+    return {"time": _time(deadlock, "time", ahead, now), "text": shown}
 
 
 def _object(of: Any, name: str) -> Json:
@@ -209,7 +206,7 @@ def _list(of: Json, name: str) -> list[Any]:
 
 def _objects(of: Json, name: str) -> list[Json]:
     found = _list(of, name)
-    if not all(isinstance(one, dict) for one in found):
+    if not all(isinstance(item, dict) for item in found):
         raise BadReport(f"{name} has items that are no objects")
     return found
 

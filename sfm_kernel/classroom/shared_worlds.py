@@ -135,12 +135,12 @@ class SharedWorlds:
         now = self._clock()
         names: dict[str, int] = {}
         shown = []
-        for identity, share in sorted(self._shares.items(), key=lambda one: one[1].nth):
+        for identity, share in sorted(self._shares.items(), key=lambda entry: entry[1].nth):
             name = share.report["name"]
             names[name] = names.get(name, 0) + 1
             again = f" ({names[name]})" if names[name] > 1 else ""
             shown.append(self._short(identity, share, now) | {"name": name + again})
-        shown.sort(key=lambda one: (ORDER.index(one["state"]), one["since"]))
+        shown.sort(key=lambda world: (ORDER.index(world["state"]), world["since"]))
         return {"version": self.version, "now": now, "worlds": shown}
 
     def details(self, identity: str) -> dict[str, Any] | None:
@@ -153,7 +153,7 @@ class SharedWorlds:
 
     def _short(self, identity: str, share: _Share, now: float) -> dict[str, Any]:
         report = share.report
-        engines = [one for one in report["processes"] if one["engine"]]
+        engines = [process for process in report["processes"] if process["engine"]]
         state, since = self._state(share, now)
         return {
             "id": identity,
@@ -166,9 +166,9 @@ class SharedWorlds:
             "first": report["sentences"][0] if report["sentences"] else "",
             "hung": report["told"][-1] if report["told"] else None,
             "engines": len(engines),
-            "blocked": sum(one["state"].startswith("blocked") for one in engines),
-            "queued": sum(one["depth"] for one in engines),
-            "sent": sum(one["sent"] for one in report["processes"]),
+            "blocked": sum(engine["state"].startswith("blocked") for engine in engines),
+            "queued": sum(engine["depth"] for engine in engines),
+            "sent": sum(process["sent"] for process in report["processes"]),
         }
 
     @staticmethod
@@ -182,7 +182,7 @@ class SharedWorlds:
         state = _STATES[report["verdict"]]
         since = report["since"] if state in ("stuck", "waits") else None
         if since is None:
-            since = max((one["since"] for one in report["processes"]), default=share.heard)
+            since = max((process["since"] for process in report["processes"]), default=share.heard)
         return state, since
 
 

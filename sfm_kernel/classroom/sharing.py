@@ -165,24 +165,23 @@ def _essence(report: Mapping[str, Any]) -> Any:
 
 def _listings(processes: Iterable[Mapping[str, Any]], code: Code) -> list[dict[str, Any]]:
     """The lines around the current lines of processes."""
-    at: dict[str, tuple[Mapping[str, Any], set[int]]] = {}
-    for one in processes:
-        now, polls = one["now"], one["polls"]
-        if one["state"] in ("idle", "left", "dead", "damaged"):
+    current: dict[str, tuple[Mapping[str, Any], set[int]]] = {}
+    for process in processes:
+        now, polls = process["now"], process["polls"]
+        if process["state"] in ("idle", "left", "dead", "damaged"):
             continue
-        where = (polls or now or one)["where"] or one["where"]
-        if where is not None and where["line"]:
-            at.setdefault(key_of(where), (where, set()))[1].add(where["line"])
+        location = (polls or now or process)["where"] or process["where"]
+        if location is not None and location["line"]:
+            current.setdefault(key_of(location), (location, set()))[1].add(location["line"])
     found = []
-    for where, lines in at.values():
-        text = code(where)
+    for location, lines in current.values():
+        text = code(location)
         if text is None:
             continue
-        shown = sorted({near for line in lines for near in range(line - AROUND, line + AROUND + 1)})
-        all_lines = text.splitlines()
-        numbered = [[one, all_lines[one - 1]] for one in shown if 1 <= one <= len(all_lines)]
-        cell = where["cell"]
-        title = os.path.basename(where["file"]) if cell is None else f"cell {cell}"
+        near = {number for line in lines for number in range(line - AROUND, line + AROUND + 1)}
+        numbered = [[*pair] for pair in enumerate(text.splitlines(), start=1) if pair[0] in near]
+        cell = location["cell"]
+        title = os.path.basename(location["file"]) if cell is None else f"cell {cell}"
         found.append({"title": title, "lines": numbered[:LINES], "at": sorted(lines)})
     return found
 

@@ -71,13 +71,9 @@ def open_directory(
         from sfm_kernel.directory.local import LocalDirectory
 
         return LocalDirectory(world, create=create)
-    if key is None:
-        try:
-            key = bytes.fromhex(os.environ.get("SFM_KEY", ""))
-        except ValueError:
-            raise WorldError(
-                "SFM_KEY is not hexadecimal; copy it from the server's output"
-            ) from None
+    from sfm_kernel.transport.address import environment_key
+
+    key = environment_key(os.environ) if key is None else key
     if not key:
         raise WorldError(f"the directory at {url} needs the world's key: give key= or set SFM_KEY")
     from sfm_kernel.directory.remote import RemoteDirectory

@@ -244,7 +244,7 @@ class Carrier:
         """Answer the requests whose time is up; return whether there were any."""
         now = self._clock()
         late = [order for order, (_, until) in self._ordered.items() if now >= until]
-        due = [one for one in self._relays.values() if one.held and now >= one.held.until]
+        due = [relay for relay in self._relays.values() if relay.held and now >= relay.held.until]
         for relay in due:
             self._answer_relay(relay, now)
         for order in late:
@@ -255,7 +255,7 @@ class Carrier:
     def next(self) -> float | None:
         """Seconds until ``release`` has something to do; None if nothing is held."""
         times = [until for _, until in self._ordered.values()]
-        times += [one.held.until for one in self._relays.values() if one.held]
+        times += [relay.held.until for relay in self._relays.values() if relay.held]
         return max(0.0, min(times) - self._clock()) if times else None
 
 

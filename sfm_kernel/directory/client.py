@@ -52,8 +52,7 @@ class Client:
         self.world, self.url = world, url
         server = None
         if isinstance(key, GatewayKey):
-            server = key.server
-            key = key.key
+            server, key = key.server, key.key
         self.key = key
         self._lock = threading.Condition()
         self._pid = os.getpid()
@@ -76,10 +75,10 @@ class Client:
                 self._dealer.connect(url)
             except zmq.ZMQError as error:
                 raise WorldError(f"{url!r} is no address of a directory server: {error}") from None
-            theirs = self.ask("hello", patience)["world"]
-            if theirs != world:
+            served = self.ask("hello", patience)["world"]
+            if served != world:
                 raise WorldGone(
-                    f"the directory server at {url} keeps world {theirs!r}, not {world!r}"
+                    f"the directory server at {url} keeps world {served!r}, not {world!r}"
                 )
         except BaseException:
             self.close()
@@ -172,7 +171,11 @@ class Client:
                     f"world {self.world!r} (or something else listens there)"
                 )
             if self._monitor.dead or self._is_other or time.monotonic() > deadline:
-                raise self._no_answer()
+                raise WorldGone(
+                    f"the directory server of world {self.world!r} does not answer at {self.url}. "
+                    f"Processes that know each other go on; start the cluster (or the server) "
+                    f"again to join or find others"
+                )
             if self._thread is None:
                 poller = zmq.Poller()
                 poller.register(self._dealer, zmq.POLLIN)
@@ -190,7 +193,9 @@ class Client:
             if answer.get("number") is None:
                 updates.append(answer)
             else:
-                self._recognise(answer["server"])
+                self._server = self._server or answer["server"]
+                # Another server at the same address has an empty table.
+                self._is_other = self._is_other or answer["server"] != self._server
                 self._answers[answer["number"]] = answer, bodies
         if self._monitor.update() and self._monitor.breaks and self._on_update:
             # For the server a new connection is a new client.
@@ -224,16 +229,3 @@ class Client:
             was_up = up
             # The descriptors signal everything on a connection that is up.
             poller.poll(None if up else TICK_MS)
-
-    def _recognise(self, server: str) -> None:
-        if self._server is None:
-            self._server = server
-        elif server != self._server:  # a new server at the same address, with an empty table
-            self._is_other = True
-
-    def _no_answer(self) -> WorldGone:
-        return WorldGone(
-            f"the directory server of world {self.world!r} does not answer at {self.url}. "
-            f"Processes that know each other go on; start the cluster (or the server) again to "
-            f"join or find others"
-        )

@@ -140,7 +140,7 @@ class WorldFolder:
             WorldAccess: the file belongs to another user, or others may read it.
         """
         try:
-            with open(os.path.join(self.path, file), "rb", opener=_open_private_read) as stream:
+            with open(os.path.join(self.path, file), "rb", opener=_open_private) as stream:
                 _check_mode(os.fstat(stream.fileno()), stream.name)
                 content = stream.read()
         except FileNotFoundError:
@@ -227,10 +227,6 @@ def _check_mode(status: os.stat_result, path: str) -> None:
 
 def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-
-
-def _open_private_read(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def _same(fd: int, path: str) -> bool:

@@ -68,22 +68,24 @@ class Gateways:
     """
 
     def __init__(self) -> None:
-        self._all: dict[str, tuple[Gateway, LivenessMonitor]] = {}
+        self._entries: dict[str, tuple[Gateway, LivenessMonitor]] = {}
         self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
 
     @property
     def listed(self) -> list[Gateway]:
-        return [gateway for gateway, _ in self._all.values()]
+        return [gateway for gateway, _ in self._entries.values()]
 
     @property
     def watches(self) -> list[LivenessMonitor]:
         """The connections that show whether the gateways listen; the server polls them."""
-        return [watch for _, watch in self._all.values()]
+        return [watch for _, watch in self._entries.values()]
 
     @property
     def reports(self) -> dict[str, dict[str, Any]]:
         now = time.monotonic()
-        return {uid: {**report, "age": now - at} for uid, (at, report) in self._reports.items()}
+        return {
+            uid: {**report, "age": now - since} for uid, (since, report) in self._reports.items()
+        }
 
     def enlist(self, asked: dict[str, Any]) -> tuple[Gateway, bool]:
         """Enter a gateway ("uid", "site", "address"), or store the "report" of a listed one.
@@ -94,25 +96,25 @@ class Gateways:
         uid, site = asked["uid"], check_site(asked["site"])
         if not isinstance(uid, str) or not UID.fullmatch(uid):
             raise BadName(f"uid {uid!r}: 32 hexadecimal digits are needed")
-        if uid not in self._all:
-            if len(self._all) >= MOST:
+        if uid not in self._entries:
+            if len(self._entries) >= MOST:
                 raise WorldFull(f"the world has {MOST} gateways, which is its limit")
             names = {gateway.name for gateway in self.listed}
             name = next(name for n in range(1, MOST + 1) if (name := f"{site}-{n}") not in names)
             watch = LivenessMonitor(asked["address"])
-            self._all[uid] = Gateway(uid, site, asked["address"], name), watch
+            self._entries[uid] = Gateway(uid, site, asked["address"], name), watch
             is_new = True
         else:
             is_new = False
         report = asked.get("report")
         if isinstance(report, dict):
             self._reports[uid] = time.monotonic(), report
-        return self._all[uid][0], is_new
+        return self._entries[uid][0], is_new
 
     def forget_dead(self) -> bool:
         """Remove the gateways that no longer listen; return whether there were any."""
-        dead = [uid for uid, (_, watch) in self._all.items() if watch.dead]
+        dead = [uid for uid, (_, watch) in self._entries.items() if watch.dead]
         for uid in dead:
-            self._all.pop(uid)[1].close()
+            self._entries.pop(uid)[1].close()
             self._reports.pop(uid, None)
         return bool(dead)

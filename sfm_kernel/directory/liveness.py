@@ -92,7 +92,7 @@ class LivenessMonitor:
             self._read()
         elif self.due == 0.0:
             if self._socket is not None:  # there was no answer
-                self._close()
+                self.close()
                 self._fell_silent(self._begun_at)
             self._connect()
         elif self._socket is not None:
@@ -134,12 +134,12 @@ class LivenessMonitor:
             with contextlib.suppress(OSError):  # the next read reports the error
                 self._socket.send(self._knock)
         elif outcome == errno.ECONNREFUSED:
-            self._close()
+            self.close()
             self._refusals += 1
             self._retry_at = time.monotonic() + RETRY_SECONDS
             self.dead = self._refusals >= REFUSALS
         elif outcome not in (errno.EINPROGRESS, errno.EALREADY):
-            self._close()  # there is no route at present
+            self.close()  # there is no route at present
             self._fell_silent(self._begun_at)
 
     def _fell_silent(self, since: float) -> None:
@@ -148,7 +148,7 @@ class LivenessMonitor:
 
     def _broke(self) -> None:
         """Connect again: the process has died, or has closed the silent connection."""
-        self._close()
+        self.close()
         self._connected = False
         self._broken_at = time.monotonic()
         self._connect()
@@ -156,13 +156,10 @@ class LivenessMonitor:
     def bury(self) -> None:
         """Accept a relay's report that the process is dead: the server may have no route to it."""
         self.dead = True
-        self._close()
+        self.close()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._close()
-
-    def _close(self) -> None:
+        """Close the connection. Idempotent."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

@@ -14,7 +14,7 @@ from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
-from sfm_kernel.transport.base import Gateway, Member, Name
+from sfm_kernel.transport.base import Gateway, Member
 
 KEY_BYTES = 32
 
@@ -68,30 +68,15 @@ class LocalDirectory:
     def client(self) -> None:
         return None
 
-    def join(
-        self,
-        *,
-        uid: str,
-        pid: int,
-        host: str,
-        segment: str,
-        address: str,
-        name: Name | None = None,
-        rank: int | None = None,
-        guest: bool = False,
-        names: tuple[str, ...] = (),
-        info: dict[str, Any] | None = None,
-        site: str = "",
-    ) -> Member:
+    def join(self, **request: Any) -> Member:
         """Register; see ``Directory.join``. Also removes the files of dead processes."""
-        requested = name, rank, guest, tuple(names), info or {}, site
-        request = JoinRequest(uid, pid, host, segment, address, *requested)
+        newcomer = JoinRequest(**request)
         with self._folder.locked():
             table = self._table()
-            member = table.admit(request, lambda one: is_alive(one.segment))
+            member = table.admit(newcomer, lambda member: is_alive(member.segment))
             self._folder.write("members.json", table.dumps())
             # Dead processes in the table keep their segments: observers show how they ended.
-            sweep(self.folder, keep={one.uid for one in table.members})
+            sweep(self.folder, keep={member.uid for member in table.members})
         return member
 
     def leave(self, member: Member) -> None:
@@ -131,7 +116,7 @@ class LocalDirectory:
             return frozenset()
         if stamp != seen:
             try:
-                uids = frozenset(one.uid for one in self._table().members)
+                uids = frozenset(member.uid for member in self._table().members)
             except (WorldGone, EndpointClosed):
                 return frozenset()
             except OSError:  # no descriptor left: use the last known table

@@ -14,7 +14,7 @@ from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
 from sfm_kernel.transport.address import check_key
-from sfm_kernel.transport.base import Gateway, Member, Name
+from sfm_kernel.transport.base import Gateway, Member
 
 FRESH_SECONDS = 0.1
 """The most seconds since an answer about living processes before ``alive`` asks again."""
@@ -74,35 +74,18 @@ class RemoteDirectory:
     def client(self) -> Client:
         return self._client
 
-    def join(
-        self,
-        *,
-        uid: str,
-        pid: int,
-        host: str,
-        segment: str,
-        address: str,
-        name: Name | None = None,
-        rank: int | None = None,
-        guest: bool = False,
-        names: tuple[str, ...] = (),
-        info: dict[str, Any] | None = None,
-        site: str = "",
-    ) -> Member:
+    def join(self, **request: Any) -> Member:
         """Register; see ``Directory.join``. Also removes dead processes' files on this machine."""
-        requested = name, rank, guest, tuple(names), info or {}, site
-        request = JoinRequest(uid, pid, host, segment, address, *requested)
-        answer = self._client.ask("join", request=request.to_json())
-        while "again" in answer:
+        newcomer = JoinRequest(**request).to_json()
+        while "again" in (answer := self._client.ask("join", request=newcomer)):
             time.sleep(0.02)
-            answer = self._client.ask("join", request=request.to_json())
         member = Member.from_json(answer["member"])
         self._take(answer)
         if not self._is_subscribed:
             self._is_subscribed = True
             self._client.subscribe(self._on_update)
         with self._folder.locked():
-            sweep(self.folder, keep={one.uid for one in self._members})
+            sweep(self.folder, keep={member.uid for member in self._members})
         return member
 
     def leave(self, member: Member) -> None:
@@ -119,20 +102,17 @@ class RemoteDirectory:
 
     def listed(self) -> list[Member]:
         """The entries in the server's last update, which may be slightly out of date."""
-        if not self._is_subscribed:
-            return self.members()
+        self._refresh_unless_subscribed()
         return list(self._members)
 
     def departed(self) -> list[Member]:
         """The processes that left lately, for each name the last one."""
-        if not self._is_subscribed:
-            self._refresh(ANSWER_SECONDS)
+        self._refresh_unless_subscribed()
         return list(self._departed)
 
     def gateways(self) -> list[Gateway]:
         """The gateways of all sites, oldest first. Raises as ``members``."""
-        if not self._is_subscribed:
-            self._refresh(ANSWER_SECONDS)
+        self._refresh_unless_subscribed()
         return list(self._gateways)
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
@@ -165,6 +145,10 @@ class RemoteDirectory:
         self._take(self._client.ask("state", limit, version=self._version))
         self._asked_at = time.monotonic()
 
+    def _refresh_unless_subscribed(self) -> None:
+        if not self._is_subscribed:
+            self._refresh(ANSWER_SECONDS)
+
     def _on_update(self, answer: dict[str, Any] | None) -> None:
         """Take in an update of the server, in the subscription's thread; None: it is silent."""
         self._is_subscribed = answer is not None
@@ -174,23 +158,20 @@ class RemoteDirectory:
     def _take(self, answer: dict[str, Any]) -> None:
         """Take in a state, unless a newer one was taken in before."""
         with self._taking:  # never held during a request: the subscription's thread reads answers
-            self._take_newer(answer)
-
-    def _take_newer(self, answer: dict[str, Any]) -> None:
-        if "members" not in answer or answer["version"] < self._version:
-            return
-        self._members = [Member.from_json(one) for one in answer["members"]]
-        had_left = {one.uid for one in self._departed}
-        self._departed = [Member.from_json(one) for one in answer["departed"]]
-        gateways = [Gateway.from_json(one) for one in answer["gateways"]]
-        before, self._gateways = self._gateways, gateways
-        lived = self._living
-        self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
-        self._version = answer["version"]
-        # Some processes may have joined and left since the last state.
-        ended = (lived | {one.uid for one in self._departed}) - had_left - self._living
-        if self._watcher is not None and (ended or gateways != before):
-            self._watcher(list(gateways), list(ended))
+            if "members" not in answer or answer["version"] < self._version:
+                return
+            self._members = [Member.from_json(member) for member in answer["members"]]
+            had_left = {member.uid for member in self._departed}
+            self._departed = [Member.from_json(member) for member in answer["departed"]]
+            gateways = [Gateway.from_json(gateway) for gateway in answer["gateways"]]
+            before, self._gateways = self._gateways, gateways
+            lived = self._living
+            self._living = frozenset(member.uid for member in self._members) - set(answer["dead"])
+            self._version = answer["version"]
+            # Some processes may have joined and left since the last state.
+            ended = (lived | {member.uid for member in self._departed}) - had_left - self._living
+            if self._watcher is not None and (ended or gateways != before):
+                self._watcher(list(gateways), list(ended))
 
     def close(self) -> None:
         """Release the connection and the folder. Idempotent; does not leave."""

@@ -67,8 +67,8 @@ def _record(shared: str) -> str:
     boot = ""
     with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
-    this = hashlib.sha256(f"{boot} {os.stat(shared).st_dev}".encode()).hexdigest()[:16]
-    return os.path.join(home(), ".local", "state", "sfm-kernel", f"root-{this}")
+    digest = hashlib.sha256(f"{boot} {os.stat(shared).st_dev}".encode()).hexdigest()[:16]
+    return os.path.join(home(), ".local", "state", "sfm-kernel", f"root-{digest}")
 
 
 def home() -> str:

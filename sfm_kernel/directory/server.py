@@ -154,7 +154,7 @@ class DirectoryServer:
         restless = not all(watch.settled for watch in watches)
         due = [self._carrier.next(), *(watch.due for watch in watches)]
         limits = [TICK_MS] if restless else []
-        limits += [math.ceil(1000 * one) for one in due if one is not None]
+        limits += [math.ceil(1000 * seconds) for seconds in due if seconds is not None]
         poller.poll(min(limits, default=None))
         for watch in watches:
             self._check(watch)
@@ -210,7 +210,7 @@ class DirectoryServer:
             elif asked["ask"] == "subscribe":
                 self._subscribe(client, -1)
             elif asked["ask"] == "snapshots":
-                listed = frozenset(one.uid for one in self._table.members)
+                listed = frozenset(member.uid for member in self._table.members)
                 answer, bodies = self._carrier.serve_observer(asked, listed)
                 reply(answer | self._state(asked), bodies)
             else:
@@ -231,7 +231,9 @@ class DirectoryServer:
 
     def _publish(self) -> bool:
         """Send the state to subscribers that do not have it; return whether there were any."""
-        behind = [one for one, version in self._subscribers.items() if version != self._version]
+        behind = [
+            client for client, version in self._subscribers.items() if version != self._version
+        ]
         if not behind:
             return False
         update = json.dumps({"server": self._uid, "number": None} | self._state({})).encode()
@@ -249,9 +251,6 @@ class DirectoryServer:
     ) -> None:
         self._router.send_multipart([client, json.dumps(about | answer).encode(), *bodies])
 
-    def _hello(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {"world": self.world}
-
     def _join(self, asked: dict[str, Any]) -> dict[str, Any]:
         request = JoinRequest.from_json(asked["request"])
         for watch in self._watches.values():
@@ -260,7 +259,7 @@ class DirectoryServer:
             return {"again": True}  # a process has probably just died: wait until it is certain
         watch = LivenessMonitor(request.address, knock(self.key, self._uid, request.uid))
         try:
-            member = self._table.admit(request, lambda one: not self._watches[one.uid].dead)
+            member = self._table.admit(request, lambda member: not self._watches[member.uid].dead)
         except BaseException:
             watch.close()
             raise
@@ -273,9 +272,6 @@ class DirectoryServer:
         self._version += is_new
         return {"gateway": gateway.to_json()}
 
-    def _reports(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return {"reports": self._gateways.reports}
-
     def _leave(self, asked: dict[str, Any]) -> dict[str, Any]:
         self._table.remove(asked["uid"])
         self._forget_replaced()
@@ -287,15 +283,15 @@ class DirectoryServer:
             return {"version": self._version}
         return {
             "version": self._version,
-            "members": [one.to_json() for one in self._table.members],
-            "departed": [one.to_json() for one in self._table.departed],
+            "members": [member.to_json() for member in self._table.members],
+            "departed": [member.to_json() for member in self._table.departed],
             "dead": [uid for uid, watch in self._watches.items() if watch.dead],
             "unreachable": {
                 uid: seconds
                 for uid, watch in self._watches.items()
                 if (seconds := watch.unreachable) is not None
             },
-            "gateways": [one.to_json() for one in self._gateways.listed],
+            "gateways": [gateway.to_json() for gateway in self._gateways.listed],
         }
 
     def _state_for_gateways(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -305,22 +301,23 @@ class DirectoryServer:
         return {
             "version": self._version,
             "members": [
-                {"uid": one.uid, "name": one.name, "site": one.site} for one in self._table.members
+                {"uid": member.uid, "name": member.name, "site": member.site}
+                for member in self._table.members
             ],
-            "gateways": [one.to_json() for one in self._gateways.listed],
+            "gateways": [gateway.to_json() for gateway in self._gateways.listed],
         }
 
     def _forget_replaced(self) -> None:
         self._version += 1
-        listed = {one.uid for one in self._table.members}
+        listed = {member.uid for member in self._table.members}
         for uid in self._watches.keys() - listed:
             self._watches.pop(uid).close()
 
     _handlers: ClassVar[dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]] = {
-        "hello": _hello,
+        "hello": lambda self, asked: {"world": self.world},
         "join": _join,
         "leave": _leave,
         "state": _state,
         "enlist": _enlist,
-        "reports": _reports,
+        "reports": lambda self, asked: {"reports": self._gateways.reports},
     }

@@ -56,5 +56,7 @@ def are_worth_showing(processes: Iterable[Mapping[str, Any]]) -> bool:
 
     They do if there are several, or if the user has named one.
     """
-    known = [(one["site"], one["host"]) for one in processes if one["site"] is not None]
+    known = [
+        (process["site"], process["host"]) for process in processes if process["site"] is not None
+    ]
     return len({site for site, _ in known}) > 1 or any(site != host for site, host in known)

@@ -97,29 +97,33 @@ class Table:
 
     def admit(self, request: JoinRequest, lives: Callable[[Member], bool]) -> Member:
         """Enter a newcomer as ``Directory.join`` says. On an error the table is unchanged."""
-        living = [one for one in self.members if one.uid != request.uid and lives(one)]
+        living = [member for member in self.members if member.uid != request.uid and lives(member)]
         if len(living) >= MAX_MEMBERS:
             raise WorldFull(f"the world has {MAX_MEMBERS} living processes, which is its limit")
         rank, name = self._choose(request, living)
-        living_uids = {one.uid for one in living}
+        living_uids = {member.uid for member in living}
         others = [
-            one
-            for one in self.members
-            if one.uid in living_uids
-            or (one.uid != request.uid and one.name != name and (rank is None or one.rank != rank))
+            member
+            for member in self.members
+            if member.uid in living_uids
+            or (
+                member.uid != request.uid
+                and member.name != name
+                and (rank is None or member.rank != rank)
+            )
         ]
         if len(others) == MAX_MEMBERS:  # a dead process makes room
-            others.remove(next(one for one in others if one.uid not in living_uids))
+            others.remove(next(member for member in others if member.uid not in living_uids))
         slot = self._free_slot(others)
         about = request.segment, request.address, request.info, request.site
         member = Member(request.uid, slot, rank, name, request.pid, request.host, *about)
-        self.members = sorted([*others, member], key=lambda one: one.slot)
+        self.members = sorted([*others, member], key=lambda other: other.slot)
         self._next_slot = (slot + 1) % MAX_MEMBERS
         return member
 
     def _choose(self, request: JoinRequest, living: list[Member]) -> tuple[int | None, Name]:
-        ranks = {one.rank: one for one in living if one.rank is not None}
-        names = {one.name: one for one in living}
+        ranks = {member.rank: member for member in living if member.rank is not None}
+        names = {member.name: member for member in living}
         name = request.name
         if request.guest:
             rank = None
@@ -143,7 +147,7 @@ class Table:
             return request.rank
         if isinstance(request.name, int):
             return request.name
-        former = [one.rank for one in self.members if one.name == request.name]
+        former = [member.rank for member in self.members if member.name == request.name]
         given = [rank for rank, name in enumerate(request.names) if name == request.name]
         for rank in (*former, *given):
             if rank is not None and rank not in ranks:
@@ -159,25 +163,26 @@ class Table:
     def _free_slot(self, members: list[Member]) -> int:
         # Cyclically: a slot is reused as late as possible, because receivers may not have examined
         # the last messages of its former process.
-        used = {one.slot for one in members}
+        used = {member.slot for member in members}
         slots = ((self._next_slot + n) % MAX_MEMBERS for n in range(MAX_MEMBERS))
         return next(slot for slot in slots if slot not in used)
 
     def remove(self, uid: str) -> bool:
         """Remove an entry; return whether there was one."""
-        removed = [one for one in self.members if one.uid == uid]
-        self.members = [one for one in self.members if one.uid != uid]
-        for one in removed:
-            others = [other for other in self.departed if other.name != one.name]
-            self.departed = [*others, replace(one, info={})][-MAX_DEPARTED:]
-        return bool(removed)
+        removed = next((member for member in self.members if member.uid == uid), None)
+        if removed is None:
+            return False
+        self.members = [member for member in self.members if member is not removed]
+        others = [other for other in self.departed if other.name != removed.name]
+        self.departed = [*others, replace(removed, info={})][-MAX_DEPARTED:]
+        return True
 
     def dumps(self) -> bytes:
         """The table as text, for a file."""
         record = {
             "next_slot": self._next_slot,
-            "members": [one.to_json() for one in self.members],
-            "departed": [one.to_json() for one in self.departed],
+            "members": [member.to_json() for member in self.members],
+            "departed": [member.to_json() for member in self.departed],
         }
         return json.dumps(record).encode()
 
@@ -186,8 +191,8 @@ class Table:
         """The table that ``dumps`` wrote; raises WorldError if it is damaged."""
         try:
             record = json.loads(text)
-            members = [Member.from_json(one) for one in record["members"]]
-            departed = [Member.from_json(one) for one in record["departed"]]
+            members = [Member.from_json(member) for member in record["members"]]
+            departed = [Member.from_json(member) for member in record["departed"]]
             return cls(members, record["next_slot"], departed)
         except (ValueError, TypeError, KeyError) as error:
             raise WorldError(
@@ -196,8 +201,8 @@ class Table:
             ) from error
 
 
-def _in_use(what: str, member: Member) -> str:
+def _in_use(taken: str, member: Member) -> str:
     return (
-        f"{what} belongs to a living process (pid {member.pid} on {member.host}). "
+        f"{taken} belongs to a living process (pid {member.pid} on {member.host}). "
         f"Choose another, or end that process first"
     )

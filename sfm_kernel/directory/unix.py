@@ -32,8 +32,8 @@ def can_listen(path: str) -> bool:
         return False
     try:
         check_private(os.path.dirname(path))
-        with socket.socket(socket.AF_UNIX) as one:
-            one.bind(path)
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.bind(path)
         os.unlink(path)
     except (OSError, WorldError):
         return False
@@ -79,9 +79,9 @@ def _is_used(folder: str) -> bool:
     """Whether a process listens there, or may be about to."""
     files = os.listdir(folder)
     for file in files:
-        with socket.socket(socket.AF_UNIX) as one:
+        with socket.socket(socket.AF_UNIX) as probe:
             try:
-                one.connect(os.path.join(folder, file))
+                probe.connect(os.path.join(folder, file))
             except (ConnectionRefusedError, FileNotFoundError):
                 continue
             except OSError:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from sfm_kernel._native import MOST_CONNECTIONS, SCHEDULERS
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.errors import WorldError
+from sfm_kernel.transport.address import environment_key
 
 _BITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -97,10 +98,7 @@ def from_environment(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
         )
     if text := environment.get("SFM_GATEWAY_KEY"):
         return url, GatewayKey.from_text(text)
-    try:
-        key = bytes.fromhex(environment.get("SFM_KEY", ""))
-    except ValueError:
-        raise WorldError("SFM_KEY is not hexadecimal; copy it from the server's output") from None
+    key = environment_key(environment)
     if not key:
         raise WorldError(
             f"the directory server at {url} admits no gateway without a key: set SFM_GATEWAY_KEY"

@@ -89,10 +89,10 @@ class Service:
         """Read the server's state, and report when it is time. Raises WorldGone."""
         answer = self._client.ask("state", version=self._version)
         if "gateways" in answer:
-            known = [Gateway.from_json(one) for one in answer["gateways"]]
-            self._native.peers([(one.uid, one.site, one.address) for one in known])
+            known = [Gateway.from_json(gateway) for gateway in answer["gateways"]]
+            self._native.peers([(gateway.uid, gateway.site, gateway.address) for gateway in known])
             self._weigh(answer["members"])
-            if all(one.uid != self.gateway.uid for one in known):
+            if all(gateway.uid != self.gateway.uid for gateway in known):
                 self._enlist()  # the server has taken this gateway for dead
         self._version = answer["version"]
         if time.monotonic() >= self._report_at:
@@ -118,9 +118,9 @@ class Service:
 
     def _weigh(self, members: list[dict[str, Any]]) -> None:
         if self._weights:
-            named = {str(one["name"]): one["uid"] for one in members}
+            named = {str(member["name"]): member["uid"] for member in members}
             known = self._weights.items()
-            self._native.weights({named[name]: one for name, one in known if name in named})
+            self._native.weights({named[name]: weight for name, weight in known if name in named})
 
     def _come_back(self, end: threading.Event) -> bool:
         """Find the server again; False if ``end`` was set first."""

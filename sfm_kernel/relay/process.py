@@ -181,9 +181,9 @@ class Relay:
         # The pulse first: a change after it leads to another reading.
         self._pulse = pulse(self._folder, self._observer)
         read = states(self._folder, self._observer)
-        self._uids = [one["uid"] for one in read]
-        self._pids = {one["uid"]: parse(one["info"]).get("pid") for one in read}
-        self._counters = pack([one | {"main": None} for one in read])
+        self._uids = [state["uid"] for state in read]
+        self._pids = {state["uid"]: parse(state["info"]).get("pid") for state in read}
+        self._counters = pack([state | {"main": None} for state in read])
         return pack(read)
 
     def _is_due(self) -> bool:

@@ -116,7 +116,8 @@ class RemoteView:
             request = self._update(fresh)
             shown = RemoteStates(self._merged(request, fresh))
             shown.gateways = [
-                {**one.to_json(), "report": self._reports.get(one.uid)} for one in self._gateways
+                {**gateway.to_json(), "report": self._reports.get(gateway.uid)}
+                for gateway in self._gateways
             ]
             return shown
 
@@ -126,8 +127,8 @@ class RemoteView:
             return 0
         with self._lock:
             self._update(False)
-            known = [(uid, one.number, one.silent) for uid, one in self._snapshots.items()]
-            return hash((self._version, tuple(known), self._reported_at))
+            known = tuple((uid, s.number, s.silent) for uid, s in self._snapshots.items())
+            return hash((self._version, known, self._reported_at))
 
     def judge(self, uid: str, call: int, judgement: str) -> bool:
         """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
@@ -167,25 +168,26 @@ class RemoteView:
         try:
             self._ask(fresh=fresh)
             self._ask_for_reports()
-            is_old = any(
-                not one.silent and one.age > OLD_SECONDS for one in self._snapshots.values()
-            )
+            is_old = any(snapshot.age > OLD_SECONDS for snapshot in self._active())
             if is_old and not fresh:
                 self._ask(fresh=True)
             request = self._request
             deadline = time.monotonic() + FRESH_SECONDS
-            while (fresh or is_old) and self._waits_for(request) and time.monotonic() < deadline:
+            while (fresh or is_old) and time.monotonic() < deadline:
+                if all(snapshot.request >= request for snapshot in self._active()):
+                    break
                 time.sleep(PAUSE)
                 self._ask(fresh=False)
             return request
         except SFMError:
             self._silent_until = time.monotonic() + RETRY_SECONDS
-            for one in self._snapshots.values():
-                one.silent = True
+            for snapshot in self._snapshots.values():
+                snapshot.silent = True
             return self._request + 1
 
-    def _waits_for(self, request: int) -> bool:
-        return any(not one.silent and one.request < request for one in self._snapshots.values())
+    def _active(self) -> list[_Snapshot]:
+        """The snapshots of relays that are not silent."""
+        return [snapshot for snapshot in self._snapshots.values() if not snapshot.silent]
 
     def _ask_for_reports(self) -> None:
         """Ask for the gateways' reports, if the world has gateways."""
@@ -199,43 +201,44 @@ class RemoteView:
         return self._client.exchange(what, limit=ANSWER_SECONDS, **details)
 
     def _ask(self, fresh: bool) -> None:
-        known = {uid: one.number for uid, one in self._snapshots.items()}
+        known = {uid: snapshot.number for uid, snapshot in self._snapshots.items()}
         answer, bodies = self._exchange(
             "snapshots", known=known, fresh=fresh, version=self._version
         )
         now = time.time()
         self._request = answer["request"]
         if "members" in answer:
-            self._members = [Member.from_json(one) for one in answer["members"]]
+            self._members = [Member.from_json(member) for member in answer["members"]]
             self._dead = frozenset(answer["dead"])
-            self._gateways = [Gateway.from_json(one) for one in answer.get("gateways", ())]
+            self._gateways = [Gateway.from_json(gateway) for gateway in answer.get("gateways", ())]
             silent = answer["unreachable"].items()
             self._silent_since = {uid: now - seconds for uid, seconds in silent}
-            uids = {one.uid for one in self._members}
+            uids = {member.uid for member in self._members}
             self._met = {uid: self._met.get(uid, now) for uid in uids}
         self._version = answer["version"]
         found, unread = {}, iter(bodies)
         for uid, number, request, clock, age, silent, is_new in answer["relays"]:
-            one = self._snapshots.get(uid) or _Snapshot()
+            snapshot = self._snapshots.get(uid) or _Snapshot()
             if is_new:
-                one.number, one.states = number, _unpacked(next(unread))
-            one.request, one.clock, one.silent = request, clock, silent
-            one.age = math.inf if age is None else age
-            if request >= 0 and not 0 <= (offset := now - one.age - clock) - one.offset < 1:
-                one.offset = offset  # the fastest answer gives the best estimate
-            found[uid] = one
+                snapshot.number, snapshot.states = number, _unpacked(next(unread))
+            snapshot.request, snapshot.clock, snapshot.silent = request, clock, silent
+            snapshot.age = math.inf if age is None else age
+            offset = now - snapshot.age - clock
+            if request >= 0 and not 0 <= offset - snapshot.offset < 1:
+                snapshot.offset = offset  # the fastest answer gives the best estimate
+            found[uid] = snapshot
         self._snapshots = found
 
     # ---- states ----
 
     def _merged(self, request: int, fresh: bool) -> list[State]:
         shown: dict[str, State] = {}
-        listed = {one.uid for one in self._members}
+        listed = {member.uid for member in self._members}
         # If two relays show the same process, which is rare, the latest reading counts.
-        for one in sorted(self._snapshots.values(), key=lambda one: (not one.silent, -one.age)):
-            for state in one.states:
-                if not one.silent or state["uid"] in listed:
-                    seen = self._as_seen(state, one, request, fresh)
+        for snapshot in sorted(self._snapshots.values(), key=lambda s: (not s.silent, -s.age)):
+            for state in snapshot.states:
+                if not snapshot.silent or state["uid"] in listed:
+                    seen = self._as_seen(state, snapshot, request, fresh)
                     shown[state["uid"]] = seen | self._silence(state["uid"])
         for member in self._members:
             if member.uid not in shown:

@@ -35,14 +35,14 @@ def pack(states: Sequence[State]) -> bytes:
 
 
 def _ever_smaller(states: Sequence[State]) -> Iterator[Sequence[State]]:
-    states = [{field: one[field] for field in FIELDS} for one in states]
+    states = [{field: state[field] for field in FIELDS} for state in states]
     yield states
     for lines in (10, 1, 0):
-        yield [one | {"summary": _first_lines(one["summary"], lines)} for one in states]
+        yield [state | {"summary": _first_lines(state["summary"], lines)} for state in states]
     count = len(states)
     while count:
         kept = states[:count]
-        yield [one | {"summary": None, "peers": [("", 0, 0, 0, 0)]} for one in kept]
+        yield [state | {"summary": None, "peers": [("", 0, 0, 0, 0)]} for state in kept]
         count //= 2
 
 

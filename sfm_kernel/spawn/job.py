@@ -139,14 +139,14 @@ class Job:
         return fresh(orders, report)
 
     def _begin(self, rank: int) -> None:
-        theirs, orders = os.pipe()
+        read, orders = os.pipe()
         self._orders.append(os.fdopen(orders, "wb"))
         report, reports = os.pipe()
         self._reports.append(report)
         try:
-            self._processes.append(self._start(theirs, reports))
+            self._processes.append(self._start(read, reports))
         finally:
-            os.close(theirs)
+            os.close(read)
             os.close(reports)
         name = self._names[rank] if self._names else None
         work = self.world, rank, self._size, name, sys.path, self._work
@@ -173,7 +173,7 @@ class Job:
             try:
                 return guest.wait_for(*range(self._size), timeout=0.2)
             except RecvTimeout:
-                if any(one.poll() is not None for one in self._processes):
+                if any(process.poll() is not None for process in self._processes):
                     self.results(GRACE)
                 if time.monotonic() > deadline:
                     raise

@@ -97,10 +97,10 @@ class OutputMux:
             self._pending += b"\n"
             self._begun_by = None
 
-    def _watch(self, wanted: bool) -> None:
-        if wanted == (self._fd in self._selector.get_map()):
+    def _watch(self, enabled: bool) -> None:
+        if enabled == (self._fd in self._selector.get_map()):
             return
-        if wanted:
+        if enabled:
             self._selector.register(self._fd, selectors.EVENT_WRITE, self.flush)
         else:
             self._selector.unregister(self._fd)
@@ -132,8 +132,8 @@ class Stream:
         gathers: bool = False,
     ) -> None:
         os.set_blocking(fd, False)
-        self._gathers = gathers
-        self._fd, self._output, self._prefix, self._selector = fd, output, prefix, selector
+        self._gathers, self._prefix = gathers, prefix
+        self._fd, self._output, self._selector = fd, output, selector
         self._begun = b""  # the start of a line, or of a traceback
         self._since = 0.0
         self._watched = False
@@ -141,13 +141,13 @@ class Stream:
 
     def watch(self) -> None:
         """Have the selector wait for data, unless the output is full."""
-        wanted = self._fd >= 0 and not self._output.full
-        if wanted and not self._watched:
+        enabled = self._fd >= 0 and not self._output.full
+        if enabled and not self._watched:
             self._selector.register(self._fd, selectors.EVENT_READ, self.read)
             self._since = time.monotonic()  # the rest of a line may be in the pipe
-        elif self._watched and not wanted:
+        elif self._watched and not enabled:
             self._selector.unregister(self._fd)
-        self._watched = wanted
+        self._watched = enabled
 
     def read(self) -> bool:
         """Read up to 64 kB and forward complete lines; returns whether there was any data."""

@@ -47,7 +47,7 @@ def start(words: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
 def wait(processes: Sequence[Process], seconds: float | None = None) -> bool:
     """Wait until all have ended, at most for ``seconds``; returns whether all have ended."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    while any(one.poll() is None for one in processes):
+    while any(process.poll() is None for process in processes):
         if deadline is not None and time.monotonic() >= deadline:
             return False
         time.sleep(0.002)
@@ -67,8 +67,8 @@ def end(processes: Sequence[Process], grace: float) -> None:
     if not grace or not wait(processes, grace):
         send(processes, signal.SIGKILL)
         wait(processes)
-    for one in processes:
-        for pipe in (getattr(one, name, None) for name in ("stdin", "stdout", "stderr")):
+    for process in processes:
+        for pipe in (getattr(process, name, None) for name in ("stdin", "stdout", "stderr")):
             if pipe is not None:
                 with contextlib.suppress(OSError, ValueError):
                     pipe.close()
@@ -76,9 +76,9 @@ def end(processes: Sequence[Process], grace: float) -> None:
 
 def send(processes: Sequence[Process], number: int) -> None:
     """Send a signal to processes that have not been reaped, and to the groups that they lead."""
-    for one in processes:
-        if one.returncode is None:  # a reaped process's id may belong to another process
+    for process in processes:
+        if process.returncode is None:  # a reaped process's id may belong to another process
             try:
-                os.killpg(one.pid, number)
+                os.killpg(process.pid, number)
             except (ProcessLookupError, PermissionError):  # the process leads no group
-                one.send_signal(number)
+                process.send_signal(number)

@@ -10,9 +10,10 @@ import errno
 import os
 import resource
 import socket
+from collections.abc import Mapping
 
 from sfm_kernel._native import MAX_MEMBERS
-from sfm_kernel.errors import WorldAccess
+from sfm_kernel.errors import WorldAccess, WorldError
 
 SHORTEST_KEY = 16
 BACKLOG = 1024
@@ -68,6 +69,14 @@ def check_key(key: bytes) -> None:
             f"secret anybody could join and run code here. With ipyparallel's CURVE, set "
             f"IPP_SESSION_KEY too"
         )
+
+
+def environment_key(environment: Mapping[str, str]) -> bytes:
+    """The world's key in ``SFM_KEY``; empty if unset. Raises WorldError if not hexadecimal."""
+    try:
+        return bytes.fromhex(environment.get("SFM_KEY", ""))
+    except ValueError:
+        raise WorldError("SFM_KEY is not hexadecimal; copy it from the server's output") from None
 
 
 def most_strangers() -> int:

@@ -65,8 +65,7 @@ class Member:
 
 def site_of_host(host: str) -> str:
     """The default site of a machine: its name, without characters that a site's cannot have."""
-    valid = "".join(one for one in host if one.isprintable() and not one.isspace())
-    return valid[:64] or "localhost"
+    return "".join(c for c in host if c.isprintable() and not c.isspace())[:64] or "localhost"
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class Directory(Protocol):
         rank: int | None = None,
         guest: bool = False,
         names: tuple[str, ...] = (),
-        info: dict[str, Any] | None = None,
+        info: dict[str, Any] = ...,
         site: str = "",
     ) -> Member:
         """Register and return the member with its slot, rank and name.

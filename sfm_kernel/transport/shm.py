@@ -105,11 +105,11 @@ class ShmTransport(Transport):
                 os.unlink(path)
 
     def _incoming(self) -> list[str]:
-        mine = f"-{self._member.uid}.ring"
+        suffix = f"-{self._member.uid}.ring"
         with contextlib.suppress(FileNotFoundError):  # the world was removed
             return [
                 os.path.join(self._folder, file)
                 for file in os.listdir(self._folder)
-                if file.endswith(mine)
+                if file.endswith(suffix)
             ]
         return []

@@ -44,10 +44,8 @@ class TcpTransport(Transport):
     ) -> None:
         check_key(key)
         patience = _patience()
-        self._uid, self._local = uid, local
-        self._folder = ""
+        self._local, self._folder, self.closing = local, "", False
         self._name: Name = ""
-        self.closing = False
         raise_descriptors()
         listener, self.address = listen(local)
         self.exchange = Exchange(
@@ -63,7 +61,9 @@ class TcpTransport(Transport):
 
     def _update(self, gateways: list[Gateway], departed: list[str]) -> None:
         with contextlib.suppress(EndpointClosed):
-            self.exchange.set_gateways([(one.uid, one.site, one.address) for one in gateways])
+            self.exchange.set_gateways(
+                [(gateway.uid, gateway.site, gateway.address) for gateway in gateways]
+            )
             self.exchange.report_departed(departed)
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:

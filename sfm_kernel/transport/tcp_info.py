@@ -19,7 +19,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 Info = dict[str, int | float | None]
 
 
-def tcp_info(one: socket.socket | int) -> Info:
+def tcp_info(connection: socket.socket | int) -> Info:
     """The kernel's TCP_INFO as it is now: the 42 fields of it that are of use here.
 
     Names of times end with ``_s`` and are seconds; rates are bytes per second; the windows
@@ -32,15 +32,15 @@ def tcp_info(one: socket.socket | int) -> Info:
         OSError: this is no TCP socket, or it is closed.
     Cost: one system call, 3 us.
     """
-    return _native.tcp_info(_fd(one))
+    return _native.tcp_info(_fd(connection))
 
 
-def congestion(one: socket.socket | int) -> str:
+def congestion(connection: socket.socket | int) -> str:
     """The congestion control that this connection uses. Raises OSError as ``tcp_info``."""
-    return _native.congestion(_fd(one))
+    return _native.congestion(_fd(connection))
 
 
-def set_congestion(one: socket.socket | int, name: str) -> None:
+def set_congestion(connection: socket.socket | int, name: str) -> None:
     """Make this connection use that congestion control, and verify with the kernel that it does.
 
     Raises:
@@ -49,7 +49,7 @@ def set_congestion(one: socket.socket | int, name: str) -> None:
         OSError: as ``tcp_info``.
     """
     try:
-        _native.set_congestion(_fd(one), name)
+        _native.set_congestion(_fd(connection), name)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.EINVAL):
             why, remedy = "is not in this kernel", f"modprobe tcp_{name}, or take one"
@@ -75,5 +75,5 @@ def choosable() -> list[str]:
     return []
 
 
-def _fd(one: socket.socket | int) -> int:
-    return one if isinstance(one, int) else one.fileno()
+def _fd(connection: socket.socket | int) -> int:
+    return connection if isinstance(connection, int) else connection.fileno()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 
 import zmq
 
-from sfm_kernel.directory.zmq.curve import Keys
+from sfm_kernel.directory.zmq.curve import GATEWAY, MEMBER, Gate, Keys
 from sfm_kernel.directory.zmq.limits import HANDSHAKE_SECONDS
 from sfm_kernel.directory.zmq.sockets import Context, Socket, descriptor, has_mail
 from sfm_kernel.transport.address import most_strangers
@@ -47,7 +47,7 @@ class Admission:
         keys: the members' pair.
         members: gives the descriptors that messages have come through since its last call: a
             client that sends messages has shown its key.
-        gateways: the gateways' pair, if they are admitted.
+        gateways: the gateways' pair.
     Attributes:
         fds: become readable when ``serve`` has something to do (see ``sockets.descriptor``).
         address: the ROUTER's address; its owner sets it.
@@ -59,11 +59,11 @@ class Admission:
         router: Socket,
         keys: Keys,
         members: Callable[[], Iterable[int]],
-        gateways: Keys | None = None,
+        gateways: Keys,
     ) -> None:
         self.address = ""
         keys.serve(router)
-        self._gate = keys.gate(context, gateways)
+        self._gate = Gate(context, {MEMBER: keys.public, GATEWAY: gateways.public})
         self._router, self._members = router, members
         self._strangers: dict[int, float] = {}  # the times at which they connected
         self._most = most_strangers()

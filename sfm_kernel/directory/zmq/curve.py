@@ -71,21 +71,12 @@ class Keys:
         client.curve_publickey = self._public
         client.curve_secretkey = self._secret
 
-    def gate(self, context: Context, gateways: Keys | None = None) -> Gate:
-        """Make the gate of all servers of ``context``, before the first of them binds.
-
-        ``gateways``: the pair of clients that are admitted as gateways.
-        """
-        users = {MEMBER: self.public}
-        if gateways is not None:
-            users[GATEWAY] = gateways.public
-        return Gate(context, users)
-
 
 class Gate:
     """A ZAP handler (ZeroMQ RFC 27), served by its owner's thread.
 
-    pyzmq's authenticator is a separate thread; the gate's owner has an event loop already.
+    It is made before a server of its context binds. pyzmq's authenticator is a separate thread; the
+    gate's owner has an event loop already.
 
     Args:
         users: the public keys of the admitted kinds of clients.

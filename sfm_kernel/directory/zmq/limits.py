@@ -18,7 +18,7 @@ HANDSHAKE_SECONDS = 3.0
 """Seconds after which the accepting side closes a connection that has not shown the key."""
 
 
-def bound(server: Socket, largest: int = LARGEST_FRAME) -> None:
+def bound(server: Socket) -> None:
     """Set the limits of a binding socket, before it binds."""
-    server.maxmsgsize = largest
+    server.maxmsgsize = LARGEST_FRAME
     server.handshake_ivl = int(1000 * HANDSHAKE_SECONDS)

@@ -35,7 +35,6 @@ _EVENTS = (
     | zmq.Event.HANDSHAKE_FAILED_AUTH
 )
 
-
 _EVENT = struct.Struct("=H")
 """The head of a monitor's message. (pyzmq's parser would import all of asyncio.)"""
 
