@@ -50,7 +50,6 @@ class Share(web.RequestHandler):
     """
 
     def initialize(self, worlds: SharedWorlds | None) -> None:
-        """Tornado calls this for each request. Without ``worlds`` no class is open."""
         self._worlds, self._body = worlds, bytearray()
 
     def check_xsrf_cookie(self) -> None:
@@ -104,7 +103,6 @@ class Teacher(web.RequestHandler):
     """Answers the teacher's page; requires the teacher's key."""
 
     def initialize(self, worlds: SharedWorlds, key: str, url: str) -> None:
-        """Tornado calls this for each request."""
         self._worlds, self._key, self._url = worlds, key, url
 
     def prepare(self) -> None:

@@ -230,7 +230,7 @@ class CellResult(AsyncResult):
             done = super().wait(_POLL if forever else timeout, return_when)
             if self._ready or return_when is not None:
                 return done
-            self._home.check_controller()
+            self._home.cluster.check_controller()
             if not forever:
                 return done
 
@@ -270,15 +270,11 @@ class CellResult(AsyncResult):
         failed = self._explained(target, child.result())
         if not isinstance(failed, error.RemoteError):
             return
-        content = {"ename": failed.ename, "evalue": failed.evalue, "traceback": []}
-        if lost := failed.ename in ("EngineError", "TaskAborted"):
-            content["traceback"] = [f"{failed.ename}: {failed.evalue}"]
-        else:
-            content["traceback"] = (failed.traceback or "").splitlines()
-        message = {"header": {"msg_type": "error"}, "content": content}
+        lost = failed.ename in ("EngineError", "TaskAborted")
+        text = f"{failed.ename}: {failed.evalue}" if lost else failed.traceback or ""
 
         def show(_: object = None) -> None:
-            self._iopub_streaming_output_callback(target, child, message)
+            self._show_error(target, child, failed, text)
 
         if lost:
             show()
@@ -291,11 +287,14 @@ class CellResult(AsyncResult):
             # ipyparallel shows the outputs that came before it listened, but no errors.
             for target, child in zip(self._targets, self._children, strict=True):
                 if came := child.output.metadata["error"]:
-                    lines = came.traceback.splitlines()
-                    content = {"ename": came.ename, "evalue": came.evalue, "traceback": lines}
-                    message = {"header": {"msg_type": "error"}, "content": content}
-                    self._iopub_streaming_output_callback(target, child, message)
+                    self._show_error(target, child, came, came.traceback)
             yield
+
+    def _show_error(self, target: Any, child: Any, failed: Any, traceback: str) -> None:
+        lines = traceback.splitlines()
+        content = {"ename": failed.ename, "evalue": failed.evalue, "traceback": lines}
+        message = {"header": {"msg_type": "error"}, "content": content}
+        self._iopub_streaming_output_callback(target, child, message)
 
     def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
         """Show one message, in the client's thread, or in the main thread if it came early."""
@@ -319,8 +318,8 @@ class CellResult(AsyncResult):
             display(ExecuteReply(future.msg_id, content, self._named(future.output.metadata)))
             return
         if kind == "error":
-            where = {"engine_id": name, "engine_uuid": "", "method": "execute"}
-            content = {**content, "engine_info": where}
+            info = {"engine_id": name, "engine_uuid": "", "method": "execute"}
+            content = {**content, "engine_info": info}
         # Early messages have no parent, and ipyparallel merges all texts without a parent.
         parent = {"msg_id": future.msg_id}
         message = {**message, "content": content, "parent_header": parent}
@@ -354,7 +353,7 @@ class _View:
 
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
         """Interrupt the engines; remember first what each of them waits for."""
-        self._home.check_controller()  # without a controller no answer would come
+        self._home.cluster.check_controller()  # without a controller no answer would come
         waits, names = blocked_calls(self._home), [str(member.name) for member in self._members]
         self.waited = {name: waits[name] for name in names if waits.get(name)}
         client, asked = self._home.client, []
@@ -375,8 +374,8 @@ def _signal(text: str | None) -> int | str | None:
 
 
 def _summary(failed: Any) -> str:
-    where: dict[str, list[str]] = {}
+    engines: dict[str, list[str]] = {}
     for name, value, _, engine in failed:
-        error_text = ": ".join(tracebacks.in_short(name, value))
-        where.setdefault(error_text, []).append(str(engine["engine_id"]))
-    return "; ".join(f"on {', '.join(engines)}: {what}" for what, engines in where.items())
+        text = ": ".join(tracebacks.in_short(name, value))
+        engines.setdefault(text, []).append(str(engine["engine_id"]))
+    return "; ".join(f"on {', '.join(names)}: {text}" for text, names in engines.items())

@@ -60,9 +60,9 @@ class EngineSet(LocalProcessLauncher, EngineLauncher):
 
     def find_args(self) -> list[str]:
         module = [*_PYTHON, "-m", supervisor.__name__]
-        where = [str(os.getpid()), self.connection_files["engine"]]
+        owner = [str(os.getpid()), self.connection_files["engine"]]
         ranks = self.ranks or range(self.n)  # no ranks if another program starts the set again
-        return [*module, *where, *map(str, ranks), "--", *self.engine_args]
+        return [*module, *owner, *map(str, ranks), "--", *self.engine_args]
 
     def start(self, n: int) -> None:
         self.n = n
@@ -102,12 +102,6 @@ def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
     )
     os.chmod(cluster.cluster_file, 0o600)
     return cluster
-
-
-def start_engines(cluster: Any, ranks: Sequence[int], environment: Mapping[str, str]) -> Any:
-    """Start engines with these ranks; returns their launcher at once."""
-    key = cluster.start_engines_sync(len(ranks), ranks=list(ranks), environment=dict(environment))
-    return cluster.engines[key]
 
 
 def wait_for_engines(client: Any, ranks: Iterable[int], launcher: Any) -> None:
@@ -346,7 +340,8 @@ class Engines:
         threads = self.settings.threads
         if threads and not any(name in os.environ for name in _BLAS):
             environment |= dict.fromkeys(_BLAS, str(threads))  # the engines already fill the cores
-        return start_engines(self.cluster, ranks, environment)
+        options = {"ranks": list(ranks), "environment": environment}
+        return self.cluster.engines[self.cluster.start_engines_sync(len(ranks), **options)]
 
     @contextlib.contextmanager
     def _permit_for(self, ranks: Iterable[int]) -> Iterator[None]:
@@ -374,10 +369,9 @@ class Engines:
                 if answers.wait_for_output(1):
                     break  # otherwise the output's subscription is not set up, and cells lose some
         except CompositeError as failed:
-            name, value, _, where = failed.elist[0]
+            name, value, _, info = failed.elist[0]
             raise WorldError(
-                f"engine {where.get('engine_id')} has not joined the world. It says: "
-                f"{name}: {value}"
+                f"engine {info.get('engine_id')} has not joined the world. It says: {name}: {value}"
             ) from failed
         members = self.directory.members()
         reachable = {(member.info.get("engine_id"), member.rank) for member in members}

@@ -125,7 +125,8 @@ def running_clusters() -> list[Any]:
     log = logging.getLogger("sfm.clusters")
     log.setLevel(logging.CRITICAL)  # ipyparallel reports every file of a cluster that has ended
     clusters = ClusterManager(log=log).load_clusters().values()
-    return [each for each in clusters if each.controller and each.controller.state != "after"]
+    controlled = [cluster for cluster in clusters if cluster.controller]
+    return [cluster for cluster in controlled if cluster.controller.state != "after"]
 
 
 def connection(cluster: Any) -> dict[str, Any]:

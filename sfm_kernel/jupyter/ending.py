@@ -42,12 +42,12 @@ def end_cluster(cluster: Any) -> None:
     cluster.cluster_file = ""  # otherwise the launchers would write it again
     remove_files(cluster.profile_dir, cluster.cluster_id)  # now, since this process may be killed
     launchers = [*cluster.engines.values(), *([cluster.controller] if cluster.controller else [])]
-    launchers = [launcher for launcher in launchers if launcher.state == "running"]
+    running = [launcher for launcher in launchers if launcher.state == "running"]
     for number, seconds in ((signal.SIGTERM, supervisor.GRACE + 1), (signal.SIGKILL, 1.0)):
-        for launcher in launchers:
+        for launcher in running:
             if launcher.process.is_running():
                 launcher.signal(number)
-        if wait_until(lambda: not any(each.process.is_running() for each in launchers), seconds):
+        if wait_until(lambda: not any(each.process.is_running() for each in running), seconds):
             break
     remove_files(cluster.profile_dir, cluster.cluster_id)  # files that they wrote at their end
 

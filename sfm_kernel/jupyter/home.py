@@ -14,7 +14,7 @@ from typing import Any
 from ipyparallel.error import NoEnginesRegistered
 
 from sfm_kernel import relay, serving
-from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
+from sfm_kernel.errors import UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
 from sfm_kernel.jupyter.cluster_files import notebook_site, running_clusters
@@ -34,7 +34,7 @@ class Home:
     """A notebook's membership in the world of a cluster that it started or connected to.
 
     Attributes:
-        sfm: the notebook's endpoint.
+        cluster: the engines' cluster. sfm: the notebook's endpoint.
         ran: the time at which each cell last ran on the engines (s since 1970), by number and id.
         deadlocks: the latest reports of deadlocks.
         failed: the time at which a cell on the engines last failed or was stopped (ns); or 0.
@@ -46,7 +46,7 @@ class Home:
         self._stopped = False
         self.ran: dict[tuple[int | None, str | None], float] = {}
         self.deadlocks: deque[ProvenDeadlock] = deque(maxlen=_MOST_DEADLOCKS)
-        self._engines, self._site = engines, site
+        self.cluster, self._site = engines, site
         self._process = os.getpid()
         self._publish_waiting: Callable[[Sequence[Name]], None] | None = None
 
@@ -93,40 +93,11 @@ class Home:
     @property
     def client(self) -> Any:
         """ipyparallel's client."""
-        return self._engines.client
-
-    @property
-    def names(self) -> list[str]:
-        """The engines' names by rank; empty if another process started them."""
-        return self._engines.names
-
-    @property
-    def cluster(self) -> clusters.Engines:
-        """The engines' cluster."""
-        return self._engines
-
-    @property
-    def url(self) -> str | None:
-        """The url of the world's directory server; None if all processes are on this machine."""
-        return self._engines.url
-
-    @property
-    def owned(self) -> bool:
-        """Whether this notebook started the engines."""
-        return self._engines.owned
-
-    @property
-    def sites(self) -> Sites | None:
-        """The sites of engines that this notebook started; None without sites."""
-        return self._engines.sites
+        return self.cluster.client
 
     def engines(self) -> list[Member]:
         """The living engines by rank."""
-        return self._engines.living()
-
-    def ended(self) -> list[str]:
-        """The names of engines that this notebook started and that have ended."""
-        return self._engines.ended()
+        return self.cluster.living()
 
     def resolve(self, words: Sequence[str]) -> list[Member]:
         """The engines that the words name: ``A``, ``0``, ``0,2``, ``A,B``, ``0:2``, ``all``.
@@ -154,7 +125,7 @@ class Home:
 
     def check(self) -> None:
         """Raise WorldGone if cells cannot run: the controller or all engines have ended."""
-        self.check_controller()
+        self.cluster.check_controller()
         if not self.engines():
             raise WorldGone("no engine is alive: `%sfm restart`, or `%sfm stop` and `%sfm start`")
 
@@ -165,10 +136,6 @@ class Home:
                 "this cell's engines were stopped before it ended: `%sfm start`, and run it again"
             )
 
-    def check_controller(self) -> None:
-        """Raise WorldGone if the engines can no longer answer."""
-        self._engines.check_controller()
-
     def restart(self, words: Sequence[str] = ()) -> list[Member]:
         """End engines, if they live, and start them again with their ranks and names.
 
@@ -178,19 +145,14 @@ class Home:
         Raises:
             UnknownName: a word names no engine that this notebook started.
         """
-        self.check_controller()
+        self.cluster.check_controller()
         words = [word for text in words for word in text.split(",")]
-        return self._engines.restart(self._engines.ranks(words))
-
-    def rescale(self, count: int) -> None:
-        """Have that many engines; see ``cluster.Engines.rescale``."""
-        self._engines.rescale(count)
+        return self.cluster.restart(self.cluster.ranks(words))
 
     @property
     def view(self) -> RemoteView:
         """The view of the world's processes on other machines."""
-        view: RemoteView = self._engines.view
-        return view
+        return self.cluster.view
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -228,18 +190,18 @@ class Home:
         atexit.unregister(self.stop)
         if self.sfm:
             self.sfm.close()
-        self._engines.close()
+        self.cluster.close()
 
     def _join(self) -> Home:
         """Join the world while owned engines start."""
         atexit.register(self.stop)
         try:
-            self._engines.open()
-            self.sfm = _join_as_home(self._engines, self._site)
-            limit_buffering(self.sfm, self._engines.settings.memory_limit)
-            if url := self._engines.url:  # observers on other machines then see this notebook
-                relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
-            self._engines.settle()
+            self.cluster.open()
+            self.sfm = _join_as_home(self.cluster, self._site)
+            limit_buffering(self.sfm, self.cluster.settings.memory_limit)
+            if url := self.cluster.url:  # observers on other machines then see this notebook
+                relay.start(self.cluster.world, url, self.cluster.key, self.sfm.folder)
+            self.cluster.settle()
             serving.by_request(self.sfm, self._serve, self._interrupt)
         except BaseException:
             self.stop()
@@ -267,7 +229,7 @@ def _join_as_home(engines: clusters.Engines, site: str | None) -> Any:
     options: dict[str, Any] = {"directory": engines.url, "key": engines.key}
     options["site"] = notebook_site(engines.connection, site)
     with _on_loopback(engines.sites is not None):
-        return _join_with_free_name(engines.world, options)
+        return join(engines.world, guest=True, **options)
 
 
 @contextmanager
@@ -282,13 +244,3 @@ def _on_loopback(enabled: bool) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
-
-
-def _join_with_free_name(world: str, options: dict[str, Any]) -> Any:
-    number = 1
-    while True:
-        name = "home" if number == 1 else f"home{number}"
-        try:
-            return join(world, name=name, guest=True, **options)
-        except NameInUse:  # another notebook
-            number += 1

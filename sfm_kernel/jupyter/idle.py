@@ -67,7 +67,8 @@ class Idle:
         again = f"`{f'%sfm start {words}'.rstrip()}` starts new ones"
 
         def end() -> None:
-            self._world, self._text = home.cluster.world, farewell(home.names, seconds, again)
+            self._world = home.cluster.world
+            self._text = farewell(home.cluster.names, seconds, again)
             atexit.register(remove_note, self._world)  # before the note, as the kernel may end now
             write_note(self._world, self._text)
             self._leave()
@@ -188,12 +189,10 @@ def remove_note(world: str) -> None:
 def notes() -> list[str]:
     """The notices about engines that ended in the last hour, the latest last."""
     try:
-        recent = sorted(
-            (note for note in _notes() if note[2] <= _NOTE_LIFE), key=lambda note: -note[2]
-        )
+        recent = sorted((-age, text) for _, text, age in _notes() if age <= _NOTE_LIFE)
     except (OSError, SFMError):
         return []
-    return [text for _, text, _ in recent]
+    return [text for _, text in recent]
 
 
 def _notes() -> Iterator[tuple[str, str, float]]:

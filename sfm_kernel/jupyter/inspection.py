@@ -27,7 +27,7 @@ def blocked_calls(home: Home) -> dict[str, str]:
         processes = _processes(home)
     except OSError:  # an interrupt must work nevertheless
         return {}
-    blocked = [each for each in processes if each["waits"] and each["state"] != "idle"]
+    blocked = [process for process in processes if process["waits"] and process["state"] != "idle"]
     return {str(process["name"]): _blocked_call(process) for process in blocked}
 
 
@@ -79,5 +79,5 @@ def _processes(home: Home) -> list[dict[str, Any]]:
 
 def _blocked_call(process: Mapping[str, Any]) -> str:
     """The call in which the process is blocked, and its line."""
-    where = code_location(process["where"])
-    return f"{process['waits']} ({where})" if where else str(process["waits"])
+    location = code_location(process["where"])
+    return f"{process['waits']} ({location})" if location else str(process["waits"])

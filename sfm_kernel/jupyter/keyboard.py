@@ -17,7 +17,6 @@ from contextlib import suppress
 _READ = {"x86_64": "0", "aarch64": "63", "riscv64": "63"}.get(os.uname().machine, "")
 """The number of the system call ``read``."""
 
-
 END = "^D"
 """A line that ends the input, since a notebook has no key for it."""
 

@@ -22,6 +22,8 @@ _GRADES = "NBGRADER_EXECUTION"
 
 _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--strict]"
 
+_MOST = 64
+"""The highest number of processes of a trial, and the highest seed."""
 
 _WIDTH = 96
 """Characters of a line of output that a notebook usually shows."""
@@ -121,7 +123,3 @@ def _parsed(words: Sequence[str]) -> _Arguments:
         else:
             arguments = arguments._replace(name=word)
     return arguments
-
-
-_MOST = 64
-"""The highest number of processes of a trial, and the highest seed."""

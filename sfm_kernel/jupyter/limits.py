@@ -119,15 +119,6 @@ def _folders(world: str) -> Iterator[str]:
             yield path
 
 
-def buffering(memory_limit: int) -> int:
-    """Bytes that a sender may leave unreceived in the inbox of an engine with this memory limit.
-
-    Small messages take several times their length in an inbox, and eight senders are usual:
-    together they may fill half of the memory that such an engine has free at its start.
-    """
-    return max(1 << 16, memory_limit // 128)
-
-
 def limit_memory() -> None:
     """Limit the private memory of this process, an engine, as the environment says.
 
@@ -146,6 +137,9 @@ def limit_memory() -> None:
 def limit_buffering(endpoint: Any, memory_limit: int | None = None) -> None:
     """Limit what this sender leaves in an inbox, if the engines' memory is limited.
 
+    Small messages take several times their length in an inbox, and eight senders are usual:
+    together they may fill half of the memory that such an engine has free at its start.
+
     Args:
         memory_limit: bytes of each engine; without it the environment's.
     """
@@ -153,7 +147,7 @@ def limit_buffering(endpoint: Any, memory_limit: int | None = None) -> None:
         with contextlib.suppress(ValueError):
             memory_limit = size(os.environ.get(MEMORY) or "0")
     if memory_limit:
-        endpoint.buffering = min(endpoint.buffering, buffering(memory_limit))
+        endpoint.buffering = min(endpoint.buffering, max(1 << 16, memory_limit // 128))
 
 
 def memory_note(restart: str) -> str:
@@ -165,13 +159,9 @@ def memory_note(restart: str) -> str:
     limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY or MEMORY not in os.environ:
         return ""
-    allowed, used = size_in_words(limit), size_in_words(_used_memory())
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[5]) * resource.getpagesize()
     return (
-        f"This engine may use {allowed} of memory, and uses {used}. "
+        f"This engine may use {size_in_words(limit)} of memory, and uses {size_in_words(used)}. "
         f"Make the data smaller, `del` what is no longer needed, or `{restart}`"
     )
-
-
-def _used_memory() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[5]) * resource.getpagesize()

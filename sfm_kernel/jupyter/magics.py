@@ -63,6 +63,12 @@ class SFMMagics(Magics):
             "check": partial(lessons.check, shell),
             "help": self._help,
         }
+        self._events: dict[str, Callable[..., None]] = {
+            "pre_run_cell": self._lines.begin_notebook_cell,
+            "pre_execute": self._begin,
+            "post_execute": self._end,
+            "post_run_cell": self._idle.notify,
+        }
         self.completion = Completion(shell, self._commands, self._engine_names)
 
     @no_var_expand
@@ -98,7 +104,7 @@ class SFMMagics(Magics):
         with cells.brief():
             home.check()
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
-            if not args.names and (ended := home.ended()):
+            if not args.names and (ended := home.cluster.ended()):
                 ended_names = ", ".join(ended)
                 print(f"without {ended_names}, ended before: `%sfm restart`", file=sys.stderr)
             runner = cells.CellRunner(self.shell, home, self._lines)
@@ -114,7 +120,7 @@ class SFMMagics(Magics):
     def _c(self, words: Sequence[str], cell: str) -> None:
         """Run a cell in C."""
         self.shell.user_ns.setdefault("sfm", c_cells.WithoutEngines())
-        home = None if self._home is None or self._ended(self._home) else self._home
+        home = self._usable()
 
         def engines(names: list[str]) -> Sequence[Member]:
             running = home if home is not None else self._running()
@@ -132,10 +138,10 @@ class SFMMagics(Magics):
         given, settings = shlex.join(words), self.settings()
         words, idle = parse_idle(words, settings)
         names, site, sites = parse_engines(words)
-        if self._home is not None and not self._ended(self._home):
-            self._already(self._home, names, site, sites)
-            if idle is not None and self._home.owned:
-                self._idle.watch(self._home, idle, given)
+        if home := self._usable():
+            self._already(home, names, site, sites)
+            if idle is not None and home.cluster.owned:
+                self._idle.watch(home, idle, given)
             return
         self.leave()
         began = time.monotonic()
@@ -174,7 +180,7 @@ class SFMMagics(Magics):
         if len(words) != 1 or not words[0].isdigit():
             raise UsageError("%sfm scale takes the new number of engines: `%sfm scale 6`")
         try:
-            home.rescale(int(words[0]))
+            home.cluster.rescale(int(words[0]))
         except BadName as problem:
             raise UsageError(f"%sfm scale takes {problem}") from None
         print(self._engines_text())
@@ -190,7 +196,7 @@ class SFMMagics(Magics):
         if self._home is None:
             print("nothing to stop: this notebook has no cluster")
             return
-        owned = self._home.owned
+        owned = self._home.cluster.owned
         self.leave()
         print("stopped" if owned else "left the cluster; it runs until its owner stops it")
 
@@ -201,7 +207,7 @@ class SFMMagics(Magics):
         print("\n".join(f"removed {path}" for path in removed) or "nothing to clean")
 
     def _run(self, words: Sequence[str]) -> None:
-        home = None if self._home is None or self._ended(self._home) else self._home
+        home = self._usable()
         mpi.run(words, len(home.engines()) if home is not None else 0)
 
     def _inspect(self, command: inspection.Command, words: Sequence[str]) -> None:
@@ -233,19 +239,13 @@ class SFMMagics(Magics):
     def watch_cells(self) -> None:
         """Publish to observers from now on whether a cell of this notebook runs, and which one."""
         self._lines.publish()
-        events = self.shell.events
-        events.register("pre_run_cell", self._lines.begin_notebook_cell)
-        events.register("pre_execute", self._begin)
-        events.register("post_execute", self._end)
-        events.register("post_run_cell", self._idle.notify)
+        for event, call in self._events.items():
+            self.shell.events.register(event, call)
 
     def unwatch_cells(self) -> None:
         """Undo ``watch_cells``."""
-        events = self.shell.events
-        events.unregister("pre_run_cell", self._lines.begin_notebook_cell)
-        events.unregister("pre_execute", self._begin)
-        events.unregister("post_execute", self._end)
-        events.unregister("post_run_cell", self._idle.notify)
+        for event, call in self._events.items():
+            self.shell.events.unregister(event, call)
 
     def _begin(self) -> None:
         self._depth += 1
@@ -299,7 +299,9 @@ class SFMMagics(Magics):
         """The names of living and ended engines; none if they cannot be found out now."""
         try:
             home = self._home
-            return [] if home is None else [*(str(e.name) for e in home.engines()), *home.ended()]
+            if home is None:
+                return []
+            return [*(str(member.name) for member in home.engines()), *home.cluster.ended()]
         except (SFMError, OSError):
             return []
 
@@ -317,22 +319,23 @@ class SFMMagics(Magics):
 
     def _owned(self, command: str) -> Home:
         home = self._running()
-        if not home.owned:
+        if not home.cluster.owned:
             raise UsageError(f"%sfm {command} works in the notebook that started the engines")
         return home
 
-    @staticmethod
-    def _ended(home: Home) -> bool:
-        try:
-            home.check()
-        except SFMError:
-            return True
-        return False
+    def _usable(self) -> Home | None:
+        """The notebook's cluster, if cells can run on it."""
+        if self._home is not None:
+            with suppress(SFMError):
+                self._home.check()
+                return self._home
+        return None
 
     def _already(self, home: Home, names: list[str], site: str | None, sites: Sites | None) -> None:
-        action = "ends" if home.owned else "leaves"
+        cluster = home.cluster
+        action = "ends" if cluster.owned else "leaves"
         text = f"already running: {self._engines_text()}. `%sfm stop` {action} them"
-        if (home.names, home.sites) != (names, sites) or site not in (None, home.sfm.site):
+        if (cluster.names, cluster.sites) != (names, sites) or site not in (None, home.sfm.site):
             raise UsageError(f"%sfm start: nothing started. {text}")
         print(text)
 
@@ -341,7 +344,9 @@ class SFMMagics(Magics):
         engines = home.engines()
         titles = ", ".join(map(_title, engines))
         plural = "engine" if len(engines) == 1 else "engines"
-        lost = "".join(f"; {name} has ended (`%sfm restart {name}`)" for name in home.ended())
+        lost = "".join(
+            f"; {name} has ended (`%sfm restart {name}`)" for name in home.cluster.ended()
+        )
         return f"{len(engines)} {plural}: {titles}{lost}; this notebook is {home.sfm.name!r}"
 
 
@@ -372,17 +377,17 @@ def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Mem
         return call()
     except UnknownName as problem:
         name = str(problem.name)
-        if name in home.ended():
+        if name in home.cluster.ended():
             raise UsageError(f"{magic}: engine {name} has ended: `%sfm restart {name}`") from None
         known = ", ".join(map(str, problem.known)) or "none"
         raise UsageError(f"{magic}: no engine is called {name}. Known: {known}") from None
 
 
 def _clusters(words: Sequence[str], known: Sequence[object]) -> str:
-    none = f"no cluster is called {words[0]}. " if words else ""
+    unknown = f"no cluster is called {words[0]}. " if words else ""
     if not known:
-        return f"{none}No cluster is running; `%sfm start 4` starts one"
-    return f"{none}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)
+        return f"{unknown}No cluster is running; `%sfm start 4` starts one"
+    return f"{unknown}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)
 
 
 def _title(member: Member) -> str:

@@ -32,13 +32,13 @@ def call(home: Home, members: Sequence[Member], function: Callable[..., None], *
     try:
         while not answers.ready():
             answers.wait(_POLL)
-            home.check_controller()
+            home.cluster.check_controller()
         answers.get()
     except KeyboardInterrupt:
         raise CellInterrupted("an engine is busy with an earlier cell: wait for it") from None
     except CompositeError as failed:
-        _, value, _, where = failed.elist[0]
-        raise UsageError(f"on {names.get((where or {}).get('engine_id'), '?')}: {value}") from None
+        _, value, _, info = failed.elist[0]
+        raise UsageError(f"on {names.get((info or {}).get('engine_id'), '?')}: {value}") from None
 
 
 def run(words: Sequence[str], engines: int) -> None:
@@ -61,4 +61,5 @@ def run(words: Sequence[str], engines: int) -> None:
     except SystemExit:  # -h
         return
     ranks = sum(size for size, _ in command.programs)
-    programs.run([*(["--label"] if ranks > 1 else []), *words])
+    with programs.launcher() as start:
+        start([*(["--label"] if ranks > 1 else []), *words])

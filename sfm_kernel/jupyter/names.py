@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
 
 MOST_ENGINES = 256
@@ -28,18 +27,6 @@ def engine_names(requested: int | Sequence[str]) -> list[str]:
     if len(set(requested)) < len(requested):
         raise BadName("two engines have the same name")
     return list(requested)
-
-
-def take_site(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """The words without ``--site NAME`` (or ``--site=NAME``), and the name, if there is one.
-
-    Raises BadName if that is no name of a site.
-    """
-    rest, found = take_options(words, ("--site",))
-    site: str | None = None
-    for _, value in found:
-        site = check_site(value or "", "--site")
-    return rest, site
 
 
 def take_options(

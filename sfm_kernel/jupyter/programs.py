@@ -30,25 +30,13 @@ runpy._run_module_as_main("sfm_kernel.mpi")
 """
 
 
-def run(words: list[str]) -> None:
-    """Run the launcher with these words; ask the user for input when rank 0 reads.
-
-    Blocks: until the program has ended. Stop ends it; a second Stop kills it.
-    Raises:
-        CellFailed: the exit status is not 0.
-        CellInterrupted: the user stopped the program.
-    """
-    with launcher() as start:
-        start(words)
-
-
 @contextmanager
 def launcher(
     *,
     stdin: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Callable[[list[str]], None]]:
-    """Start the launcher; yields a function that runs it with words, as ``run`` does.
+    """Start the launcher; yields a function that runs it with words until the program has ended.
 
     Half of the time of a small program is the launcher's start: the compiler works meanwhile. A
     launcher that has got no words is killed when the block ends.
@@ -57,6 +45,9 @@ def launcher(
         stdin: the input of the launcher, and so of rank 0; None: the user is asked when rank 0
             reads.
         environment: variables in addition to this process's environment.
+    Raises, in the function:
+        CellFailed: the exit status is not 0.
+        CellInterrupted: Stop ended the program; a second Stop kills it.
     """
     ask = stdin is None and _can_ask()
     if stdin is None:

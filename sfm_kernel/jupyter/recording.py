@@ -20,6 +20,9 @@ from sfm_kernel.observe.record.listing import lines_of_files
 from sfm_kernel.observe.timeline import Recorder, Timeline
 from sfm_kernel.observe.timeline import words as said
 
+_FOLLOW = 0.2
+"""Seconds between two readings of the traces."""
+
 _USAGE = (
     '%sfm record takes one file: `%sfm record run.html`, also with --title "Exercise 3" --name Ada'
 )
@@ -41,10 +44,6 @@ def parse_words(
     if len(found) != 1 or found[0].startswith("-"):
         raise UsageError(usage)
     return found[0], values
-
-
-_FOLLOW = 0.2
-"""Seconds between two readings of the traces."""
 
 
 def run(home: Home, lines: Lines, words: Sequence[str]) -> None:
@@ -121,10 +120,10 @@ def _checked(path: str) -> str:
 def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
     """A function that returns the code of this notebook's cells, and of files but libraries."""
 
-    def source(where: Mapping[str, Any]) -> str | None:
-        if where["cell"] is None:
-            return lines_of_files(where)
-        return lines.code(where["cell"], where["cell_id"])
+    def source(location: Mapping[str, Any]) -> str | None:
+        if location["cell"] is None:
+            return lines_of_files(location)
+        return lines.code(location["cell"], location["cell_id"])
 
     return source
 

@@ -24,12 +24,12 @@ The teacher sees of this world, until `%sfm share off` or the end of the engines
   its processes, what each does, since when, and in which line;
   the messages in their inboxes: names and short values of the first ones;
   why nothing goes on, as `%sfm why` explains it, and deadlocks that were reported here."""
-_CODE = "  the code around the lines where the processes are."
-_REST = "Nothing else of this notebook is sent, and nobody can change anything in it."
-_NO_CODE = (
-    "No code (`--code` adds the lines where processes are), and nothing else of this notebook,"
-)
-_NOR = "is sent, and nobody can change anything in it."
+_CODE = """\
+  the code around the lines where the processes are.
+Nothing else of this notebook is sent, and nobody can change anything in it."""
+_NO_CODE = """\
+No code (`--code` adds the lines where processes are), and nothing else of this notebook,
+is sent, and nobody can change anything in it."""
 
 _EVERYBODY = ("jovyan", "root", "user")
 """Account names that many users share."""
@@ -45,7 +45,7 @@ def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
     url, values = parse_words([word for word in words if word != "--code"], ("--name",), _USAGE)
     name = values["--name"] or _user()
     code = sources(lines) if shows_code else None
-    remote = home.view.states if home.url else None
+    remote = home.view.states if home.cluster.url else None
     try:
         share = Share(home.sfm, url, name, code=code, deadlocks=home.deadlocks, remote=remote)
     except NotShared as problem:
@@ -53,7 +53,7 @@ def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
     parts = urlsplit(url)
     print(f"shared as {name!r} with {parts.scheme}://{parts.netloc}{parts.path}")
     print(_SEEN)
-    print(f"{_CODE}\n{_REST}" if shows_code else f"{_NO_CODE}\n{_NOR}")
+    print(_CODE if shows_code else _NO_CODE)
     if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         print("The network carries it as plain HTTP: others on the network can read it.")
     return share
@@ -64,9 +64,9 @@ def state(share: Share | None) -> str:
     if share is None:
         return f"nothing is shared. {_USAGE}"
     code = "with the code where processes are" if share.shows_code else "without code"
-    where = share.url.partition("#")[0]
+    address = share.url.partition("#")[0]
     now = f"; but now: {share.problem}" if share.problem else ""
-    return f"shared as {share.name!r} with {where}, {code}{now}. `%sfm share off` ends it"
+    return f"shared as {share.name!r} with {address}, {code}{now}. `%sfm share off` ends it"
 
 
 def _user() -> str:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from IPython.core.error import UsageError
 
+from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.commands import OPTIONS
-from sfm_kernel.jupyter.names import engine_names, take_options, take_site
+from sfm_kernel.jupyter.names import engine_names, take_options
 from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
 
@@ -43,10 +44,12 @@ def parse_engines(words: Sequence[str]) -> tuple[list[str], str | None, Sites | 
 
 def parse_site(command: str, words: Sequence[str]) -> tuple[list[str], str | None]:
     """The words without ``--site``, and its value. Raises UsageError."""
+    rest, given = take_options(words, ("--site",))
     try:
-        return take_site(words)
+        sites = [check_site(value or "", "--site") for _, value in given]
     except BadName as problem:
         raise UsageError(f"%sfm {command}: {problem}") from None
+    return rest, sites[-1] if sites else None
 
 
 def parse_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], float | None]:

@@ -80,34 +80,34 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
     sites = are_worth_showing(processes)
     rows = [
         [
-            one["name"],
-            one["rank"],
-            *([one["site"]] if sites else []),
-            *_activity(one, now),
-            one["depth"],
-            one["sent"],
-            one["received"],
-            one["pid"],
+            process["name"],
+            process["rank"],
+            *([process["site"]] if sites else []),
+            *_activity(process, now),
+            process["depth"],
+            process["sent"],
+            process["received"],
+            process["pid"],
         ]
-        for one in processes
+        for process in processes
     ]
     front = ["name", "rank", *(["site"] if sites else []), "state", "for", "waits in", "where"]
-    at = front.index("state")
-    kinds = ["stuck" if row[0] in stuck else str(row[at]).partition(" ")[0] for row in rows]
-    shades = {(nth, at): _SHADES.get(kind, "") for nth, kind in enumerate(kinds)}
+    column = front.index("state")
+    kinds = ["stuck" if row[0] in stuck else str(row[column]).partition(" ")[0] for row in rows]
+    shades = {(nth, column): _SHADES.get(kind, "") for nth, kind in enumerate(kinds)}
     return Table([*front, "queued", "sent", "received", "pid"], rows, shades)
 
 
-def _activity(one: Mapping[str, Any], now: float) -> Iterator[object]:
+def _activity(process: Mapping[str, Any], now: float) -> Iterator[object]:
     """A process's state, its duration, the blocked call, and its line."""
-    state, waits = one["state"] if one["alive"] else "ended", one["waits"]
-    if polls := one["polls"]:
-        state, waits, one = "polling", polls["wait"]["text"], polls
-    elif one["unreachable"] is not None:
-        yield from ("unreachable", f"{max(0.0, now - one['unreachable']):.1f} s", waits, None)
+    state, waits = process["state"] if process["alive"] else "ended", process["waits"]
+    if polls := process["polls"]:
+        state, waits, process = "polling", polls["wait"]["text"], polls
+    elif process["unreachable"] is not None:
+        yield from ("unreachable", f"{max(0.0, now - process['unreachable']):.1f} s", waits, None)
         return
-    yield from (state, f"{max(0.0, now - one['since']):.1f} s", waits)
-    yield words(one["where"]) if waits and state != "idle" else None
+    yield from (state, f"{max(0.0, now - process['since']):.1f} s", waits)
+    yield words(process["where"]) if waits and state != "idle" else None
 
 
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
@@ -131,35 +131,32 @@ class SitesView:
     """The sites of a snapshot and the connections between them: two tables, and sentences."""
 
     def __init__(self, snapshot: Mapping[str, Any]) -> None:
-        self._tables = [_sites_table(snapshot["sites"])]
         links = snapshot["links"]
-        if links:
-            self._tables.append(_links_table(links))
-        several = len(snapshot["sites"]) > 1
-        none = "no connection between these sites is known yet"
-        self.sentences = sorted({one["sentence"] for one in snapshot["sites"]} - {""})
-        self.sentences += [one["sentence"] for one in links if one["trouble"]]
-        self.sentences += sorted({one["sentence"] for one in links if not one["trouble"]} - {""})
-        self.sentences += [none] if several and not links else []
+        self._tables = [_sites_table(snapshot["sites"]), *([_links_table(links)] if links else [])]
+        self.sentences = sorted({site["sentence"] for site in snapshot["sites"]} - {""})
+        self.sentences += [link["sentence"] for link in links if link["trouble"]]
+        remarks = {link["sentence"] for link in links if not link["trouble"]}
+        self.sentences += sorted(remarks - {""})
+        if len(snapshot["sites"]) > 1 and not links:
+            self.sentences.append("no connection between these sites is known yet")
 
     def __repr__(self) -> str:
         return "\n\n".join([*map(repr, self._tables), *self.sentences])
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(one)}</li>" for one in self.sentences)
-        tables = "".join(one._repr_html_() for one in self._tables)
-        return f"{tables}<ul>{items}</ul>" if items else tables
+        tables = "".join(table._repr_html_() for table in self._tables)
+        return tables + (_bullets(self.sentences) if self.sentences else "")
 
 
 def _sites_table(sites: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         [
-            one["name"],
-            len(one["processes"]),
-            ", ".join(map(str, one["processes"])),
-            ", ".join(two["name"] for two in one["gateways"]),
+            site["name"],
+            len(site["processes"]),
+            ", ".join(map(str, site["processes"])),
+            ", ".join(gateway["name"] for gateway in site["gateways"]),
         ]
-        for one in sites
+        for site in sites
     ]
     return Table(["site", "processes", "who", "gateways"], rows)
 
@@ -167,19 +164,19 @@ def _sites_table(sites: Sequence[Mapping[str, Any]]) -> Table:
 def _links_table(links: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         [
-            f"{one['from']} → {one['to']}",
-            f"{one['count']} {one['via']}",
-            one["algorithm"],
-            None if one["rtt_s"] is None else f"{1e3 * one['rtt_s']:.1f}",
-            None if one["rate"] is None else f"{8e-6 * one['rate']:.1f}",
-            one["cwnd"],
-            one["rto"],
-            one["retransmissions"],
-            one["dup_acks"],
-            one["idle_restarts"],
-            None if one["silent_s"] is None else f"{one['silent_s']:.0f} s",
+            f"{link['from']} → {link['to']}",
+            f"{link['count']} {link['via']}",
+            link["algorithm"],
+            None if link["rtt_s"] is None else f"{1e3 * link['rtt_s']:.1f}",
+            None if link["rate"] is None else f"{8e-6 * link['rate']:.1f}",
+            link["cwnd"],
+            link["rto"],
+            link["retransmissions"],
+            link["dup_acks"],
+            link["idle_restarts"],
+            None if link["silent_s"] is None else f"{link['silent_s']:.0f} s",
         ]
-        for one in links
+        for link in links
     ]
     front = ["link", "connections", "algorithm", "RTT ms", "Mbit/s", "window"]
     counts = ["timeouts", "resent", "dup acks", "idle restarts", "unanswered"]
@@ -194,11 +191,10 @@ class Diagnosis:
         self.sentences: list[str] = diagnosis["sentences"]
 
     def __repr__(self) -> str:
-        return "\n".join([self.title, *(f"  {one}" for one in self.sentences)])
+        return "\n".join([self.title, *(f"  {sentence}" for sentence in self.sentences)])
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(one)}</li>" for one in self.sentences)
-        return f"<b>{escape(self.title)}</b><ul>{items}</ul>"
+        return f"<b>{escape(self.title)}</b>{_bullets(self.sentences)}"
 
 
 class Note:
@@ -212,6 +208,10 @@ class Note:
 
     def _repr_html_(self) -> str:
         return f'<div style="opacity: 0.75; white-space: pre-wrap">{escape(self.text)}</div>'
+
+
+def _bullets(sentences: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 def _text(value: object) -> str:

@@ -22,7 +22,6 @@ _MPI = "MPI_ERR_OTHER: "
 _TITLE = "Deadlock: "
 """The beginning of every diagnosis of a deadlock."""
 
-
 _SHOWN = (SFMError, RuntimeError, MemoryError)
 """The types of errors that this module may show; mpi4py's errors are RuntimeErrors."""
 

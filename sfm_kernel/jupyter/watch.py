@@ -72,8 +72,9 @@ class LiveTable:
         """Show the current state. Raises OSError or SFMError if the world has ended."""
         sfm = self._home.sfm
         processes = snapshot(sfm, self._home.view.states())["processes"]
-        others = [one for one in processes if one["alive"] and one["uid"] != sfm.uid]
-        rest = all(one["state"] == "idle" for one in others)
+        living = (process for process in processes if process["alive"])
+        others = [process for process in living if process["uid"] != sfm.uid]
+        rest = all(process["state"] == "idle" for process in others)
         self._rests_since = (self._rests_since or time.monotonic()) if rest else None
         frame = Frame(processes, self._why(others), remark)
         if self._handle is None:
@@ -84,9 +85,10 @@ class LiveTable:
     def _why(self, others: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """The diagnosis if a process is blocked and none computes; otherwise None."""
         now = time.time()
-        blocked = [one for one in others if one["state"].startswith("blocked") and not one["polls"]]
-        acts = any(one["state"] == "running" or one["polls"] for one in others)
-        if acts or not blocked or now - max(one["since"] for one in blocked) < _STANDS:
+        acts = any(process["state"] == "running" or process["polls"] for process in others)
+        blocked = (process for process in others if process["state"].startswith("blocked"))
+        since = [process["since"] for process in blocked]
+        if acts or not since or now - max(since) < _STANDS:
             self._diagnosis = None
         elif self._diagnosis is None or time.monotonic() >= self._due:
             self._diagnosis = explain(self._home.sfm, remote=self._home.view.states)

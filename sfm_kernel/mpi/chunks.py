@@ -331,8 +331,8 @@ def _send_now(sfm: Endpoint, about: dict[str, Any], /, **more: Any) -> None:
 
 def _given_up(m: Message, why: str) -> str:
     """The text of the error for a message in which its sender gives up the transfer."""
-    what = "was interrupted" if why.startswith("KeyboardInterrupt") else "failed"
-    return f"process {m.src!r} {what} in the middle of this transfer, and gave it up: {why}"
+    verb = "was interrupted" if why.startswith("KeyboardInterrupt") else "failed"
+    return f"process {m.src!r} {verb} in the middle of this transfer, and gave it up: {why}"
 
 
 def _checked_tag(tag: Any) -> int | str:

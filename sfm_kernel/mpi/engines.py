@@ -70,12 +70,13 @@ class _World:
         endpoint is closed."""
         if self._endpoint.closed:
             return None
-        living = [one for one in self._endpoint.members() if self._endpoint.alive(one)]
-        ranked = {one.rank: one for one in living if one.rank is not None}
+        living = [member for member in self._endpoint.members() if self._endpoint.alive(member)]
+        ranked = {member.rank: member for member in living if member.rank is not None}
         by_rank = [ranked[rank] for rank in sorted(ranked)]
-        self._seen |= {one.uid: one for one in by_rank}
-        rank = [one.uid for one in by_rank].index(self._endpoint.uid)
-        return self._endpoint.world, rank, [(one.slot, one.uid, one.name) for one in by_rank]
+        self._seen |= {member.uid: member for member in by_rank}
+        rank = [member.uid for member in by_rank].index(self._endpoint.uid)
+        engines = [(member.slot, member.uid, member.name) for member in by_rank]
+        return self._endpoint.world, rank, engines
 
     def channel(self, uid: str) -> Channel | None:
         """The channel to a process; None if it is dead, or another process has its name now."""

@@ -71,10 +71,10 @@ class _ListItems(Items):
             return np.empty(0, self.dtype)
         found = np.asarray(values)
         if found.ndim != 1 or not _becomes(found.dtype, self.dtype):
-            what = "lists" if found.ndim != 1 else f"of type {found.dtype}"
+            kind = "lists" if found.ndim != 1 else f"of type {found.dtype}"
             raise TypeError(
                 f"the items {self._offset + start} to {self._offset + end - 1} of the list are "
-                f"{what}, not {self.dtype}: name their type, or convert them"
+                f"{kind}, not {self.dtype}: name their type, or convert them"
             )
         with np.errstate(over="ignore"):  # _fits checks it
             items = found.astype(self.dtype)
@@ -199,12 +199,12 @@ def _check_range(length: int, offset: int, count: int) -> None:
         )
 
 
-def checked_int(value: Any, what: str, least: int) -> int:
+def checked_int(value: Any, name: str, least: int) -> int:
     """``value`` as an int of at least ``least``. Raises TypeError or ValueError, which name it."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} is a whole number, not {value!r}") from None
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
     if number < least:
-        raise ValueError(f"{what} must be at least {least}, not {number}")
+        raise ValueError(f"{name} must be at least {least}, not {number}")
     return number

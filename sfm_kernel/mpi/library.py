@@ -153,8 +153,8 @@ def site_of(frame: FrameType) -> tuple[str | None, str, int] | None:
     code = frame.f_code
     if _is_hidden(code.co_filename):
         return None
-    where = locate(code.co_filename, code.co_name, always=True) or ""
-    return called(frame), where, frame.f_lineno
+    location = locate(code.co_filename, code.co_name, always=True) or ""
+    return called(frame), location, frame.f_lineno
 
 
 def _is_hidden(filename: str) -> bool:

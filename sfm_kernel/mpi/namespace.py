@@ -43,7 +43,7 @@ class Namespace:
         Raises:
             SFMError: a rank is free, so that the ranks would not be those of the world.
         """
-        ranked = {one.rank: one.name for one in sfm.members() if one.rank is not None}
+        ranked = {member.rank: member.name for member in sfm.members() if member.rank is not None}
         if set(ranked) != set(range(len(ranked))) or not ranked:
             raise SFMError(
                 f"world {sfm.world!r} has the ranks {sorted(ranked)}, and not all from 0 on: wait "

@@ -29,5 +29,5 @@ def is_orphan(sfm: Endpoint, transfer: str, sender: Name) -> bool:
     """
     if not hasattr(sfm, "members"):
         return False
-    uids = [one.uid for one in sfm.members() if one.name == sender]
+    uids = [member.uid for member in sfm.members() if member.name == sender]
     return not any(uid.startswith(transfer.partition("-")[0]) for uid in uids)

@@ -86,7 +86,7 @@ def test_traces_are_read_in_time(world: str, now: list[float]) -> None:
 
         def news() -> int:
             """The reported number of messages that have arrived since the last call."""
-            new, _ = one.sample(follow=True, whole=False)
+            new, _ = one.sample(follow=True, complete=False)
             return len([it for it in new["flights"] if it["received"]]) if new else 0
 
         touch(sfm)

@@ -111,7 +111,7 @@ def test_a_dead_engine_is_no_target(home: Home, word: str) -> None:
 
 
 def test_ended_engines_are_known(home: Home) -> None:
-    assert home.ended() == ["B"]
+    assert home.cluster.ended() == ["B"]
 
 
 def test_options_are_those_of_ipyparallel_between_names() -> None:

@@ -3,13 +3,12 @@
 It reads the segments in shared memory itself, and asks neither kernels nor engines. The path of a
 snapshot to the panel:
 
-    segments     each process publishes there what it does; ``observe.snapshot`` reads them
+    segments     each process publishes its activity there; ``observe.snapshot`` reads them
     sampler      ``World.sample`` takes a snapshot, in a thread, if something may have changed
-    remote       adds what the world's directory server last reported of other machines
-    stream       the world's ``Feed`` samples it as often as its fastest subscriber wants, and posts
-                 what has changed; each ``Subscriber`` keeps the newest until that can be sent
-    handlers     the websocket ``sfm/stream`` sends it to the panel, which has sent a
-                 ``Subscription`` on it before
+    remote       adds the directory server's last report of processes on other machines
+    stream       the world's ``Feed`` samples it at the rate of its fastest subscriber, and posts
+                 the changes; each ``Subscriber`` keeps the newest until it can be sent
+    handlers     the websocket ``sfm/stream`` takes the panel's ``Subscription``, and sends
 
 Diagnoses and timelines take the same path; ``observe/schema.json`` says what is sent. The other
 duties:

@@ -1,6 +1,6 @@
 """A class's page in a Jupyter server: ``sfm/classroom``, without another port or key.
 
-A user of this server sees the page, and so opens the class. Students' notebooks send to
+A user of this server who opens the page also opens the class. Students' notebooks send to
 ``sfm/classroom/share``, which asks only for the class's join token, since students have no account
 on this server. So a class also works if only the teacher's Jupyter server can be reached, behind
 the proxy of a JupyterHub or of Binder.
@@ -24,7 +24,6 @@ class ShareHandler(Share):
     """Takes students' reports, with the join token of the class that is open on this server."""
 
     def initialize(self, service: Service) -> None:  # type: ignore[override]
-        """Take the shared parts; tornado calls it for each request."""
         super().initialize(service.shared_worlds)
 
     @allow_unauthenticated
@@ -40,7 +39,6 @@ class ShareHandler(Share):
 
 class _Teacher(JupyterHandler):
     def initialize(self, service: Service) -> None:
-        """Take the shared parts; tornado calls it for each request."""
         self.service = service
 
     @property

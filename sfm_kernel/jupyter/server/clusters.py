@@ -32,7 +32,7 @@ class Cluster:
         identity: its id.
         controller: the process of its controller on this machine.
         directory, key: the url of its world's directory server, and the world's secret, which never
-            leaves this process; None and empty where all its processes are on one machine.
+            leaves this process; None and empty if all its processes are on one machine.
     """
 
     identity: str
@@ -60,9 +60,10 @@ class Clusters:
             prefix = f"ipcontroller-{identity}" if identity else "ipcontroller"
             paths = path, os.path.join(folder, f"{prefix}-client.json")
             try:
-                key = tuple((one, os.stat(one).st_ino, os.stat(one).st_mtime_ns) for one in paths)
+                stats = [os.stat(path) for path in paths]
             except OSError:  # the controller is starting, or has just ended
                 continue
+            key = *paths, *((stat.st_ino, stat.st_mtime_ns) for stat in stats)
             fresh[key] = self._read[key] if key in self._read else _read(*paths, identity)
         self._read = fresh
         return dict(pair for pair in fresh.values() if pair)
@@ -115,12 +116,14 @@ def entry(
         is_started: whether its cluster was started from the panel.
     """
     starter = _kernel(cluster.controller, kernels) if cluster else ""
-    here = [one for one in processes if one["alive"] and one["here"]]
-    users = {kernels[one["pid"]] for one in here if one["pid"] in kernels}
+    here = [process for process in processes if process["alive"] and process["here"]]
+    users = {kernels[process["pid"]] for process in here if process["pid"] in kernels}
     # A kernel may run below the process that the server has started for it.
-    users |= {_kernel(one["pid"], kernels) for one in here if one["kind"] == "notebook"} - {""}
-    others = [one for one in processes if one["kind"] != "notebook" and one["state"] != "left"]
-    states = [one["state"] if one["alive"] else "dead" for one in others]
+    notebooks = (process["pid"] for process in here if process["kind"] == "notebook")
+    users |= {_kernel(pid, kernels) for pid in notebooks} - {""}
+    members = (process for process in processes if process["state"] != "left")
+    engines = [process for process in members if process["kind"] != "notebook"]
+    states = [engine["state"] if engine["alive"] else "dead" for engine in engines]
     return {
         "world": world,
         "cluster": cluster.identity if cluster else None,
@@ -174,27 +177,32 @@ def interrupt(
         NotInterrupted: some processes did not get the signal; all others did.
     """
     if uids is None:
-        busy = [one for one in processes if one["alive"] and one["state"] != "idle"]
-        chosen = [one for one in busy if one["kind"] != "notebook" or one["state"] in _CALLS]
+        chosen = [process for process in processes if _is_busy(process)]
         problems = []
     else:
-        chosen = [one for one in processes if one["uid"] in uids]
-        unknown = set(uids) - {one["uid"] for one in chosen}
+        chosen = [process for process in processes if process["uid"] in uids]
+        unknown = set(uids) - {process["uid"] for process in chosen}
         problems = [f"{uid} is no process of this world (any longer)" for uid in sorted(unknown)]
     done = []
-    for one in chosen:
-        if problem := _interrupt(folder, one, remote):
+    for process in chosen:
+        if problem := _interrupt(folder, process, remote):
             problems.append(problem)
         else:
-            done.append(one)
+            done.append(process)
     if problems:
-        names = ", ".join(str(one["name"]) for one in done)
+        names = ", ".join(str(process["name"]) for process in done)
         raise NotInterrupted("; ".join(problems) + (f". Interrupted: {names}" if names else ""))
-    return [one["uid"] for one in done]
+    return [process["uid"] for process in done]
 
 
 _CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
 """The states in which a notebook is blocked in one of its own calls."""
+
+
+def _is_busy(process: Mapping[str, Any]) -> bool:
+    if process["kind"] == "notebook" and process["state"] not in _CALLS:
+        return False
+    return bool(process["alive"]) and process["state"] != "idle"
 
 
 def _interrupt(

@@ -18,9 +18,8 @@ When its standard input closes, however the server has ended, the process ends i
 their files and exits, even in the middle of a command. If it is killed itself, ``supervisor`` and
 ``controller`` notice.
 
-The process is no member of the world: to a process that waits for a message from anybody it would
-look as if this member, which never sends, might still send. A notebook joins with
-``%sfm connect CLUSTER``.
+The process is no member of the world: a process that waits for a message from anybody could not
+know that this member never sends. A notebook joins with ``%sfm connect CLUSTER``.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class StartedClusters:
     """The clusters that were started from this server's panels, by world. They end with it.
 
     Args:
-        limits: gives the administrator's limits as an environment, or raises BadSetting.
+        limits: returns the administrator's limits as an environment, or raises BadSetting.
     """
 
     def __init__(self, limits: Callable[[], Mapping[str, str]]) -> None:
@@ -76,10 +75,10 @@ class StartedClusters:
 
     def by_world(self) -> dict[str, str]:
         """World -> cluster id."""
-        return {world: one.cluster for world, one in self._holders.items() if one.runs}
+        return {world: holder.cluster for world, holder in self._holders.items() if holder.runs}
 
     async def start(self, names: Sequence[str]) -> tuple[str, str]:
-        """Start engines with these names; returns their world and cluster when all are there.
+        """Start engines with these names; returns their world and cluster when all have joined.
 
         Raises ClusterFailed; nothing runs then.
         """
@@ -93,7 +92,7 @@ class StartedClusters:
         except BaseException:
             await holder.close()
             raise
-        for world in [world for world, one in self._holders.items() if not one.runs]:
+        for world in [world for world, holder in self._holders.items() if not holder.runs]:
             del self._holders[world]
             remove_note(world)
         holder.cluster = answer["cluster"]
@@ -101,7 +100,7 @@ class StartedClusters:
         return answer["world"], holder.cluster
 
     def close(self) -> None:
-        """Remove all notes: the server ends, its clusters notice, and no panel is left."""
+        """Remove all notes when the server ends; its clusters notice its end themselves."""
         for world in self._holders:
             remove_note(world)
 
@@ -166,7 +165,7 @@ class _Holder:
         return answer
 
     async def close(self) -> None:
-        """End it, and with it its engines; returns when it has ended."""
+        """End the process and its engines; returns when it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -197,9 +196,7 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing ends this half-way
         held.close()
-        if (
-            not listener.is_alive()
-        ):  # the server, which would show a note of idle engines, has ended
+        if not listener.is_alive():  # the server has ended, which would show a note
             held.forget()
 
 
@@ -211,7 +208,7 @@ class _HeldCluster:
         self._starting = self._ending = False
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Obey a command; the answer to it."""
+        """Obey a command; returns the answer."""
         try:
             with self._turn:
                 return self._obey(**command)

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from sfm_kernel.classroom.shared_worlds import SharedWorlds
 
 _PATIENCE = 3.0
-"""Seconds for a world's directory server; without an answer, its last one counts."""
+"""Seconds to wait for a directory server; without an answer, its last one counts."""
 
 _THREADS = 4
-"""Some worlds may make their reader wait: those with processes that are stopped."""
+"""Threads that read worlds: a world with a stopped process makes its reader wait."""
 
 
 class SFMPanel(Configurable):
@@ -60,10 +60,10 @@ class SFMPanel(Configurable):
 
 
 class Service:
-    """The parts that the handlers of one server share. To be closed when the server ends.
+    """The objects that the handlers of one server share. It is closed when the server ends.
 
     Attributes:
-        panel: what the server's configuration says of the panel.
+        panel: the panel's configuration.
         shared_worlds: the worlds of the class that is open on this server; None without one.
     """
 
@@ -77,21 +77,21 @@ class Service:
         self._app = app
 
     async def entries(self) -> list[dict[str, Any]]:
-        """The worlds that there are now, by title; each as the schema's ``world``."""
+        """The current worlds by title, each as the schema's ``world``."""
         pids, started = kernels(self._app.kernel_manager), self.started.by_world()
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self.executor, self.worlds.entries, pids, started)
         sessions: list[dict[str, Any]] = []
-        if any(one["kernels"] for one in found):
+        if any(entry["kernels"] for entry in found):
             sessions = await self._app.session_manager.list_sessions()
-        paths = {one["kernel"]["id"]: one.get("path") or "" for one in sessions if one["kernel"]}
-        for one in found:
-            notebook = os.path.basename(paths.get(one.pop("starter"), ""))
-            one["title"] = notebook or one["cluster"] or one["world"]
-        return sorted(found, key=lambda one: (one["title"], one["world"]))
+        paths = {s["kernel"]["id"]: s.get("path") or "" for s in sessions if s["kernel"]}
+        for entry in found:
+            notebook = os.path.basename(paths.get(entry.pop("starter"), ""))
+            entry["title"] = notebook or entry["cluster"] or entry["world"]
+        return sorted(found, key=lambda entry: (entry["title"], entry["world"]))
 
     def close(self) -> None:
-        """Let go of directory servers. The rest ends with the process."""
+        """Disconnect from directory servers. The rest ends with the process."""
         self.worlds.close()
         self.started.close()
 
@@ -105,7 +105,7 @@ class Refused(web.HTTPError):
 
 
 async def require(handler: JupyterHandler, action: str) -> None:
-    """403 where the user may not do this to kernels, which is what worlds consist of."""
+    """Answer 403 if the user may not do this to kernels, of which worlds consist."""
     user = handler.current_user
     allowed = handler.authorizer.is_authorized(handler, user, action, "kernels")
     if not await ensure_async(allowed):
@@ -113,16 +113,15 @@ async def require(handler: JupyterHandler, action: str) -> None:
 
 
 class Handler(APIHandler):
-    """The base of all REST calls. To read worlds needs the right to read kernels, and so on."""
+    """The base of all REST calls. Reading worlds needs the right to read kernels, and so on."""
 
     auth_resource = "kernels"
 
     def initialize(self, service: Service) -> None:
-        """Take the shared parts; tornado calls it for each request."""
         self.service = service
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """A ``Refused`` is answered with its text, which says everything."""
+        """Answer a ``Refused`` with its text."""
         error = kwargs.get("exc_info", (None, None))[1]
         if isinstance(error, Refused):
             self.finish(json.dumps({"message": error.text}))
@@ -130,14 +129,14 @@ class Handler(APIHandler):
             super().write_error(status_code, **kwargs)
 
     def world(self, name: str) -> World:
-        """The world of that name; 404 where there is none of this user."""
+        """The user's world of that name; 404 if there is none."""
         try:
             return self.service.worlds.find(name)
         except UnknownWorld as problem:
             raise Refused(404, str(problem)) from None
 
     def body(self) -> dict[str, Any]:
-        """The request's body, a JSON object or nothing; 400 where it is something else."""
+        """The request's body, a JSON object or nothing; 400 if it is something else."""
         sent: object = self.get_json_body()
         if not isinstance(sent, dict | None):
             raise Refused(400, "send a JSON object")
@@ -153,7 +152,7 @@ class Handler(APIHandler):
         return uids
 
     async def read(self, call: Callable[[], Any], executor: Executor | None = None) -> Any:
-        """The result of a call that reads a world, made in a thread; 404 if that has ended."""
+        """Call a function that reads a world in a thread; 404 if the world has ended."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(executor or self.service.executor, call)
@@ -161,7 +160,7 @@ class Handler(APIHandler):
             raise Refused(404, "the world has just ended") from None
 
     async def processes(self, world: World) -> list[dict[str, Any]]:
-        """The processes of a world, as they are now."""
+        """The current processes of a world."""
         await self.read(self.service.worlds.refresh)
         if world.remote is not None:
             await world.remote.refresh(_PATIENCE)
@@ -175,7 +174,6 @@ class WorldsHandler(Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """All of them."""
         self._track_activity = False  # an open panel does not mean that its user is active
         self.finish(json.dumps({"worlds": await self.service.entries()}))
 
@@ -204,13 +202,13 @@ def _engines(body: dict[str, Any]) -> int | list[str]:
     count, names = body.get("engines"), body.get("names")
     if type(count) is int and names is None:
         return count
-    if count is None and isinstance(names, list) and all(isinstance(one, str) for one in names):
+    if count is None and isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names
     raise TypeError('send {"engines": 4} or {"names": ["A", "B"]}')
 
 
 class InterruptHandler(Handler):
-    """Sends processes of a world what a notebook's Stop button sends."""
+    """Interrupts processes of a world, as a notebook's Stop button does."""
 
     @web.authenticated
     @authorized
@@ -268,7 +266,9 @@ class ClusterHandler(Handler):
             raise Refused(400, str(problem)) from None
 
     async def _ranks(self, name: str, uids: list[str]) -> list[int]:
-        ranks = {one["uid"]: one["rank"] for one in await self.processes(self.world(name))}
+        ranks = {
+            process["uid"]: process["rank"] for process in await self.processes(self.world(name))
+        }
         if wrong := [uid for uid in uids if ranks.get(uid) is None]:
             raise Refused(409, f"no engines of this world (any longer): {', '.join(wrong)}")
         return sorted(ranks[uid] for uid in uids)
@@ -279,7 +279,6 @@ class TraceHandler(Handler):
 
     @web.authenticated
     async def get(self, name: str) -> None:
-        """The last run."""
         await require(self, "execute")  # messages are in it
         world = self.world(name)
         await self.processes(world)
@@ -293,7 +292,7 @@ class ProgramHandler(Handler):
 
     @web.authenticated
     async def post(self) -> None:
-        """The line to type. Nothing is run here: that needs the right to use terminals."""
+        """Answer the line to type. Nothing is run: that needs the right to use terminals."""
         await require(self, "execute")
         try:
             line = command(self.settings["server_root_dir"], self.body())
@@ -303,42 +302,40 @@ class ProgramHandler(Handler):
 
 
 class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
-    """The websocket ``sfm/stream``: a panel sends its subscription, and gets what changes.
+    """The websocket ``sfm/stream``: a panel sends its subscription, and gets the changes.
 
     Authentication, authorisation and origin are those of kernels' websockets. The websocket does
-    not count as activity: an otherwise idle server is culled as always.
+    not count as activity, so that an idle server is culled.
     """
 
     auth_resource = "kernels"
 
     def initialize(self, service: Service) -> None:
-        """Take the shared parts; tornado calls it for each request."""
         self._publisher, self._rate = service.publisher, float(service.panel.rate)
         self._subscriber = Subscriber(self._send)
         self._sending: asyncio.Task[None] | None = None
 
     def set_default_headers(self) -> None:
-        """None: JupyterHandler's make no sense for a websocket."""
+        """Set none: JupyterHandler's make no sense for a websocket."""
 
     def get_compression_options(self) -> dict[str, Any] | None:
-        """As the server's configuration says."""
+        """The options in the server's configuration."""
         options: dict[str, Any] | None = self.settings.get("websocket_compression_options")
         return options
 
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
-        """The handshake."""
         await require(self, "execute")  # messages are shown
         await super().get(*args, **kwargs)
 
     def open(self, *args: str, **kwargs: str) -> None:
-        """The handshake succeeded."""
+        """Begin to send, after the handshake."""
         super().open(*args, **kwargs)
         self._sending = asyncio.create_task(self._serve())
         self._publisher.join(self._subscriber)
 
     def on_message(self, message: str | bytes) -> None:
-        """The panel subscribes to something else."""
+        """Take the panel's new subscription."""
         try:
             asked = Subscription.parse(message)
             asked = replace(asked, rate=min(asked.rate, self._rate))
@@ -347,7 +344,7 @@ class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self._subscriber.post("error", message_text("error", text=str(problem)))
 
     def on_close(self) -> None:
-        """The panel or the server has closed the websocket."""
+        """Stop, after the panel or the server has closed the websocket."""
         self._publisher.leave(self._subscriber)
         if self._sending is not None:
             self._sending.cancel()
@@ -362,7 +359,7 @@ class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     async def _send(self, text: str) -> None:
         try:
             await self.write_message(text)
-        except WebSocketClosedError:  # on_close comes
+        except WebSocketClosedError:  # ``on_close`` follows
             pass
 
 

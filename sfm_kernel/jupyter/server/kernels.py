@@ -19,8 +19,8 @@ def protect(manager: Any) -> None:
     """Have kernels that start from now on do both, unless the user's configuration sets otherwise.
 
     Kernels that cannot speak CURVE are not encrypted. Only Python's kernels on this machine get
-    Unix sockets: others may not know them, or run in a container. They stay with TCP where the
-    folder of the connection files has too long a path, or is open to other users.
+    Unix sockets: others may not know them, or run in a container. They also use TCP if the folder
+    of the connection files has too long a path, or is open to other users.
     """
     if _is_unset(manager, type(manager), "transport_encryption"):
         manager.transport_encryption = "auto"
@@ -32,7 +32,7 @@ def protect(manager: Any) -> None:
 def _with_sockets(make: Any) -> Any:
     """A function like ``make`` that gives Unix sockets to kernels that can use them."""
 
-    def make_one(*arguments: Any, owns_kernel: bool = True, **options: Any) -> Any:
+    def make_kernel(*arguments: Any, owns_kernel: bool = True, **options: Any) -> Any:
         if not owns_kernel:  # another program has started it
             return make(*arguments, owns_kernel=False, **options)
         kernel = make(*arguments, **options)
@@ -42,13 +42,13 @@ def _with_sockets(make: Any) -> Any:
             kernel.transport = "ipc"
         return kernel
 
-    return make_one
+    return make_kernel
 
 
 def _is_unset(configured: Any, kind: type, name: str) -> bool:
     """Whether there is such a setting, and the user's configuration does not set it."""
-    said = any(name in configured.config.get(one.__name__, {}) for one in kind.__mro__)
-    return bool(configured.has_trait(name)) and not said
+    is_set = any(name in configured.config.get(base.__name__, {}) for base in kind.__mro__)
+    return bool(configured.has_trait(name)) and not is_set
 
 
 def _is_python(kernel: Any) -> bool:

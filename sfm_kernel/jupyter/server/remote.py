@@ -1,10 +1,9 @@
 """The processes of a world on other machines, which its directory server reports.
 
-A directory server may be slow, silent or gone. So each has a thread of its own here, and only that
-thread ever waits for it: neither the event loop, nor the threads that read this machine's memory,
-nor the panels that show other worlds. They use the last answer. A server is asked only on behalf of
-a panel that shows its world. A world whose processes are all on this machine has no server, and
-costs nothing here.
+A directory server may be slow, silent or gone. So each has its thread here, which alone waits for
+it: the event loop, the threads that read this machine's memory, and the panels that show other
+worlds use the last answer. A server is asked only while a panel shows its world. A world whose
+processes are all on this machine has no server, and costs nothing here.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ if TYPE_CHECKING:
     from sfm_kernel.relay.view import RemoteView
 
 OPEN_SECONDS = 2.0
-"""A directory server that has not answered for the first time after this long counts as silent."""
+"""Seconds without a first answer after which a directory server counts as silent."""
 
 RETRY_SECONDS = 5.0
 """Seconds before a directory server that has not answered, or has refused us, is asked again."""
 
 PATIENCE = 0.2
-"""Seconds for which a snapshot waits for an answer; without one it shows the answer before."""
+"""Seconds for which a snapshot waits for an answer; without one it shows the former answer."""
 
 
 class RemoteWorld:
-    """One world, seen through its directory server. Connects when it is first asked.
+    """The processes of one world that its directory server reports. Connects when first asked.
 
     Attributes:
         states: the processes that the server has reported, as ``snapshot`` takes them.
@@ -68,10 +67,9 @@ class RemoteWorld:
         return cluster is not None and (self._url, self._key) == (cluster.directory, cluster.key)
 
     def ask(self) -> Future[None] | None:
-        """Have the server asked, unless it is being asked already; returns at once. Any thread.
+        """Ask the server, unless it is being asked already; returns at once. For any thread.
 
-        Returns:
-            Done when the answer is in ``states``, or when it is clear that none comes.
+        The future is done when the answer is in ``states``, or the server has not answered.
         """
         with self._lock:
             if not self._closed and (self._asked is None or self._asked.done()):
@@ -79,7 +77,7 @@ class RemoteWorld:
             return self._asked
 
     async def refresh(self, seconds: float = PATIENCE) -> None:
-        """Have the server asked; returns when it has answered, or after ``seconds``."""
+        """Ask the server; returns when it has answered, or after ``seconds``."""
         if (asked := self.ask()) is not None:
             await asyncio.wait({asyncio.wrap_future(asked)}, timeout=seconds)
 
@@ -89,7 +87,7 @@ class RemoteWorld:
         Blocks: up to ``OPEN_SECONDS`` for the first answer, once in ``RETRY_SECONDS``.
         """
         if self._view is None and not self._closed and time.monotonic() >= self._retry_at:
-            # Only now: zmq takes time to import, and most worlds are on one machine.
+            # Imported only now: zmq takes time, and most worlds are on one machine.
             from sfm_kernel.directory.client import Client
             from sfm_kernel.relay.view import RemoteView
 
@@ -104,7 +102,7 @@ class RemoteWorld:
         """Send SIGINT to a process, as a notebook's Stop button does. For ``executor``.
 
         Raises:
-            WorldError: the process did not get it; the message says why.
+            WorldError: the process did not get the signal; the message says why.
             WorldGone: the directory server does not answer.
         """
         view = self.view()
@@ -134,7 +132,7 @@ class RemoteWorld:
             if view is not None and (version := view.pulse()) != self.version:
                 self.states = view.states()
                 self.version = version
-        except Exception:  # noqa: BLE001 - the next answer may be one
+        except Exception:  # noqa: BLE001 - the next answer may be correct
             get_logger().warning("sfm: no answer of %s's directory", self._world, exc_info=True)
 
     def _give_up(self, problem: SFMError) -> None:

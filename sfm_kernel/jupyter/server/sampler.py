@@ -1,7 +1,7 @@
 """Reads this user's worlds on this machine, each only when something may have changed in it.
 
-To read blocks, and is done in threads. ``observe`` is imported when it is first needed: every
-JupyterLab of the environment loads this extension, also those that show no world.
+Reading blocks, so threads do it. ``observe`` is imported when it is first needed: every JupyterLab
+of the environment loads this extension, including those that show no world.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sfm_kernel.jupyter.server.clusters import Cluster, Clusters, entry
 from sfm_kernel.jupyter.server.remote import RemoteWorld
 
 HEARTBEAT = 1.0
-"""Seconds after which a snapshot is taken again although nothing seems to have moved."""
+"""Seconds after which a snapshot is taken again even if nothing seems to have changed."""
 
 CALM = 3.0
-"""Seconds after the last movement during which a diagnosis may still change: proofs take time."""
+"""Seconds after the last change in which a diagnosis may still change: proofs take time."""
 
 PAUSE = 0.5
 """Least seconds between two diagnoses; each reads everything."""
@@ -35,13 +35,13 @@ TRACE_PAUSE = 0.2
 they have arrived, and not twice."""
 
 HASTE = 500
-"""Messages of one process after which its trace is read nevertheless: it holds 4096 events."""
+"""Messages of one process after which its trace is read at once: it holds 4096 events."""
 
 SECOND_THOUGHT = 5.0
-"""Seconds after which a diagnosis is made again although nothing has moved."""
+"""Seconds after which a diagnosis is made again even if nothing has changed."""
 
 News = dict[str, Any] | None
-"""The new part of a timeline, as ``observe.timeline`` has it; None if nothing is new."""
+"""The new rows of a timeline, as ``observe.timeline`` has them; None if there are none."""
 
 
 class UnknownWorld(LookupError):
@@ -54,9 +54,9 @@ class World:
     Args:
         remotes: the worlds that have processes on other machines, by name.
     Attributes:
-        snapshots, diagnoses, timeline: what has been read of it.
-        observer: keeps the segments mapped while a panel shows the world, and is None otherwise:
-            what is mapped outlives the world.
+        snapshots, diagnoses, timeline: the latest readings.
+        observer: keeps the segments mapped while a panel shows the world; None otherwise, since
+            mapped memory outlives the world.
     """
 
     def __init__(
@@ -79,28 +79,26 @@ class World:
 
         self.observer = self.observer or Observer()
 
-    def sample(self, follow: bool, whole: bool) -> tuple[News, News]:
-        """Bring the snapshot up to date, and with ``follow`` the timeline.
+    def sample(self, follow: bool, complete: bool) -> tuple[News, News]:
+        """Read the snapshot, and with ``follow`` the timeline; returns as ``Timeline.read``.
 
-        Returns: as ``Timeline.read``.
-        Raises: FileNotFoundError when the world is gone.
+        Raises FileNotFoundError if the world has ended.
         """
         self.snapshots.read()
-        return self.timeline.read(whole) if follow else (None, None)
+        return self.timeline.read(complete) if follow else (None, None)
 
 
 class Snapshots:
     """The newest snapshot of a world.
 
-    To take one wakes every process of the world, and costs many times as much as reading their
-    counters. The counters may not show everything: hence ``HEARTBEAT``. Processes on other machines
-    are shown as the directory server reported them last; it is not asked here.
+    Taking a snapshot wakes every process of the world, and costs many times as much as reading
+    their counters. The counters may not show everything: hence ``HEARTBEAT``. Processes on other
+    machines are shown as in the directory server's last report; the server is not asked here.
 
     Attributes:
-        newest: as ``observe.snapshot``, another object whenever it has changed; None before the
-            first reading.
-        moves: the number of changes. A process that computes goes from line to line: that does not
-            count as a change, and is seen with the heartbeat only.
+        newest: the snapshot, another object whenever it has changed; None before the first reading.
+        moves: the number of changes. The current line of a process that computes does not count: it
+            is updated with the heartbeat only.
     """
 
     def __init__(self, world: World) -> None:
@@ -109,7 +107,7 @@ class Snapshots:
         self._world = world
         self._lock = threading.Lock()
         self._pulse: object = None
-        self._moving = True  # it differed the last time
+        self._moving = True  # whether the last reading has found a change
         self._due = 0.0
         self._read_at = -math.inf
 
@@ -119,7 +117,7 @@ class Snapshots:
         Args:
             age: the greatest age (s) of an earlier reading that may be returned instead.
         Raises:
-            FileNotFoundError: the world is gone.
+            FileNotFoundError: the world has ended.
         """
         from sfm_kernel.observe.snapshot import pulse, snapshot
 
@@ -129,9 +127,9 @@ class Snapshots:
             if self.newest is not None and now - self._read_at < age:
                 return self.newest
             remote, seen = world.remote, None
-            # While something happens all the time, reading the counters is not worth it. After a
-            # change there is always one more snapshot: a message may be between two processes.
-            if not self._moving:  # the version first: later reports are then seen the next time
+            # During changes, reading the counters first is not worth it. After a change there is
+            # always one more snapshot: a message may have been between two processes.
+            if not self._moving:  # the version first: a later report leads to another reading
                 version = remote.version if remote else 0
                 seen = pulse(world.folder, world.observer), remote, version
             if self.newest is not None and seen and seen == self._pulse and now < self._due:
@@ -149,15 +147,14 @@ class Snapshots:
 
 def _settled(processes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The part of a snapshot that changes only when something happens."""
-    return [one | {"now": None} for one in processes]
+    return [process | {"now": None} for process in processes]
 
 
 class Diagnoses:
     """Why a world does not go on.
 
     Attributes:
-        newest: as ``observe.explain``, another object whenever it has changed; None before the
-            first reading.
+        newest: the diagnosis, another object whenever it has changed; None before the first one.
     """
 
     def __init__(self, world: World) -> None:
@@ -167,12 +164,12 @@ class Diagnoses:
         self._moved_at = self._made_at = 0.0
 
     def read(self) -> dict[str, Any]:
-        """The newest diagnosis. For one thread; for that of ``World.remote`` where there is one.
+        """The newest diagnosis. For one thread: that of ``World.remote``, if there is one.
 
-        Raises FileNotFoundError when the world is gone.
+        Raises FileNotFoundError if the world has ended.
         """
         snapshots = self._world.snapshots
-        snapshots.read(PAUSE / 2)  # only to see whether anything moves
+        snapshots.read(PAUSE / 2)  # updates ``moves``
         now = time.monotonic()
         moved = snapshots.moves != self._seen
         if moved:
@@ -201,9 +198,9 @@ class Diagnoses:
 
 
 def _unknown(world: str, why: str) -> dict[str, Any]:
-    """The diagnosis of a world that may have processes of which nothing is known.
+    """The diagnosis of a world that may have unknown processes.
 
-    A process that waits for one of them must not be called stuck.
+    No process is stuck that may wait for one of them.
     """
     return {
         "world": world,
@@ -221,15 +218,15 @@ def _unknown(world: str, why: str) -> dict[str, Any]:
 
 
 def _essence(diagnosis: dict[str, Any], moved: bool) -> dict[str, Any]:
-    """The part of a diagnosis that is news. While nothing moves, only durations in it change."""
+    """The fields of a diagnosis that are compared: without changes, only durations differ."""
     if moved:
         return {**diagnosis, "time": 0}
-    judgements = [{**one, "text": ""} for one in diagnosis["processes"]]
+    judgements = [{**judgement, "text": ""} for judgement in diagnosis["processes"]]
     return {**diagnosis, "time": 0, "title": "", "sentences": [], "processes": judgements}
 
 
 class Timeline:
-    """All that has happened in a world since the first reading. Its snapshot must be current."""
+    """The events of a world since the first reading. Its snapshot must be current."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -239,10 +236,10 @@ class Timeline:
         self._read_at = -math.inf
         self._counts: dict[str, int] = {}
 
-    def read(self, whole: bool) -> tuple[News, News]:
-        """The news since the last call; and everything, if ``whole``.
+    def read(self, complete: bool) -> tuple[News, News]:
+        """The news since the last call; and, if ``complete``, the complete timeline.
 
-        Raises FileNotFoundError when the world is gone.
+        Raises FileNotFoundError if the world has ended.
         """
         snapshots = self._world.snapshots
         with self._lock:
@@ -251,21 +248,21 @@ class Timeline:
                 found = self._recording().update(snapshots.newest, self._world.observer)
                 new = found if found["spans"] or found["flights"] else None
                 self._seen = moves
-            return new, self._recording().whole() if whole else None
+            return new, self._recording().whole() if complete else None
 
     def trace(self) -> Any:
-        """All of the last run in the format of Chrome's tracing and of Perfetto."""
+        """The last run in the format of Chrome's tracing and of Perfetto."""
         with self._lock:
             recorder = self._recording()
             recorder.read(self._world.snapshots.newest)
-            self._seen = -1  # the next ``read`` reports what was read here
+            self._seen = -1  # the next ``read`` returns these events, too
             return recorder.timeline().to_chrome()
 
     def _is_due(self) -> bool:
         """Whether to read the traces now, and not in a later call."""
         newest, now = self._world.snapshots.newest, time.monotonic()
         processes = newest["processes"] if newest else []
-        counts = {one["uid"]: one["sent"] + one["received"] for one in processes}
+        counts = {process["uid"]: process["sent"] + process["received"] for process in processes}
         is_due = now - self._read_at >= TRACE_PAUSE or any(
             count - self._counts.get(uid, 0) > HASTE for uid, count in counts.items()
         )
@@ -316,10 +313,10 @@ class Worlds:
     def refresh(
         self, started: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, Cluster | None]:
-        """Find out which worlds there are, with the cluster of each, and forget the others.
+        """The current worlds with their clusters; the others are forgotten.
 
-        From then on ``World.remote`` is right. Before that a world seems to have no processes on
-        other machines, and a process that waits for one of them would be called stuck.
+        Afterwards ``World.remote`` is correct. Before, a world seems to have no processes on other
+        machines, and a process that waits for one of them would be called stuck.
 
         Args:
             started: the clusters that were started from the panel, by world.
@@ -329,7 +326,7 @@ class Worlds:
         self._connect(found)
         with self._lock:  # a new world may get the name of one that has ended
             inhabited = found.keys() | started
-            self._known = {name: one for name, one in self._known.items() if name in inhabited}
+            self._known = {name: world for name, world in self._known.items() if name in inhabited}
         return found | {name: Cluster(identity) for name, identity in started.items()}
 
     def entries(self, kernels: Mapping[int, str], started: Mapping[str, str]) -> list[Any]:
@@ -342,14 +339,14 @@ class Worlds:
         return found
 
     def close(self) -> None:
-        """Let go of directory servers. Harmless when repeated."""
+        """Disconnect from directory servers. Harmless when repeated."""
         self._connect({})
 
     def _connect(self, clusters: Mapping[str, Cluster | None]) -> None:
-        """Keep the directory servers of these clusters only; new ones are not asked yet."""
+        """Know the directory servers of these clusters only; new ones are not asked yet."""
         with self._lock:
-            for name, one in list(self._remotes.items()):
-                if not one.belongs_to(clusters.get(name)):
+            for name, remote in list(self._remotes.items()):
+                if not remote.belongs_to(clusters.get(name)):
                     self._remotes.pop(name).close()
             for name, cluster in clusters.items():
                 if cluster and cluster.directory is not None and name not in self._remotes:

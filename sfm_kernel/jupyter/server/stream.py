@@ -1,7 +1,7 @@
 """Sends panels the list of worlds, and the parts of a world that they subscribe to.
 
-A panel that reads slowly gets the newest message of each kind, never a queue. Without a panel
-nothing is done, and no world is read to which no panel has subscribed.
+A panel that reads slowly gets the newest message of each kind, never a queue. Only worlds that a
+panel has subscribed to are read.
 """
 
 from __future__ import annotations
@@ -30,21 +30,25 @@ RATES = (1.0, 20.0)
 """The least and the most messages a second of each kind."""
 
 _SLICE = 200
+"""Rows of a timeline that are encoded without a pause."""
 _MOST_WAITING = 200
+"""Timelines that may wait for a slow panel; then it gets a complete one."""
 _BREATH = 0.01
+"""Least seconds between two samples of a world."""
 _AFTER_FAILURE = 2.0
+"""Seconds before a world that could not be read is read again."""
 
 Text = Callable[[], str]
 """Makes the text of a message, when it is sent."""
 
 
 class BadSubscription(ValueError):
-    """The text of a panel is no subscription; says what one looks like."""
+    """The text of a panel is no subscription; the message says what one looks like."""
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """A panel asks for ``parts`` of ``world``, at most ``rate`` times a second."""
+    """The ``parts`` of ``world`` that a panel gets, at most ``rate`` times a second."""
 
     world: str | None = None
     rate: float = 10.0
@@ -67,7 +71,7 @@ class Subscription:
                 raise ValueError("rate is a number")
             least, most = RATES
             return cls(world, min(max(float(rate), least), most), frozenset(parts))
-        # A text nested too deeply to be read, or with too large a number, is none either.
+        # The last two: the text is nested too deeply, or has too large a number.
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as problem:
             raise BadSubscription(f"not understood ({problem}): send {usage}") from None
 
@@ -76,10 +80,10 @@ class Subscriber:
     """The panel at the other end of one websocket.
 
     Attributes:
-        subscription: what it asked for last.
-        posted: the message that was posted last, for each part of the world.
-        follows: whether it has got the complete timeline, and now needs only what is new.
-        notes: the notes on ended worlds that it has got last.
+        subscription: its latest subscription.
+        posted: the latest message for each part of the world.
+        follows: whether it has got the complete timeline, and needs only the news from now on.
+        notes: the latest notes on ended engines that it has got.
     """
 
     def __init__(self, write: Callable[[str], Awaitable[None]]) -> None:
@@ -93,44 +97,45 @@ class Subscriber:
         self._news = asyncio.Event()
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Subscribe to something else; nothing of the subscription before is sent any longer."""
+        """Replace the subscription; nothing of the former one is sent any longer."""
         self.subscription, self.posted, self.follows = subscription, {}, False
         self._timelines = []
         for part in PARTS:
             self._waiting.pop(part, None)
 
     def end(self) -> None:
-        """Its world has ended: the panel gets this message, and nothing else of that world."""
+        """Tell the panel that its world has ended, and end the subscription."""
         world = self.subscription.world
         self.subscribe(Subscription(rate=self.subscription.rate))
         self.post("gone", message_text("gone", world=world))
 
     def post(self, kind: str, text: Text) -> None:
-        """Have a message sent, in the place of one of its kind that still waits."""
+        """Have a message sent; it replaces one of its kind that still waits."""
         self._waiting[kind] = text
         self._news.set()
 
     def post_timeline(self, timeline: dict[str, Any]) -> None:
-        """Have what is new in a timeline sent, together with what still waits."""
+        """Have the news of a timeline sent, together with news that still wait."""
         self._timelines.append(timeline)
-        if len(self._timelines) > _MOST_WAITING:  # it has fallen behind: all of it later
+        if len(self._timelines) > _MOST_WAITING:  # it has fallen behind: it gets all of it later
             self._timelines, self.follows = [], False
         self._news.set()
 
     async def run(self) -> None:
-        """Send what is posted until cancelled."""
+        """Send the posted messages until cancelled."""
         while True:
             await self._news.wait()
             self._news.clear()
             for kind in list(self._waiting):
-                if text := self._waiting.pop(kind, None):  # else another subscription has come
+                if text := self._waiting.pop(kind, None):  # None after another subscription
                     await self._write(text())
             if self._timelines:
-                before, parts, self._timelines = self.subscription, self._timelines, []
-                if sum(len(one["spans"]) + len(one["flights"]) for one in parts) <= _SLICE:
-                    merged = timeline_text(parts)
+                before, news, self._timelines = self.subscription, self._timelines, []
+                rows = sum(len(item["spans"]) + len(item["flights"]) for item in news)
+                if rows <= _SLICE:
+                    merged = timeline_text(news)
                 else:
-                    merged = await asyncio.to_thread(timeline_text, parts)
+                    merged = await asyncio.to_thread(timeline_text, news)
                 if self.subscription is before:
                     await self._write(merged)
             # Messages that come meanwhile replace those that have not been sent.
@@ -142,29 +147,28 @@ def message_text(kind: str, **content: Any) -> Text:
     return cache(lambda: json.dumps({"type": kind, **content}))
 
 
-def timeline_text(parts: list[dict[str, Any]]) -> str:
+def timeline_text(timelines: list[dict[str, Any]]) -> str:
     """The message for several timelines, each newer than the one before.
 
-    There may be megabytes of it. They are encoded in slices, between which other threads run: the
-    server has more to do.
+    It may have megabytes. They are encoded in slices, between which the server's other threads run.
     """
-    spans = {(one["uid"], one["begin"]): one for part in parts for one in part["spans"]}
-    flights = {one["id"]: one for part in parts for one in part["flights"]}
-    small = {name: value for name, value in parts[-1].items() if name not in ("spans", "flights")}
-    fields = {name: json.dumps(value) for name, value in small.items()}
+    spans = {(row["uid"], row["begin"]): row for part in timelines for row in part["spans"]}
+    flights = {row["id"]: row for part in timelines for row in part["flights"]}
+    latest = timelines[-1]
+    fields = {name: json.dumps(latest[name]) for name in latest if name not in ("spans", "flights")}
     fields |= {"spans": _sliced([*spans.values()]), "flights": _sliced([*flights.values()])}
     timeline = ", ".join(f'"{name}": {text}' for name, text in fields.items())
     return f'{{"type": "timeline", "timeline": {{{timeline}}}}}'
 
 
 def _sliced(rows: list[dict[str, Any]]) -> str:
-    slices = (rows[at : at + _SLICE] for at in range(0, len(rows), _SLICE))
-    return f"[{', '.join(json.dumps(one)[1:-1] for one in slices)}]"
+    slices = (rows[first : first + _SLICE] for first in range(0, len(rows), _SLICE))
+    return f"[{', '.join(json.dumps(chunk)[1:-1] for chunk in slices)}]"
 
 
 @dataclass
 class _Loop:
-    """Repeats ``step``, which returns after how many seconds; ``news`` makes it sooner."""
+    """Repeats ``step``, which returns the seconds until the next time; ``news`` ends the pause."""
 
     step: Callable[[], Awaitable[float]]
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -176,9 +180,9 @@ class _Loop:
 
 
 class Feed:
-    """Has one world read for its ``subscribers``, and not read without them.
+    """Has one world read as long as it has ``subscribers``.
 
-    Lives in the event loop; the world is read in threads of ``executor``. Two loops, since a
+    It belongs to the event loop; threads of ``executor`` read the world. It has two loops, since a
     diagnosis may have to wait for other machines.
     """
 
@@ -194,7 +198,7 @@ class Feed:
         return all(loop.rests for loop in self._loops)
 
     def start(self) -> None:
-        """Read from now on, until there are no subscribers; at once if it reads already."""
+        """Read now, and until there are no subscribers."""
         for loop in self._loops:
             loop.news.set()
             if loop.rests:
@@ -208,8 +212,8 @@ class Feed:
                 pause = await step()
                 step = loop.step
             except FileNotFoundError:
-                for one in self.subscribers:
-                    one.end()
+                for subscriber in self.subscribers:
+                    subscriber.end()
                 self.subscribers.clear()
                 break
             except Exception as error:  # noqa: BLE001 - the stream must outlive one bad file
@@ -224,8 +228,8 @@ class Feed:
         get_logger().warning("sfm: cannot read world %s", self._world.name, exc_info=error)
         problem = f"cannot read world {self._world.name}: {type(error).__name__}: {error}"
         text = message_text("error", text=problem)
-        for one in self.subscribers:
-            one.post("error", text)
+        for subscriber in self.subscribers:
+            subscriber.post("error", text)
 
     async def _prepare(self) -> float:
         await self._call(self._refresh)
@@ -238,17 +242,17 @@ class Feed:
         if followers or self._subscribers_of("snapshot"):
             if world.remote is not None:
                 await world.remote.refresh()
-            fresh = not all(one.follows for one in followers)
-            # All at once, since each call in a thread has its cost.
-            new, whole = await self._call(partial(world.sample, bool(followers), fresh))
+            fresh = not all(subscriber.follows for subscriber in followers)
+            # One call for all, since each call in a thread has its cost.
+            new, complete = await self._call(partial(world.sample, bool(followers), fresh))
             self._publish("snapshot", world.snapshots.newest)
-            for one in self._subscribers_of("timeline"):
-                if one.follows and new is not None:
-                    one.post_timeline(new)
-                elif not one.follows and whole is not None:
-                    one.follows = True
-                    one.post_timeline(whole)
-        rate = max((one.subscription.rate for one in self.subscribers), default=1.0)
+            for subscriber in self._subscribers_of("timeline"):
+                if subscriber.follows and new is not None:
+                    subscriber.post_timeline(new)
+                elif not subscriber.follows and complete is not None:
+                    subscriber.follows = True
+                    subscriber.post_timeline(complete)
+        rate = max((subscriber.subscription.rate for subscriber in self.subscribers), default=1.0)
         return max(_BREATH, began + 1 / rate - asyncio.get_running_loop().time())
 
     async def _diagnose(self) -> float:
@@ -261,29 +265,31 @@ class Feed:
         return PAUSE
 
     def _subscribers_of(self, part: str) -> list[Subscriber]:
-        return [one for one in self.subscribers if part in one.subscription.parts]
+        return [
+            subscriber for subscriber in self.subscribers if part in subscriber.subscription.parts
+        ]
 
     async def _call(self, read: Callable[[], Any], executor: Executor | None = None) -> Any:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(executor or self._executor, read)
 
     def _publish(self, part: str, newest: object) -> None:
-        """Have the newest sent to its subscribers, unless they have got it already."""
+        """Have the newest snapshot or diagnosis sent to subscribers that have not got it."""
         if part not in self._texts or self._texts[part][0] is not newest:
             self._texts[part] = newest, message_text(part, **{part: newest})
         text = self._texts[part][1]
-        for one in self._subscribers_of(part):
-            if one.posted.get(part) is not text:
-                one.posted[part] = text
-                one.post(part, text)
+        for subscriber in self._subscribers_of(part):
+            if subscriber.posted.get(part) is not text:
+                subscriber.posted[part] = text
+                subscriber.post(part, text)
 
 
 class Publisher:
-    """Sends the list of worlds to all panels, and has the worlds read that they subscribe to.
+    """Sends the list of worlds to all panels, and has the worlds that they subscribe to read.
 
     Args:
         entries: makes the list of worlds.
-        notes: gives the notes on engines that were ended because nobody used them.
+        notes: returns the notes on idle engines that were ended.
     """
 
     def __init__(
@@ -300,7 +306,7 @@ class Publisher:
         self._list: list[dict[str, Any]] | None = None
 
     def join(self, subscriber: Subscriber) -> None:
-        """A panel has come: it is sent the list of worlds."""
+        """Add a panel, and send it the list of worlds."""
         self._subscribers.add(subscriber)
         if self._list_task is None:
             self._list_task = asyncio.create_task(self._watch_list())
@@ -308,7 +314,7 @@ class Publisher:
             subscriber.post("worlds", self._list_text)
 
     def leave(self, subscriber: Subscriber) -> None:
-        """A panel has left."""
+        """Remove a panel."""
         self.subscribe(subscriber, Subscription())
         self._subscribers.discard(subscriber)
         if not self._subscribers and self._list_task is not None:
@@ -316,7 +322,7 @@ class Publisher:
             self._list_task = self._list = None
 
     def subscribe(self, subscriber: Subscriber, subscription: Subscription) -> None:
-        """Have a panel sent what it asks for now, in the place of what it asked for before."""
+        """Replace a panel's subscription."""
         subscriber.subscribe(subscription)
         for feed in self._feeds.values():
             feed.subscribers.discard(subscriber)
@@ -342,20 +348,20 @@ class Publisher:
             else:
                 if entries != self._list:
                     self._list = entries
-                    for one in self._subscribers:
-                        one.post("worlds", self._list_text)
+                    for subscriber in self._subscribers:
+                        subscriber.post("worlds", self._list_text)
                 self._post_notes()
             await asyncio.sleep(LIST_PAUSE)
 
     def _post_notes(self) -> None:
-        """Have panels that show no world say which worlds have ended, and why."""
+        """Have panels that show no world say which engines were ended, and why."""
         notes = "\n".join(self._notes())
-        for one in self._subscribers:
-            if one.subscription.world is not None:
-                one.notes = ""
-            elif one.notes != notes:
-                one.notes = notes
-                one.post("error", message_text("error", text=notes))
+        for subscriber in self._subscribers:
+            if subscriber.subscription.world is not None:
+                subscriber.notes = ""
+            elif subscriber.notes != notes:
+                subscriber.notes = notes
+                subscriber.post("error", message_text("error", text=notes))
 
     def _list_text(self) -> str:
         return json.dumps({"type": "worlds", "time": time.time(), "worlds": self._list})

@@ -91,8 +91,7 @@ def _of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[_Member, IO[bytes] | Non
 
 def _of_tar(archive: tarfile.TarFile) -> Iterator[tuple[_Member, IO[bytes] | None]]:
     for info in archive:
-        plain = info.isreg() or info.isdir()
-        problem = "" if plain else "is a link or a device"
+        problem = "" if info.isreg() or info.isdir() else "is a link or a device"
         member = _Member(info.name, info.size, problem, info.isdir(), bool(info.mode & 0o100))
         yield member, archive.extractfile(info) if info.isreg() else None
 
@@ -122,7 +121,7 @@ def _take(path: str, members: Iterator[tuple[_Member, IO[bytes] | None]], folder
 
 
 def _parts(name: str) -> list[str]:
-    return [part for part in name.split("/") if part not in ("", ".")]
+    return [word for word in name.split("/") if word not in ("", ".")]
 
 
 def _leads_elsewhere(name: str) -> str:

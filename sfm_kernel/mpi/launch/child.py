@@ -73,7 +73,7 @@ class Child:
         selector: selectors.BaseSelector,
         received: Callable[[Child, Report], None],
     ) -> None:
-        self.socket, theirs = reports.pair()
+        self.socket, rank_end = reports.pair()
         self._attend(world, selector, received)
         self.prefix = self.rank.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
@@ -87,14 +87,14 @@ class Child:
             if not self.pid:
                 _take_streams(stdin, out[1], err[1])
                 if isinstance(program, Native):
-                    execute(program, environment, launcher, theirs.detach())
-                raise Forked(program, environment, launcher, theirs.detach())
+                    execute(program, environment, launcher, rank_end.detach())
+                raise Forked(program, environment, launcher, rank_end.detach())
         except (OSError, Forked):
             self._close_socket()
             _close(out[0], err[0], typed)
             raise
         finally:
-            theirs.close()
+            rank_end.close()
             _close(out[1], err[1], stdin)
         pairs = zip((out[0], err[0]), outputs, strict=True)
         about = self.prefix, selector, self.rank.world > 0  # `rank` runs no spawned program

@@ -6,6 +6,7 @@ a damaged file, or one that is not an ELF file, raises ValueError.
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 from typing import BinaryIO, NamedTuple
@@ -68,7 +69,7 @@ class _Reader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._length = os.fstat(file.fileno()).st_size
-        start = self._at(0, 16)
+        start = self._bytes(0, 16)
         if start[:4] != b"\x7fELF" or start[4] not in (1, 2) or start[5] not in (_LITTLE, _BIG):
             raise ValueError("it is no compiled program")
         self._wide = start[4] == 2
@@ -81,28 +82,27 @@ class _Reader:
         segments = self._segments()
         dynamic = self._dynamic(segments)
         interpreted = any(segment[0] == _INTERPRETED for segment in segments)
-        name = _MACHINES.get(machine, str(machine))
-        about = Binary(name, 64 if self._wide else 32, interpreted or kind == _PROGRAM)
+        about = Binary(
+            _MACHINES.get(machine, str(machine)),
+            64 if self._wide else 32,
+            interpreted or kind == _PROGRAM,
+        )
         if not dynamic:
             return about
         strings = self._strings(segments, dynamic)
         needed = tuple(_text(strings, value) for tag, value in dynamic if tag == _NEEDED)
         tags = dict(dynamic)
-        own = _text(strings, tags[_NAMED]) if _NAMED in tags else ""
+        name = _text(strings, tags[_NAMED]) if _NAMED in tags else ""
         old = _OLD_PATH in tags and _PATH not in tags
-        return about._replace(needed=needed, old_path=old, name=own)
+        return about._replace(needed=needed, old_path=old, name=name)
 
     def _segments(self) -> list[tuple[int, int, int, int]]:
         """Kind, offset in the file, address and size of each segment."""
-        if self._wide:
-            (at,) = self._words("Q", 32)
-            size, count = self._words("HH", 54)
-            rows = [self._words("IIQQQQ", at + number * size) for number in range(count)]
-            return [(kind, offset, address, length) for kind, _, offset, address, _, length in rows]
-        (at,) = self._words("I", 28)
-        size, count = self._words("HH", 42)
-        rows = [self._words("IIIII", at + number * size) for number in range(count)]
-        return [(kind, offset, address, length) for kind, offset, address, _, length in rows]
+        (start,) = self._words("Q", 32) if self._wide else self._words("I", 28)
+        size, count = self._words("HH", 54 if self._wide else 42)
+        form = "I4xQQ8xQ" if self._wide else "III4xI"
+        rows = (self._words(form, start + number * size) for number in range(count))
+        return [(kind, offset, address, length) for kind, offset, address, length in rows]
 
     def _dynamic(self, segments: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
         found = [segment for segment in segments if segment[0] == _DYNAMIC]
@@ -110,12 +110,10 @@ class _Reader:
             return []
         _, offset, _, length = found[0]
         form = "qQ" if self._wide else "iI"
-        data = self._at(offset, length)
+        data = self._bytes(offset, length)
         size = struct.calcsize(self._order + form)
-        whole = data[: len(data) // size * size]
-        pairs = list(struct.iter_unpack(self._order + form, whole))
-        end = next((number for number, (tag, _) in enumerate(pairs) if tag == 0), len(pairs))
-        return pairs[:end]
+        pairs = struct.iter_unpack(self._order + form, data[: len(data) // size * size])
+        return list(itertools.takewhile(lambda pair: pair[0] != 0, pairs))
 
     def _strings(
         self, segments: list[tuple[int, int, int, int]], dynamic: list[tuple[int, int]]
@@ -124,19 +122,19 @@ class _Reader:
         address, size = tags.get(_STRINGS, 0), tags.get(_SIZE_OF_STRINGS, 0)
         for kind, offset, begins, length in segments:
             if kind == _LOADED and begins <= address < begins + length:
-                return self._at(offset + address - begins, size)
+                return self._bytes(offset + address - begins, size)
         raise ValueError("it is damaged: its names are missing")
 
-    def _words(self, form: str, at: int) -> tuple[int, ...]:
+    def _words(self, form: str, offset: int) -> tuple[int, ...]:
         size = struct.calcsize(self._order + form)
-        return struct.unpack(self._order + form, self._at(at, size))
+        return struct.unpack(self._order + form, self._bytes(offset, size))
 
-    def _at(self, offset: int, size: int) -> bytes:
+    def _bytes(self, offset: int, size: int) -> bytes:
         if size > _MOST or offset > self._length:
             raise ValueError("it is damaged: a table in it has an impossible size")
         self._file.seek(offset)
         return self._file.read(size)
 
 
-def _text(strings: bytes, at: int) -> str:
-    return strings[at : strings.index(b"\0", at)].decode(errors="replace")
+def _text(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(b"\0", start)].decode(errors="replace")

@@ -100,7 +100,7 @@ class Job:
         self._mismatched = False  # collective calls have differed, and all have returned
         self._ending = False
         self._note: Callable[[str], None]
-        pids = lambda: [one.pid for one in self._running()]  # noqa: E731
+        pids = lambda: [child.pid for child in self._running()]  # noqa: E731
         self._watching = Watching(self._world, pids, self._say, end=detect, hint=_HINT)
 
     def run(self) -> int:
@@ -152,15 +152,17 @@ class Job:
             fd, world = self._serve[0], self._worlds[0]
             self._add(Singleton(world, fd, self._selector, self._received, self._ended))
         for number, (size, program) in enumerate(self._programs):
-            own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
+            variables = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
                 self._note(program.temporary)
             for _ in range(size):
-                self._begin(self._worlds[0], program, own)
+                self._begin(self._worlds[0], program, variables)
 
-    def _begin(self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]) -> None:
+    def _begin(
+        self, world: World, program: Sequence[str] | Native, variables: Mapping[str, str]
+    ) -> None:
         """Start a world's next rank."""
-        complete = {**self._environment, **own, **world.environment()}
+        complete = {**self._environment, **variables, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
         child = Child(world, program, complete, outputs, self._label, selector, self._received)
         self._add(child)
@@ -322,8 +324,8 @@ class Job:
         """A rank has ended with a status after MPI_Finalize: the others end by themselves."""
         if not self._returned and not self._ending:
             self._returned = report.status
-            who = str(child.rank) if len(self._children) > 1 else "the program"
-            self._err.say(f"sfm: {who} {wording.deed(child, report)}\n", child.prefix)
+            subject = str(child.rank) if len(self._children) > 1 else "the program"
+            self._err.say(f"sfm: {subject} {wording.deed(child, report)}\n", child.prefix)
 
     def _end_if_absent(self) -> None:
         """End all ranks if one has ended without MPI_Init, in which others wait for it."""

@@ -128,11 +128,11 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
     """
     options, parser = argparse.Namespace(), _parser(command)
     programs = []
-    for part in _split(arguments):
+    for words in _split(arguments):
         options.size = DEFAULT_SIZE
-        first = _first_of_program(part)
-        parser.parse_args(part[:first], options)
-        words = named.found(_program(part[first:]))
+        first = _first_of_program(words)
+        parser.parse_args(words[:first], options)
+        words = named.found(_program(words[first:]))
         if problem := named.missing(words):
             parser.error(problem)
         programs.append((options.size, words))

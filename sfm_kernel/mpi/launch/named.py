@@ -20,8 +20,8 @@ def missing(words: Sequence[str]) -> str:
     if words[0].startswith("-"):
         return ""
     if not os.path.exists(words[0]):
-        where = "" if _is_path(words[0]) else ", and no program of that name on PATH"
-        return f"there is no file {words[0]!r}{where}"
+        note = "" if _is_path(words[0]) else ", and no program of that name on PATH"
+        return f"there is no file {words[0]!r}{note}"
     if not sources.is_native(words) and _is_other(words[0]):
         return (
             f"{words[0]} is neither a Python program nor a compiled one, and ranks run nothing "

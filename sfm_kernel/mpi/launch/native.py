@@ -75,9 +75,9 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
         take_signals()
         if program.folder:
             os.chdir(program.folder)
-        own = {**environment, **program.environment, "SFM_MPI_REPORTS": str(fd)}
-        own["SFM_MPI_PID"] = str(os.getpid())  # its children are not ranks
-        os.execve(program.path, list(program.words), own)
+        complete = {**environment, **program.environment, "SFM_MPI_REPORTS": str(fd)}
+        complete["SFM_MPI_PID"] = str(os.getpid())  # its children are not ranks
+        os.execve(program.path, list(program.words), complete)
     except BaseException as problem:  # noqa: BLE001 - this process is the launcher's copy
         text = f"{program.words[0]} cannot be started: {getattr(problem, 'strerror', problem)}\n"
         os.write(fd, json.dumps([reports.EXITED, _NOT_STARTED, text]).encode())

@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
 from pkgutil import get_importer
 from types import ModuleType, TracebackType
-from typing import Any
 
 _PACKAGE = __file__.removesuffix("/mpi/launch/program.py")
-
 
 _run_module = runpy._run_module_as_main  # type: ignore[attr-defined]
 """Python's own function for -m: the module's names are those of ``__main__``, and remain there."""
@@ -60,20 +58,18 @@ def without_frames(trace: TracebackType | None) -> TracebackType | None:
 def location(error: BaseException) -> str:
     """The line of the program, not of a library, in which it was raised."""
     libraries = (_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen")
-    frames = traceback.extract_tb(without_frames(error.__traceback__))
-    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
-    if not own:
+    trace = traceback.extract_tb(without_frames(error.__traceback__))
+    frames = [frame for frame in trace if not frame.filename.startswith(libraries)]
+    if not frames:
         return "before its first line"
-    last = own[-1]
+    last = frames[-1]
     line = f": {last.line}" if last.line else ""
     return f"{last.filename}, line {last.lineno}, in {last.name}{line}"
 
 
 def _new_main() -> ModuleType:
-    main = ModuleType("__main__")
-    names: dict[str, Any] = main.__dict__
-    names["__builtins__"] = sys.modules["builtins"]
-    sys.modules["__main__"] = main
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
     return main
 
 

@@ -5,6 +5,7 @@ Each is compiled or checked before the first process is started. Python programs
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -116,9 +117,9 @@ class _Folders:
 
 def _files(folder: str) -> dict[str, tuple[int, int]]:
     found = {}
-    for where, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
-            path = os.path.join(where, name)
+            path = os.path.join(parent, name)
             about = os.lstat(path)
             found[os.path.relpath(path, folder)] = about.st_size, about.st_mtime_ns
     return found
@@ -130,8 +131,8 @@ def _built(words: list[str], fast: bool, folders: _Folders) -> Native:
 
     first, private, folder = words[0], False, ""
     if is_source(first):
-        count = next((at for at, word in enumerate(words) if not is_source(word)), len(words))
-        names, arguments = words[:count], words[count:]
+        names = list(itertools.takewhile(is_source, words))
+        arguments = words[len(names) :]
         beside: list[str] = []
     else:
         private = not os.path.isdir(first)
@@ -171,10 +172,10 @@ def _program_of(name: str, folder: str) -> tuple[list[str], list[str]]:
 def _walk(folder: str) -> list[str]:
     """The sources and headers below a folder, relative to the folder."""
     found = []
-    for where, below, names in os.walk(folder):
+    for parent, below, names in os.walk(folder):
         below[:] = sorted(name for name in below if name[0] != "." and name not in _SKIPPED)
         sources = [name for name in names if name.endswith((*SUFFIXES, *_HEADERS))]
-        found += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(sources)]
+        found += [os.path.relpath(os.path.join(parent, name), folder) for name in sorted(sources)]
     return found
 
 

@@ -45,15 +45,15 @@ def spawn(
     for number, (size, program) in enumerate(programs):
         for _ in range(size):
             try:
-                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": request["parent"]}
-                begin(world, program, own)
+                variables = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": request["parent"]}
+                begin(world, program, variables)
             except OSError as problem:
                 world.refuse(f"no process can be started: {problem}")
                 return
     world.joined()  # a request may be for no process
 
 
-def read(request: Mapping[str, Any], room: int, own: Native | None) -> list[tuple[int, Native]]:
+def read(request: Mapping[str, Any], room: int, program: Native | None) -> list[tuple[int, Native]]:
     """The requested programs, each with the number of its processes.
 
     Args:
@@ -61,41 +61,40 @@ def read(request: Mapping[str, Any], room: int, own: Native | None) -> list[tupl
             ``command``, ``argv``, ``maxprocs`` and ``info``; and ``parent``, which identifies the
             asker for the new processes.
         room: the number of processes that may be started.
-        own: the asker's program.
+        program: the asker's program.
     Raises:
         Refused: a command does not exist or cannot run here, or there is no room.
     """
     programs = []
-    for one in request["programs"]:
-        info = one["info"]
+    for requested in request["programs"]:
+        info = requested["info"]
         _check_host(info.get("host", ""))
-        program = _program(one["command"], one["argv"], info, own)
-        size = _size(one["maxprocs"], info.get("soft", ""), room)
+        found = _program(requested["command"], requested["argv"], info, program)
+        size = _size(requested["maxprocs"], info.get("soft", ""), room)
         room -= size
-        programs.append((size, program))
+        programs.append((size, found))
     return programs
 
 
 def _program(
-    command: str, arguments: list[str], info: Mapping[str, str], own: Native | None
+    command: str, arguments: list[str], info: Mapping[str, str], askers: Native | None
 ) -> Native:
     folder = os.path.abspath(info["wdir"]) if "wdir" in info else ""
     if folder and not os.path.isdir(folder):
         raise Refused(f"there is no folder {folder} (info key wdir)")
-    if own and command == own.words[0]:  # the asker itself, whose file may be a compiled source
-        path = own.path
+    if askers and command == askers.words[0]:
+        path = askers.path  # not the command, which may be a source that was compiled
     else:
         path = _found(command, info.get("path", ""), folder)
+    environment = {**(askers.environment if askers else {}), **native.with_library()}
     with open(path, "rb") as file:
         is_compiled = file.read(4) == b"\x7fELF"
-    words = [command, *arguments]
-    environment = {**(own.environment if own else {}), **native.with_library()}
     if is_compiled:
         try:
             environment |= native.compiled([path]).environment
         except native.WrongProgram as problem:
             raise Refused(str(problem)) from None
-    return Native(path, tuple(words), folder, environment)
+    return Native(path, (command, *arguments), folder, environment)
 
 
 def _found(command: str, path: str, folder: str) -> str:
@@ -135,11 +134,11 @@ def _size(most: int, soft: str, room: int) -> int:
 def _soft(text: str) -> list[int]:
     """The numbers in a value of the info key soft, such as "0:8:2,9"."""
     sizes: list[int] = []
-    for part in filter(None, text.split(",")):
+    for item in filter(None, text.split(",")):
         try:
-            first, *rest = map(int, part.split(":"))
+            first, *rest = map(int, item.split(":"))
             last, step = (rest + [first, 1][len(rest) :])[:2]
             sizes += range(first, last + (1 if step > 0 else -1), step)
         except ValueError:
-            raise Refused(f"info key soft: {part!r} is no range of numbers") from None
+            raise Refused(f"info key soft: {item!r} is no range of numbers") from None
     return sizes

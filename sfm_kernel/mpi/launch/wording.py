@@ -29,11 +29,11 @@ _MOST = 10
 def deed(child: Child, report: Report) -> str:
     """The end of a rank in words, which follow "rank 3"."""
     if report.kind == reports.ABORTED:
-        where, code = call(report.text) if report.text else ("", str(report.status))
-        return f"called {'MPI_' if where else ''}Abort({code}){where}"
+        place, code = call(report.text) if report.text else ("", str(report.status))
+        return f"called {'MPI_' if place else ''}Abort({code}){place}"
     if report.kind in (reports.FAILED, reports.CUT_OFF):
-        where, why = call(report.text)
-        return f"was stopped{where}: {why}"
+        place, why = call(report.text)
+        return f"was stopped{place}: {why}"
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {report.text}"
     if report.kind == UNFINISHED:
@@ -72,23 +72,23 @@ def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]])
             the state of the operation, whether the reporter has sent it a message, and the call
             that has begun it, with its code and its line.
     """
-    read = [(json.loads(text), child) for child, text in reported]
-    read.sort(key=lambda one: (one[0][0], one[1].rank, one[0][-1]))
-    shown = [_operation(children, child, *report) for report, child in read[:_MOST]]
-    return shown + ([f"and {len(read) - _MOST} more"] if len(read) > _MOST else [])
+    pairs = [(child, json.loads(text)) for child, text in reported]
+    pairs.sort(key=lambda pair: (pair[1][0], pair[0].rank, pair[1][-1]))
+    shown = [_operation(children, child, *report) for child, report in pairs[:_MOST]]
+    return shown + ([f"and {len(pairs) - _MOST} more"] if len(pairs) > _MOST else [])
 
 
 def _operation(
     children: Sequence[Child],
     reporter: Child,
     index: int,
-    what: str,
+    state: str,
     sent: bool,
     call: str,
     code: str,
     line: int,
 ) -> str:
-    who = str(children[index].rank) if len(children) > 1 else "the program"
+    subject = str(children[index].rank) if len(children) > 1 else "the program"
     sender = "itself" if reporter is children[index] else str(reporter.rank)
     sender = f" from {sender}" if sent else ""
-    return f"{who} {what}{sender}: {call}{line_of(code, line)}"
+    return f"{subject} {state}{sender}: {call}{line_of(code, line)}"
