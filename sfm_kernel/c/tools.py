@@ -68,7 +68,7 @@ class Compiler(NamedTuple):
         flags += ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
         if self.zig:
             flags += ["-mcpu=baseline", "-fno-stack-protector"]
-        clang = self.zig or self._is_clang()
+        clang = self.zig or "clang" in _version_text(self.command)
         if self.language == "c":
             known = _LENIENT if clang else ("implicit-function-declaration", "implicit-int")
             flags += [f"-Wno-error={name}" for name in known]
@@ -86,9 +86,6 @@ class Compiler(NamedTuple):
     def link_flags(self) -> list[str]:
         """The options for linking objects; checks.c has the functions of the checks."""
         return ["-g", "-fno-sanitize=undefined"] if self.zig else ["-g"]
-
-    def _is_clang(self) -> bool:
-        return "clang" in _version_text(self.command)
 
     def _version(self) -> int:
         """The first number of GCC's version."""

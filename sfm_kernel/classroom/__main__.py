@@ -19,9 +19,7 @@ from tornado.netutil import bind_sockets
 from sfm_kernel.classroom.shared_worlds import SharedWorlds
 from sfm_kernel.classroom.web import Server, application, certificate
 from sfm_kernel.classroom.web import server as make_server
-from sfm_kernel.transport.address import own_ip
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from sfm_kernel.transport.address import LOOPBACK, own_ip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     port = sockets[0].getsockname()[1]
     local = options.host in LOOPBACK
-    host = options.host if local else _public_host(options.host)
+    host = own_ip() if options.host in ("0.0.0.0", "::", "") else options.host
     url = f"{'https' if context else 'http'}://{host}:{port}{base}"
     worlds, key = SharedWorlds(), secrets.token_urlsafe(24)
     server = make_server(application(worlds, key, base, "" if local else url), context)
@@ -72,10 +70,6 @@ async def _serve(server: Server, sockets: list[socket.socket]) -> None:
     await over.wait()
     server.stop()
     await server.close_all_connections()
-
-
-def _public_host(host: str) -> str:
-    return own_ip() if host in ("0.0.0.0", "::", "") else host
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -21,6 +21,7 @@ from sfm_kernel.observe import Observer
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.record.listing import key_of
 from sfm_kernel.observe.snapshot import Remote, folder_of, pulse, snapshot
+from sfm_kernel.transport.address import LOOPBACK
 
 EVERY = 1.0
 """Seconds between two observations."""
@@ -214,7 +215,7 @@ class _ClassClient:
             "X-SFM-Share": secrets.token_urlsafe(32),
         }
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if host in ("127.0.0.1", "localhost", "::1"):
+        if host in LOOPBACK:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 

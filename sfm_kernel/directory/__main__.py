@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import sys
-import threading
 
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.server import DirectoryServer
+from sfm_kernel.directory.signals import ending
 from sfm_kernel.errors import SFMError
 
 
@@ -33,9 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (SFMError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    end = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: end.set())
+    end = ending()
     with server:
         print(f"export SFM_WORLD={server.world}")
         print(f"export SFM_DIRECTORY={server.url}")

@@ -16,8 +16,7 @@ from sfm_kernel import errors
 from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE, GatewayKey
 from sfm_kernel.directory.zmq.curve import Keys
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
-from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
-from sfm_kernel.directory.zmq.wake import Wake
+from sfm_kernel.directory.zmq.sockets import Context, Wake, descriptor, has_mail
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
 
 ANSWER_SECONDS = 10.0

@@ -27,9 +27,14 @@ from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.table import UID, JoinRequest, Table
 from sfm_kernel.directory.zmq.admission import Admission
 from sfm_kernel.directory.zmq.curve import GATEWAY, Keys, gateway_key
-from sfm_kernel.directory.zmq.limits import bound
-from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
-from sfm_kernel.directory.zmq.wake import Wake
+from sfm_kernel.directory.zmq.sockets import (
+    HANDSHAKE_SECONDS,
+    LARGEST_FRAME,
+    Context,
+    Wake,
+    descriptor,
+    has_mail,
+)
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
 from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
 
@@ -81,7 +86,8 @@ class DirectoryServer:
         self._router = self._context.socket(zmq.ROUTER)
         self._router.linger = 500
         self._router.backlog = most_strangers()
-        bound(self._router)
+        self._router.maxmsgsize = LARGEST_FRAME
+        self._router.handshake_ivl = int(1000 * HANDSHAKE_SECONDS)
         self._authenticated: set[int] = set()
         gateways = Keys(gateway_key(key), GATEWAYS_PURPOSE)
         self._admission = Admission(

@@ -1,4 +1,4 @@
-"""Signals to processes of this machine, and never to a stranger's.
+"""Signals to processes of this machine, and never to a stranger's; signals that end this process.
 
 A process is held by a descriptor (pidfd) before it is checked, and signalled through that: its pid
 cannot be reused in between, however long the check takes.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,14 @@ from sfm_kernel.directory.folders import is_alive
 
 MOST_PID = 1 << 22
 """The largest pid on Linux (PID_MAX_LIMIT)."""
+
+
+def ending() -> threading.Event:
+    """An event that SIGINT and SIGTERM set from now on. For the main thread."""
+    event = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: event.set())
+    return event
 
 
 class NotReached(Exception):

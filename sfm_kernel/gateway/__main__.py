@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Mapping
 
+from sfm_kernel.directory.signals import ending
 from sfm_kernel.errors import SFMError
 from sfm_kernel.gateway.options import from_environment, parser
 from sfm_kernel.gateway.service import Service
@@ -19,9 +18,7 @@ def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os
     options = commands.parse_args(arguments)
     if not options.world:
         commands.error("the world's name is needed: --world, or SFM_WORLD")
-    end = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: end.set())
+    end = ending()
     try:
         service = Service(
             options.world,

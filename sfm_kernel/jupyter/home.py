@@ -58,13 +58,11 @@ class Home:
         sites: Sites | None = None,
         settings: Settings | None = None,
     ) -> Home:
-        """Start engines on this machine and join their world.
+        """Start engines on this machine and join their world; see ``Engines.starting``.
 
         Args:
-            names: the engines' names by rank; "0", "1", … for engines without names.
             site: the site of the engines and this notebook; without it the machine's.
             sites: the sites of the engines, if there are several; this notebook joins the first.
-            settings: the administrator's limits; without them the environment's.
 
         Raises:
             LimitReached: the user has too many engines. Nothing was started.
@@ -171,13 +169,12 @@ class Home:
 
     def at_work(self) -> list[Name]:
         """The engines from which this notebook awaits an answer."""
-        return [member.name for member in self.engines() if self.has_work(member)]
-
-    def has_work(self, member: Member) -> bool:
-        """Whether this notebook awaits an answer from that engine."""
-        client = self.client
-        engine = client._engines.get(member.info.get("engine_id"))
-        return bool(engine is not None and client._outstanding_dict.get(engine))
+        engines, outstanding = self.client._engines, self.client._outstanding_dict
+        return [
+            member.name
+            for member in self.engines()
+            if outstanding.get(engines.get(member.info.get("engine_id")))
+        ]
 
     def stop(self) -> None:
         """Leave the world, and end an owned cluster: even blocked engines, all processes and files.

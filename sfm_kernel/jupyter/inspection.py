@@ -31,22 +31,6 @@ def blocked_calls(home: Home) -> dict[str, str]:
     return {str(process["name"]): _blocked_call(process) for process in blocked}
 
 
-def _status(home: Home, words: Sequence[str]) -> None:
-    display(status_table(_processes(home)))
-
-
-def _queues(home: Home, words: Sequence[str]) -> None:
-    display(queue_table(_processes(home)))
-
-
-def _sites(home: Home, words: Sequence[str]) -> None:
-    display(SitesView(snapshot(home.sfm, home.view.states())))
-
-
-def _why(home: Home, words: Sequence[str]) -> None:
-    display(Diagnosis(explain(home.sfm, JUDGE, home.view.states, at_work=home.at_work)))
-
-
 def _timeline(home: Home, words: Sequence[str]) -> None:
     if len(words) > 1:
         raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")
@@ -63,10 +47,12 @@ def _timeline(home: Home, words: Sequence[str]) -> None:
 
 
 COMMANDS: dict[str, Command] = {
-    "status": _status,
-    "queues": _queues,
-    "sites": _sites,
-    "why": _why,
+    "status": lambda home, words: display(status_table(_processes(home))),
+    "queues": lambda home, words: display(queue_table(_processes(home))),
+    "sites": lambda home, words: display(SitesView(snapshot(home.sfm, home.view.states()))),
+    "why": lambda home, words: display(
+        Diagnosis(explain(home.sfm, JUDGE, home.view.states, at_work=home.at_work))
+    ),
     "timeline": _timeline,
     "watch": watch,
 }

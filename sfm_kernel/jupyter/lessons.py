@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from IPython.core.error import UsageError
@@ -73,7 +73,8 @@ def _wrapped(text: str) -> str:
 
 
 def _judged(shell: Any, check: Check, arguments: _Arguments) -> Verdict:
-    attempt = find(check.name, _cells(shell))
+    cells = enumerate(map(str, shell.history_manager.input_hist_raw))
+    attempt = find(check.name, cells)
     if attempt is None:
         return Verdict(
             False,
@@ -93,11 +94,6 @@ def _judged(shell: Any, check: Check, arguments: _Arguments) -> Verdict:
             return examiner.judged(Request(check.name, attempt, file, size, seed, path))
     except KeyboardInterrupt:
         raise CellInterrupted("the check was interrupted; its processes have ended") from None
-
-
-def _cells(shell: Any) -> Iterator[tuple[int, str]]:
-    """The cells that were run in this notebook."""
-    return ((number, str(text)) for number, text in enumerate(shell.history_manager.input_hist_raw))
 
 
 def _parsed(words: Sequence[str]) -> _Arguments:

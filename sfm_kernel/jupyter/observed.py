@@ -126,14 +126,9 @@ class _Inboxes:
             earlier = before._processes.get(uid)
             if process["alive"]:
                 notes.append(_waiting(process, earlier))
-            elif _died_since(earlier) and (process["here"] or process["peers"]):
+            elif earlier and earlier["alive"] and (process["here"] or process["peers"]):
                 notes.append(_lost(process, self._processes.values()))
         return "\n".join(filter(None, notes))
-
-
-def _died_since(earlier: Mapping[str, Any] | None) -> bool:
-    """Whether a process that is dead now was alive."""
-    return earlier is not None and bool(earlier["alive"])
 
 
 def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from traitlets import Float, Integer, TraitError
@@ -75,31 +75,39 @@ def size_in_words(count: float) -> str:
     return f"{count:.3g} GB"
 
 
-class Seconds(Float[Any, Any]):
-    """A time in seconds, or a text like 30m."""
+class _FromText:
+    """A trait whose value may be a text, which ``read`` parses."""
 
-    info_text = "a time such as 90s, 30m, 2h or never"
+    read: Callable[[str], float]
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """The value in seconds; a text is read by ``seconds``."""
-        if isinstance(value, str):
-            value = _or_trait_error(seconds, value)
-        return super().validate(obj, value)
+        """The value as a number."""
+        value = self.from_string(value) if isinstance(value, str) else value
+        return super().validate(obj, value)  # type: ignore[misc]
 
     def from_string(self, s: str) -> Any:
         """The value of a text on a command line."""
-        return _or_trait_error(seconds, s)
+        try:
+            return self.read(s)
+        except ValueError as problem:
+            raise TraitError(str(problem)) from None
 
 
-class Size(Integer[Any, Any]):
+class Seconds(_FromText, Float[Any, Any]):
+    """A time in seconds, or a text like 30m."""
+
+    info_text = "a time such as 90s, 30m, 2h or never"
+    read = staticmethod(seconds)
+
+
+class Size(_FromText, Integer[Any, Any]):
     """Bytes, or a text like 512M."""
 
     info_text = "a size such as 512M or 1G; 0 for none"
+    read = staticmethod(size)
 
     def validate(self, obj: Any, value: Any) -> Any:
-        """The value in bytes, not less than an engine needs; a text is read by ``size``."""
-        if isinstance(value, str):
-            value = _or_trait_error(size, value)
+        """The value in bytes, not less than an engine needs."""
         value = super().validate(obj, value)
         if 0 < value < LEAST_MEMORY:
             raise TraitError(
@@ -107,17 +115,6 @@ class Size(Integer[Any, Any]):
                 f"{size_in_words(LEAST_MEMORY)} or more"
             )
         return value
-
-    def from_string(self, s: str) -> Any:
-        """The value of a text on a command line."""
-        return _or_trait_error(size, s)
-
-
-def _or_trait_error(read: Any, text: str) -> Any:
-    try:
-        return read(text)
-    except ValueError as problem:
-        raise TraitError(str(problem)) from None
 
 
 class SFM(Configurable):
@@ -149,6 +146,7 @@ class Settings:
 
     Attributes:
         configured: the configurable; ``%config SFM`` shows and changes it.
+        hub: whether a JupyterHub has started this user's server.
     Raises:
         BadSetting: a setting is not valid.
     """
@@ -165,7 +163,7 @@ class Settings:
             if text := environment.get(variable):
                 self._from_environment[name] = _read(name, variable, text)
         self._configured = set((config or Config()).get("SFM", {}))
-        self.hub = on_hub(environment)
+        self.hub = any(environment.get(f"JUPYTERHUB_{name}") for name in ("API_TOKEN", "USER"))
 
     @property
     def max_engines(self) -> int:
@@ -221,8 +219,3 @@ def _read(name: str, variable: str, text: str) -> Any:
         return trait._validate(SFM(), trait.from_string(text))
     except (TraitError, ValueError) as problem:
         raise BadSetting(f"{variable}={text} in the environment: {problem}") from None
-
-
-def on_hub(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a JupyterHub has started this user's server."""
-    return any(environment.get(name) for name in ("JUPYTERHUB_API_TOKEN", "JUPYTERHUB_USER"))

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
-import threading
 
 from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.folders import WorldFolder
+from sfm_kernel.directory.signals import ending
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
 from sfm_kernel.relay.process import relay
@@ -36,9 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         _detach()
     else:
         about = _from_environment()
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = ending()
     raise_descriptors()
     try:
         client = Client(about["world"], about["url"], bytes.fromhex(about["key"]))

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.errors import WorldAccess, WorldError
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine for its own programs."""
 SHORTEST_KEY = 16
 BACKLOG = 1024
 """Connections that the kernel holds while the process is stopped or holds the GIL; it may allow

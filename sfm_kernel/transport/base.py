@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
@@ -19,7 +19,21 @@ Name = str | int
 
 
 @dataclass(frozen=True)
-class Member:
+class _Record:
+    """An entry of the directory."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as JSON's own types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Self:
+        """The entry that ``to_json`` described; raises TypeError on a malformed record."""
+        return cls(**record)
+
+
+@dataclass(frozen=True)
+class Member(_Record):
     """One incarnation of a process of a world, as the directory knows it.
 
     Attributes:
@@ -53,15 +67,6 @@ class Member:
         """The attributes by which observers identify it."""
         return {key: getattr(self, key) for key in ("name", "rank", "pid", "host", "site", "uid")}
 
-    def to_json(self) -> dict[str, Any]:
-        """The member as JSON's own types."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Member:
-        """The member that ``to_json`` described; raises TypeError on a malformed record."""
-        return cls(**record)
-
 
 def site_of_host(host: str) -> str:
     """The default site of a machine: its name, without characters that a site's cannot have."""
@@ -69,7 +74,7 @@ def site_of_host(host: str) -> str:
 
 
 @dataclass(frozen=True)
-class Gateway:
+class Gateway(_Record):
     """A gateway of a site, as the directory server knows it.
 
     Attributes:
@@ -83,15 +88,6 @@ class Gateway:
     site: str
     address: str
     name: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The gateway as JSON's own types."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Gateway:
-        """The gateway that ``to_json`` described; raises TypeError on a malformed record."""
-        return cls(**record)
 
 
 class DirectoryClient(Protocol):

@@ -21,8 +21,13 @@ from collections.abc import Callable, Iterable
 import zmq
 
 from sfm_kernel.directory.zmq.curve import GATEWAY, MEMBER, Gate, Keys
-from sfm_kernel.directory.zmq.limits import HANDSHAKE_SECONDS
-from sfm_kernel.directory.zmq.sockets import Context, Socket, descriptor, has_mail
+from sfm_kernel.directory.zmq.sockets import (
+    HANDSHAKE_SECONDS,
+    Context,
+    Socket,
+    descriptor,
+    has_mail,
+)
 from sfm_kernel.transport.address import most_strangers
 
 SAY_EVERY = 60.0

@@ -12,8 +12,7 @@ import time
 
 import zmq
 
-from sfm_kernel.directory.zmq.limits import HANDSHAKE_SECONDS, LARGEST_FRAME
-from sfm_kernel.directory.zmq.sockets import Socket, has_mail
+from sfm_kernel.directory.zmq.sockets import HANDSHAKE_SECONDS, LARGEST_FRAME, Socket, has_mail
 
 RETRY_MS = 100
 REFUSALS = 3
@@ -48,7 +47,7 @@ def prepare(dealer: Socket, largest: int = LARGEST_FRAME) -> None:
     dealer.sndhwm = dealer.rcvhwm = 0
     dealer.reconnect_ivl = RETRY_MS
     dealer.maxmsgsize = largest
-    # A stopped peer shakes hands when it goes on; the accepting side bounds the time (limits.py).
+    # A stopped peer shakes hands when it goes on; the accepting side bounds the time.
     dealer.handshake_ivl = 0
     dealer.tcp_keepalive = 1
     dealer.tcp_keepalive_idle = 2
@@ -123,11 +122,6 @@ class ConnectionMonitor:
         """Whether a server answers and does not accept this process's key."""
         lasted = time.monotonic() - self._rejections_since
         return self._refused or (self._rejections >= REFUSALS and lasted > REJECTED_SECONDS)
-
-    @property
-    def failed(self) -> bool:
-        """Whether the connection is down and at least one attempt to restore it has failed."""
-        return not self._connected and self._failures > 0
 
     @property
     def dead(self) -> bool:

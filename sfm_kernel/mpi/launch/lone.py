@@ -36,7 +36,8 @@ class Singleton(Child):
         self.ready = self.joined = True
         self._ended = ended
         self.socket = socket.socket(fileno=reports)
-        self.pid = _peer(self.socket)
+        credentials = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4)
+        self.pid = int.from_bytes(credentials, "little")
         self._attend(world, selector, received)
         self.answer({"ready": True})
 
@@ -63,7 +64,3 @@ class Singleton(Child):
         """Close the socket; the process may live on."""
         self.status = 0
         super().close()
-
-
-def _peer(end: socket.socket) -> int:
-    return int.from_bytes(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), "little")

@@ -22,12 +22,14 @@ def missing(words: Sequence[str]) -> str:
     if not os.path.exists(words[0]):
         note = "" if _is_path(words[0]) else ", and no program of that name on PATH"
         return f"there is no file {words[0]!r}{note}"
-    if not sources.is_native(words) and _is_other(words[0]):
+    is_native = sources.is_native(words)
+    if not is_native and _is_other(words[0]):
         return (
             f"{words[0]} is neither a Python program nor a compiled one, and ranks run nothing "
             f"else; a file of this folder is named with its path"
         )
-    if os.path.isdir(words[0]) and not _holds_program(words):
+    has_main = os.path.exists(os.path.join(words[0], "__main__.py"))
+    if os.path.isdir(words[0]) and not is_native and not has_main:
         return f"the folder {words[0]} has no __main__.py, and no program in C or C++"
     files = list(takewhile(sources.is_source, words))
     lacking = [name for name in files if not os.path.isfile(name)]
@@ -51,10 +53,6 @@ def found(words: Sequence[str]) -> list[str]:
 
 def _is_path(name: str) -> bool:
     return os.sep in name or name.endswith((".py", *sources.SUFFIXES))
-
-
-def _holds_program(words: Sequence[str]) -> bool:
-    return sources.is_native(words) or os.path.exists(os.path.join(words[0], "__main__.py"))
 
 
 def _is_other(path: str) -> bool:

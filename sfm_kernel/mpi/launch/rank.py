@@ -135,13 +135,6 @@ def _finish() -> None:
     _has_ended(None)
 
 
-def exit_status(code: object) -> int:
-    """Python's exit status after ``sys.exit(code)``."""
-    if isinstance(code, int):
-        return code & 255
-    return 0 if code is None else 1
-
-
 def _set_up_streams() -> None:
     """Make the output line-buffered, so that the launcher shows each line at once."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -188,8 +181,10 @@ def _has_ended(seconds: float | None) -> bool:
 def report(error: BaseException) -> Report:
     """The report of the exception that has ended the program."""
     if isinstance(error, SystemExit):
-        status = exit_status(error.code)
-        text = "" if isinstance(error.code, int) else f"{error.code}\n"
+        if isinstance(error.code, int):
+            status, text = error.code & 255, ""
+        else:
+            status, text = int(error.code is not None), f"{error.code}\n"
         return Report(reports.EXITED if status else reports.FINISHED, status, text)
     if error.__traceback__ is not None:
         error.__traceback__ = error.__traceback__.tb_next  # without `_ended_by`
