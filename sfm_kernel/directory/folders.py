@@ -17,6 +17,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from typing import Self
 
 from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
@@ -56,7 +57,19 @@ def is_alive(segment: str) -> bool:
     return False
 
 
-class WorldFolder:
+class Closing:
+    """A context manager that closes the object at the end."""
+
+    def close(self) -> object: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class WorldFolder(Closing):
     """One world's folder on this machine, held open: no process removes it meanwhile.
 
     Raises:
@@ -181,12 +194,6 @@ class WorldFolder:
         fd, self._fd = self._fd, -1
         os.close(fd)
         return True
-
-    def __enter__(self) -> WorldFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def make_root() -> str:

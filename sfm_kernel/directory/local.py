@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_unused, sweep
-from sfm_kernel.directory.folders import WorldFolder, is_alive
+from sfm_kernel.directory.folders import Closing, WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Gateway, Member
@@ -19,7 +19,7 @@ from sfm_kernel.transport.base import Gateway, Member
 KEY_BYTES = 32
 
 
-class LocalDirectory:
+class LocalDirectory(Closing):
     """The directory of a world on this machine. See ``transport.base.Directory`` for the contract.
 
     Cost: opening 0.1 ms, ``join`` and ``leave`` 0.2–1.5 ms, ``members`` 0.1 ms, ``alive`` 10 µs.
@@ -133,12 +133,6 @@ class LocalDirectory:
         """
         if self._folder.close():
             remove_unused(self.folder, only_if_left=True)
-
-    def __enter__(self) -> LocalDirectory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _table(self) -> Table:
         content = self._folder.read("members.json")

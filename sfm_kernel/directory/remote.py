@@ -10,7 +10,7 @@ from typing import Any
 
 from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
-from sfm_kernel.directory.folders import WorldFolder, is_alive
+from sfm_kernel.directory.folders import Closing, WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
 from sfm_kernel.transport.address import check_key
@@ -23,7 +23,7 @@ SILENCE_SECONDS = 2.0
 """Seconds that ``alive`` waits for a silent server, and before it asks that server again."""
 
 
-class RemoteDirectory:
+class RemoteDirectory(Closing):
     """The directory of a world of several machines; see ``transport.base.Directory``. Thread-safe.
 
     When the server has ended, lookups raise WorldGone; ``alive`` keeps its last answer, so that
@@ -177,9 +177,3 @@ class RemoteDirectory:
         """Release the connection and the folder. Idempotent; does not leave."""
         self._folder.close()
         self._client.close()
-
-    def __enter__(self) -> RemoteDirectory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -16,7 +16,7 @@ import zmq
 
 from sfm_kernel._native import MAX_MEMBERS, knock
 from sfm_kernel.directory.carrier import Carrier
-from sfm_kernel.directory.folders import check_world
+from sfm_kernel.directory.folders import Closing, check_world
 from sfm_kernel.directory.gateways import (
     GATEWAYS_PURPOSE,
     LARGEST_REQUEST,
@@ -49,7 +49,7 @@ _FOR_GATEWAYS = ("hello", "enlist", "state")
 """The requests that gateways may make, whose key opens less than the world's."""
 
 
-class DirectoryServer:
+class DirectoryServer(Closing):
     """Keeps the table of ``world`` and serves it from a thread until ``close``.
 
     A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state" | "relay" |
@@ -118,12 +118,6 @@ class DirectoryServer:
         self._closing = True
         self._wake.ring()
         self._thread.join()
-
-    def __enter__(self) -> DirectoryServer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- the thread ----
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sfm_kernel import _native
 from sfm_kernel.directory.client import Client
+from sfm_kernel.directory.folders import Closing
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
@@ -24,7 +25,7 @@ RETRY_SECONDS = 2.0
 """Seconds between two attempts to reach a directory server that has ended."""
 
 
-class Service:
+class Service(Closing):
     """A gateway of ``site``, known to the directory server; it forwards until ``close``.
 
     When the server ends, the gateway goes on with the gateways that it knows, and enlists again
@@ -141,12 +142,6 @@ class Service:
         """End the gateway. Idempotent."""
         self._native.close()
         self._client.close()
-
-    def __enter__(self) -> Service:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _listening(site: str, key: bytes, bind: str | None, options: dict[str, Any]) -> _native.Gateway:

@@ -6,7 +6,7 @@ their own module.
     magics       %sfm and %%sfm in the notebook
     cell         runs a cell on engines, with ipyparallel's options
     c_cells      %%sfm c: programs and functions in C
-    programs     runs programs in new processes and shows their output in the cell
+    programs     runs programs in new processes and shows their output; calls functions on engines
     keyboard     asks the user for input when such a program reads its stdin
     commands     the text of %sfm help
     inspection   the commands that show a world and change nothing

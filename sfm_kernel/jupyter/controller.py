@@ -116,11 +116,8 @@ def _offer_sockets(controller: Any) -> None:
     ipyparallel supports Unix sockets, but its clients and engines write their urls with a colon and
     its controllers with a hyphen, so they never connect. Here the controller writes a colon, too.
     """
-    begin, next_port, construct = (
-        controller.init_hub,
-        controller.next_port,
-        controller.construct_url,
-    )
+    begin, next_port = controller.init_hub, controller.next_port
+    construct = controller.construct_url
     numbers = itertools.count(1)
 
     def init_hub(self: Any) -> None:

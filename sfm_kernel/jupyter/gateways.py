@@ -22,14 +22,11 @@ from sfm_kernel.directory.cleaning import remove_sites, sites_folder
 from sfm_kernel.jupyter.cluster_files import world_name
 from sfm_kernel.jupyter.gateway import run
 from sfm_kernel.jupyter.sites import LOOPBACK, SITES_VARIABLE, Sites
-from sfm_kernel.jupyter.supervisor import wait_for_connection
+from sfm_kernel.jupyter.supervisor import POLL, SIGNALS, wait_for_connection
 from sfm_kernel.spawn.forked import Fork
 from sfm_kernel.spawn.lifeline import die_with
 from sfm_kernel.spawn.process import end
 
-_POLL = 0.25
-"""Seconds between two checks whether the parent lives."""
-_SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 _PAUSE = 0.5
 """Least seconds between two starts of a gateway."""
 _PATIENCE = 20.0
@@ -43,7 +40,7 @@ def main(arguments: list[str]) -> None:
     assert sites is not None
     os.umask(0o077)
     connection = wait_for_connection(path, parent)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     running: dict[Fork, tuple[str, float]] = {}  # gateway -> its site and the time of its start
     waiting = dict.fromkeys(sites.names, 0.0)  # site -> the time to start its gateway
     while os.getppid() == parent:
@@ -51,7 +48,7 @@ def main(arguments: list[str]) -> None:
             del waiting[name]
             gateway = Fork(partial(_serve, name, connection, sites, os.getpid()))
             running[gateway] = name, time.monotonic()
-        got = signal.sigtimedwait(_SIGNALS, _POLL)
+        got = signal.sigtimedwait(SIGNALS, POLL)
         if got is not None and got.si_signo == signal.SIGTERM:
             break
         for ended in [gateway for gateway in running if gateway.poll() is not None]:
@@ -64,7 +61,7 @@ def main(arguments: list[str]) -> None:
 def _serve(name: str, connection: dict[str, Any], sites: Sites, parent: int) -> None:
     """Run the gateway of a site, in a fork."""
     die_with(parent)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         run(connection, ["--site", name, "--bind", LOOPBACK, *sites.options])
     except BaseException as problem:  # noqa: BLE001 - the log shows every kind of error

@@ -33,7 +33,8 @@ class Keyboard:
     """
 
     def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
-        self._launcher = launcher
+        assert launcher.stdin is not None
+        self._launcher, self._stdin = launcher, launcher.stdin
         self._since: float | None = None  # when it was first seen to read without input
         self.asking = False
         self.pause: float | None = 0.1
@@ -64,17 +65,15 @@ class Keyboard:
         except Exception:  # noqa: BLE001 - EOFError, or the front end has no input
             line = END
         self.asking = False
-        assert self._launcher.stdin is not None
         if line is None or line == END:
             self._close()
             return
         with suppress(OSError):  # the program has ended meanwhile
-            self._launcher.stdin.write(f"{line}\n".encode())
-            self._launcher.stdin.flush()
+            self._stdin.write(f"{line}\n".encode())
+            self._stdin.flush()
 
     def _reads(self) -> bool:
-        assert self._launcher.stdin is not None
-        unread = fcntl.ioctl(self._launcher.stdin, termios.FIONREAD, bytes(4))
+        unread = fcntl.ioctl(self._stdin, termios.FIONREAD, bytes(4))
         if struct.unpack("i", unread)[0]:
             return False
         try:
@@ -91,8 +90,7 @@ class Keyboard:
     def _children_with_stdin(self) -> Iterator[int]:
         """The launcher's children with its stdin: rank 0, and each other rank just after a fork."""
         pid = self._launcher.pid
-        assert self._launcher.stdin is not None
-        pipe = os.fstat(self._launcher.stdin.fileno())
+        pipe = os.fstat(self._stdin.fileno())
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             children = file.read().split()
         for child in children:
@@ -102,8 +100,7 @@ class Keyboard:
 
     def _close(self) -> None:
         self.pause = None
-        assert self._launcher.stdin is not None
-        self._launcher.stdin.close()
+        self._stdin.close()
 
 
 def _line(show: Callable[[float], bool]) -> str | None:

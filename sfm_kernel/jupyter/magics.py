@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, mpi, tracebacks
+from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, programs, tracebacks
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
@@ -128,7 +128,7 @@ class SFMMagics(Magics):
 
         def load(members: Sequence[Member], function: Any, *arguments: Any) -> None:
             if home is not None:
-                mpi.call(home, members, function, *arguments)
+                programs.call(home, members, function, *arguments)
 
         self._c_cells.run(words, cell, engines, load)
 
@@ -208,7 +208,7 @@ class SFMMagics(Magics):
 
     def _run(self, words: Sequence[str]) -> None:
         home = self._usable()
-        mpi.run(words, len(home.engines()) if home is not None else 0)
+        programs.run_mpi(words, len(home.engines()) if home is not None else 0)
 
     def _inspect(self, command: inspection.Command, words: Sequence[str]) -> None:
         command(self._running(), words)

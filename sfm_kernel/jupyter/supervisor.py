@@ -43,13 +43,13 @@ from sfm_kernel.spawn.lifeline import die_with
 GRACE = 1.0
 """Seconds between an engine's SIGTERM and its SIGKILL."""
 
-_POLL = 0.25
+POLL = 0.25
 """Seconds between two checks whether the parent lives."""
 
 _PATIENCE = 20
 """Seconds that the controller has to receive the report of an engine's end."""
 
-_SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
+SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 
 _PRELOADED = (
     "ipyparallel.engine.app",
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     users_umask = os.umask(0o077)
     _preload()
     connection = wait_for_connection(path, parent)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that engines share
     supervisor = _Supervisor(connection)
@@ -117,7 +117,7 @@ class _Supervisor:
         """Return when all engines, and the processes that they had started, have ended."""
         while self._engines or self._messengers or self._ended:
             # The signals are blocked and received here: there is no handler, and none is missed.
-            got = signal.sigtimedwait(_SIGNALS, _POLL)
+            got = signal.sigtimedwait(SIGNALS, POLL)
             number = got.si_signo if got else None
             if number == signal.SIGTERM or os.getppid() != parent:
                 self._stop()
@@ -141,7 +141,7 @@ class _Supervisor:
         # Also the groups whose engine has ended: a cell may have started processes.
         _kill_groups([*self._engines, *self._messengers, *self._ended], signal.SIGKILL)
         while self._engines or self._messengers:
-            signal.sigtimedwait({signal.SIGCHLD}, _POLL)
+            signal.sigtimedwait({signal.SIGCHLD}, POLL)
             self._reap()
 
     def _reap(self) -> list[int]:
@@ -168,7 +168,7 @@ class _Supervisor:
         try:
             die_with(supervisor)
             os.setpgid(0, 0)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             signal.alarm(_PATIENCE)
             _report_end(self._connection, rank)
         finally:
@@ -202,7 +202,7 @@ def wait_for_connection(path: str, parent: int) -> dict[str, Any]:
 def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) -> None:
     from ipyparallel.engine.app import IPEngine
 
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     if "numpy.random" in sys.modules:  # without it, with old numpy, all engines draw the same
         sys.modules["numpy.random"].seed()
     settle(rank, world_name(connection))

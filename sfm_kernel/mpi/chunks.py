@@ -34,7 +34,9 @@ any message with the right source and tag; these functions also compare the tran
 
 from __future__ import annotations
 
+import itertools
 import operator
+import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ from sfm_kernel.endpoint import UNBOUNDED
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.items import Items, checked_int, destination, item_type, source
 from sfm_kernel.mpi.leftovers import drop_arrived, drop_later, drop_now, tidy
-from sfm_kernel.mpi.transfers import is_orphan, new_transfer
+from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Context, Endpoint
@@ -63,6 +65,8 @@ WINDOW = 4
 ANY = None
 """As ``src`` or ``tag`` of a receive: any sender, any tag."""
 
+_counter = itertools.count()
+_prefixes: WeakKeyDictionary[Endpoint, str] = WeakKeyDictionary()
 _unbounded: WeakKeyDictionary[Endpoint, Context] = WeakKeyDictionary()
 """For each endpoint, the same without a limit of buffering."""
 
@@ -147,7 +151,7 @@ def mpi_send_buf(
     to: dict[str, Any] = {"dest": comm.rank_to_name(dest), "tag": tag}
     about: dict[str, Any] = {
         "comm": comm.name,
-        "transfer": new_transfer(sfm),
+        "transfer": _new_transfer(sfm),
         "datatype": items.dtype.str,
         "count": items.count,
     }
@@ -234,6 +238,22 @@ def mpi_recv_buf(
         raise
 
 
+def _new_transfer(sfm: Endpoint) -> str:
+    """The name of a transfer, used once; it identifies the incarnation of the sending process."""
+    if sfm not in _prefixes:
+        _prefixes[sfm] = getattr(sfm, "uid", None) or secrets.token_hex(16)
+    return f"{_prefixes[sfm][:12]}-{next(_counter)}"
+
+
+def _is_orphan(sfm: Endpoint, transfer: str, sender: Name) -> bool:
+    """Whether the sender is dead and another process, which does not know this transfer, has its
+    name. False for a context, which does not know the members of the world."""
+    if not hasattr(sfm, "members"):
+        return False
+    uids = [member.uid for member in sfm.members() if member.name == sender]
+    return not any(uid.startswith(transfer.partition("-")[0]) for uid in uids)
+
+
 def _opening(sfm: Endpoint, template: dict[str, Any]) -> Message:
     """Receive the first message of a transfer; drop transfers that were given up before it."""
     while True:
@@ -241,7 +261,7 @@ def _opening(sfm: Endpoint, template: dict[str, Any]) -> Message:
         if m.mtype == "small":
             return m
         rest, reply = {"src": m.src, "transfer": m.transfer}, _reply(m)
-        if is_orphan(sfm, m.transfer, m.src):
+        if _is_orphan(sfm, m.transfer, m.src):
             drop_arrived(sfm, rest)
             continue
         if m.mtype == "large":

@@ -7,6 +7,7 @@ makes the files and removes them.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Callable
 
@@ -100,16 +101,7 @@ class ShmTransport(Transport):
 
         Rings to others stay until their reader opens them, so that sent messages are received.
         """
-        for path in [segment_path(self._folder, self._member.uid), *self._incoming()]:
+        rings = glob.glob(f"*-{self._member.uid}.ring", root_dir=self._folder)
+        for file in [f"{self._member.uid}.seg", *rings]:
             with contextlib.suppress(OSError):
-                os.unlink(path)
-
-    def _incoming(self) -> list[str]:
-        suffix = f"-{self._member.uid}.ring"
-        with contextlib.suppress(FileNotFoundError):  # the world was removed
-            return [
-                os.path.join(self._folder, file)
-                for file in os.listdir(self._folder)
-                if file.endswith(suffix)
-            ]
-        return []
+                os.unlink(os.path.join(self._folder, file))

@@ -17,7 +17,7 @@ from typing import Any
 
 import sfm_kernel
 from sfm_kernel import directory
-from sfm_kernel.jupyter import mpi
+from sfm_kernel.jupyter import programs
 from sfm_kernel.observe import explain, snapshot
 from tests.contract.conftest import Background
 from tests.mpi.launching import LAUNCHER
@@ -98,7 +98,7 @@ def launched(program: ModuleType, launcher: str) -> Iterator[Run]:
 
         def call() -> list[Any]:
             if launcher == "%sfm run":
-                mpi.run(words, 0)
+                programs.run_mpi(words, 0)
             else:
                 subprocess.run([*LAUNCHER, *words], check=True)
             told = (json.loads(Path(folder, str(rank)).read_text()) for rank in range(n))

@@ -53,8 +53,7 @@ def compiled(words: Sequence[str]) -> Native:
         WrongProgram: the program is for another machine, or was linked with another MPI.
     """
     path, *arguments = words
-    problem = unfit(path)
-    if problem:
+    if problem := unfit(path):
         raise WrongProgram(problem)
     return Native(os.path.abspath(path), (path, *arguments), environment=_libraries(path))
 
