@@ -141,13 +141,13 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """``%load_ext sfm_kernel``: adds ``%sfm`` and ``%%sfm``."""
-    from sfm_kernel.jupyter import load_ipython_extension as load
+    from sfm_kernel.jupyter.magics import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """``%unload_ext sfm_kernel``: leaves the world; stops a cluster that this kernel started."""
-    from sfm_kernel.jupyter import unload_ipython_extension as unload
+    from sfm_kernel.jupyter.magics import unload
 
     unload(shell)

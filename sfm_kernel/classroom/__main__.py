@@ -78,21 +78,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         prog="python -m sfm_kernel.classroom",
         description="One page with the worlds that students share: who is stuck, since when, why.",
     )
-    parser.add_argument(
-        "--host",
-        default=service.hostname or "127.0.0.1",
-        help="the address to listen on (default: %(default)s; 0.0.0.0 is all of this machine's)",
-    )
-    parser.add_argument(
-        "--port", type=int, default=service.port or 8799, help="default: %(default)s"
-    )
-    parser.add_argument("--cert", help="a certificate (PEM), which makes it HTTPS")
-    parser.add_argument("--key", help="the certificate's key, if it is not in the same file")
-    parser.add_argument(
-        "--base",
-        default=os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/"),
-        help="the path of the page, as a service of a hub (default: %(default)s)",
-    )
+    add = parser.add_argument
+    add("--host", default=service.hostname or "127.0.0.1",
+        help="the address to listen on (default: %(default)s; 0.0.0.0 is all of this machine's)")  # fmt: skip
+    add("--port", type=int, default=service.port or 8799, help="default: %(default)s")
+    add("--cert", help="a certificate (PEM), which makes it HTTPS")
+    add("--key", help="the certificate's key, if it is not in the same file")
+    add("--base", default=os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/"),
+        help="the path of the page, as a service of a hub (default: %(default)s)")  # fmt: skip
     return parser.parse_args(arguments)
 
 

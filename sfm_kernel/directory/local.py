@@ -90,18 +90,15 @@ class LocalDirectory(Closing):
             pass
 
     def members(self) -> list[Member]:
-        """All entries by slot, among them dead processes that were not replaced."""
         return self._table().members
 
     def listed(self) -> list[Member]:
-        """All entries, as ``members``: reading this directory is cheap."""
-        return self.members()
+        return self.members()  # reading this directory is cheap
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
         """Do nothing: a world of one machine has no gateways, and members see deaths themselves."""
 
     def departed(self) -> list[Member]:
-        """The processes that left lately, for each name the last one."""
         return self._table().departed
 
     def alive(self, member: Member) -> bool:

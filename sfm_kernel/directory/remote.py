@@ -96,7 +96,6 @@ class RemoteDirectory(Closing):
             pass
 
     def members(self) -> list[Member]:
-        """All entries by slot, among them dead processes that were not replaced."""
         self._refresh(ANSWER_SECONDS)
         return list(self._members)
 
@@ -106,7 +105,6 @@ class RemoteDirectory(Closing):
         return list(self._members)
 
     def departed(self) -> list[Member]:
-        """The processes that left lately, for each name the last one."""
         self._refresh_unless_subscribed()
         return list(self._departed)
 
@@ -116,7 +114,6 @@ class RemoteDirectory(Closing):
         return list(self._gateways)
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """Call ``changed`` when the gateways change, or when processes have left or died."""
         self._watcher = changed
         changed(list(self._gateways), [])
 

@@ -36,20 +36,6 @@ from __future__ import annotations
 from typing import Any
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """Add ``%sfm`` and ``%%sfm`` to a notebook; harmless in an engine, which already has them."""
-    from sfm_kernel.jupyter.magics import load
-
-    load(shell)
-
-
-def unload_ipython_extension(shell: Any) -> None:
-    """Leave the world, and stop the cluster if this notebook started it."""
-    from sfm_kernel.jupyter.magics import unload
-
-    unload(shell)
-
-
 def client() -> Any:
     """ipyparallel's client of this notebook's engines: its views, ``client().become_dask()`` …"""
     from IPython import get_ipython

@@ -20,6 +20,7 @@ import signal
 import socket
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from jupyter_client.session import DELIM
@@ -60,10 +61,8 @@ def install() -> None:
         # The file of the engines' state serves a controller that restarts. This one never does,
         # and a file written while everything ends would remain.
         Hub._save_engine_state = lambda hub: None
-        watcher = threading.Thread(
-            target=_end_with, args=(int(parent),), name="sfm-parent", daemon=True
-        )
-        watcher.start()
+        end = partial(_end_with, int(parent))
+        threading.Thread(target=end, name="sfm-parent", daemon=True).start()
         controller = os.getpid()
         os.register_at_fork(after_in_child=lambda: die_with(controller))  # the heart monitor
     util.select_random_ports = reserve_ports

@@ -76,5 +76,4 @@ class Lines:
             failed: when a cell on these engines last failed or was stopped, see ``mpi/engines.py``.
         """
         number, identity = self.cell
-        about = {"cell": number, "cell_id": identity, "before": before, "failed": failed}
-        return {LABEL: about}
+        return {LABEL: {"cell": number, "cell_id": identity, "before": before, "failed": failed}}

@@ -351,7 +351,7 @@ class SFMMagics(Magics):
 
 
 def load(shell: Any) -> None:
-    """Do what ``%load_ext sfm_kernel`` asks for."""
+    """Add ``%sfm`` and ``%%sfm`` to a shell: a notebook's, or an engine's."""
     magics = SFMMagics(shell)
     shell.register_magics(magics)
     magics.completion.install()
@@ -363,7 +363,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Do what ``%unload_ext sfm_kernel`` asks for."""
+    """Leave the world, and stop the cluster if this notebook started it."""
     magics = shell.magics_manager.registry["SFMMagics"]
     if not is_engine():
         magics.unwatch_cells()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from sfm_kernel.endpoint.bystanders import CHECK_EVERY, bystanders
@@ -26,20 +27,18 @@ class Rest:
         self._loop: Any = None
 
     def begin(self) -> None:
-        """A cell begins."""
+        """Publish that a cell runs."""
         with self._lock:
             self._cells += 1
             self._endpoint.show_running(True)
 
     def end(self) -> None:
-        """The cell has ended, on the main thread."""
+        """Publish that the engine is idle, once nothing of its cell runs. In the main thread."""
         with suppress(RuntimeError):  # there is no loop
             self._loop = asyncio.get_running_loop()
         if not self._rests(self._cells):
-            args = (self._cells,)
-            threading.Thread(
-                target=self._wait_for_rest, args=args, name="sfm-rest", daemon=True
-            ).start()
+            wait = partial(self._wait_for_rest, self._cells)
+            threading.Thread(target=wait, name="sfm-rest", daemon=True).start()
 
     def _wait_for_rest(self, cell: int) -> None:
         while not self._rests(cell):

@@ -98,7 +98,6 @@ class TcpTransport(Transport):
         return False
 
     def why_lost(self, peer: Member) -> str:
-        """The reason why the link was given up; "" if it was not."""
         link = self.exchange.known(peer.uid)
         return "" if link is None else link.lost or ""
 
@@ -108,7 +107,6 @@ class TcpTransport(Transport):
         return None if link is None else link.silence
 
     def settled(self, peer: Member) -> bool:
-        """Whether all that a dead peer had sent has arrived, as far as can be known."""
         return self.closing or self.exchange.settled(peer.uid)
 
     def close(self) -> None:

@@ -29,7 +29,8 @@ def run(words: Sequence[str]) -> None:
     Raises: the program's error; ``without_frames`` removes this module's frames from its traceback.
     """
     kind, *arguments = words
-    main = _new_main()
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    main.__dict__["__builtins__"] = sys.modules["builtins"]
     if kind == "-m":
         sys.argv = arguments
         _set_path(os.getcwd())
@@ -65,12 +66,6 @@ def location(error: BaseException) -> str:
     last = frames[-1]
     line = f": {last.line}" if last.line else ""
     return f"{last.filename}, line {last.lineno}, in {last.name}{line}"
-
-
-def _new_main() -> ModuleType:
-    main = sys.modules["__main__"] = ModuleType("__main__")
-    main.__dict__["__builtins__"] = sys.modules["builtins"]
-    return main
 
 
 def _run_text(text: str, name: str, main: ModuleType) -> None:
