@@ -79,8 +79,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         description="One page with the worlds that students share: who is stuck, since when, why.",
     )
     add = parser.add_argument
-    add("--host", default=service.hostname or "127.0.0.1",
-        help="the address to listen on (default: %(default)s; 0.0.0.0 is all of this machine's)")  # fmt: skip
+    address = "the address to listen on (default: %(default)s; 0.0.0.0 is all of this machine's)"
+    add("--host", default=service.hostname or "127.0.0.1", help=address)
     add("--port", type=int, default=service.port or 8799, help="default: %(default)s")
     add("--cert", help="a certificate (PEM), which makes it HTTPS")
     add("--key", help="the certificate's key, if it is not in the same file")

@@ -147,7 +147,7 @@ def _process(process: Any, ahead: float, now: float) -> Json:
         "state": _text(process.get("state"), NAME),
         "since": _time(process, "since", ahead, now),
         "waits": waits,
-        "where": _where(location),
+        "where": _location_text(location),
         "depth": _count(process, "depth"),
         "sent": _count(process, "sent"),
         "received": _count(process, "received"),
@@ -155,7 +155,7 @@ def _process(process: Any, ahead: float, now: float) -> Json:
     }
 
 
-def _where(location: Any) -> str:
+def _location_text(location: Any) -> str:
     """The location in words, as ``observe.code_locations.words`` makes them."""
     if not isinstance(location, dict):
         return ""

@@ -97,7 +97,7 @@ class Client:
                 self._context.term()
                 self._wake.close()
 
-    def ask(self, what: str, limit: float = ANSWER_SECONDS, **details: Any) -> dict[str, Any]:
+    def ask(self, kind: str, limit: float = ANSWER_SECONDS, **details: Any) -> dict[str, Any]:
         """The answer to one request.
 
         Raises:
@@ -106,10 +106,10 @@ class Client:
             EndpointClosed: this client was closed, or belongs to the parent process.
             Other errors: the server refuses the request.
         """
-        return self.exchange(what, b"", limit, **details)[0]
+        return self.exchange(kind, b"", limit, **details)[0]
 
     def exchange(
-        self, what: str, body: bytes = b"", limit: float = ANSWER_SECONDS, **details: Any
+        self, kind: str, body: bytes = b"", limit: float = ANSWER_SECONDS, **details: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
         """The answer to a request with a body, and the bodies of the answer; see ``ask``."""
         if os.getpid() != self._pid:
@@ -119,7 +119,7 @@ class Client:
             self._check_open()
             self._number += 1
             number = self._number
-            request = json.dumps({"number": number, "ask": what, **details}).encode()
+            request = json.dumps({"number": number, "ask": kind, **details}).encode()
             self._monitor.update()
             frames = [request, body] if body else [request]
             if not self._monitor.dead:

@@ -55,43 +55,43 @@ def send(descriptors: Iterable[int], number: int) -> None:
             signal.pidfd_send_signal(descriptor, number)
 
 
-def interrupt(segment: str, pid: Any, who: str = "it") -> str:
+def interrupt(segment: str, pid: Any, name: str = "it") -> str:
     """Send SIGINT to the living process with this segment; return "", or why it failed.
 
     Args:
         pid: the pid that the process has published. It must be a process of this user, and have
             the segment mapped.
-        who: the name of the process in the reason.
+        name: the name of the process in the reason.
     """
     try:
-        descriptor = _hold(segment, pid, who)
+        descriptor = _hold(segment, pid, name)
     except NotReached as problem:
         return str(problem)
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGINT)
     except OSError as error:
-        return f"{who} (pid {pid}) cannot be reached: {error.strerror}"
+        return f"{name} (pid {pid}) cannot be reached: {error.strerror}"
     finally:
         os.close(descriptor)
     return ""
 
 
-def _hold(segment: str, pid: Any, who: str = "it") -> int:
+def _hold(segment: str, pid: Any, name: str = "it") -> int:
     """A descriptor of the living process with this segment; raises NotReached."""
     if not os.path.exists(segment) or not is_alive(segment):
-        raise NotReached(f"{who} has ended")
+        raise NotReached(f"{name} has ended")
     if type(pid) is not int or not 0 < pid <= MOST_PID:
-        raise NotReached(f"{who} cannot be reached: its segment does not say which process it is")
+        raise NotReached(f"{name} cannot be reached: its segment does not say which process it is")
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
-        raise NotReached(f"{who} (pid {pid}) cannot be reached: {error.strerror}") from None
+        raise NotReached(f"{name} (pid {pid}) cannot be reached: {error.strerror}") from None
     try:
         if os.stat(f"/proc/{pid}").st_uid == os.geteuid() and _has_mapped(pid, segment):
             return descriptor
-        why = f"{who} is not process {pid} of this machine: it runs in another container"
+        why = f"{name} is not process {pid} of this machine: it runs in another container"
     except OSError as error:
-        why = f"{who} (pid {pid}) cannot be reached: {error.strerror}"
+        why = f"{name} (pid {pid}) cannot be reached: {error.strerror}"
     os.close(descriptor)
     raise NotReached(why)
 

@@ -39,8 +39,8 @@ SOCKETS = "SFM_SOCKETS"
 GREETING = "iopub_welcome"
 
 _ADDRESSES = {
-    f"{whose}{what}" for whose in ("", "engine_", "client_", "monitor_")
-    for what in ("ip", "transport", "ports", "ssh_server")
+    f"{prefix}{name}" for prefix in ("", "engine_", "client_", "monitor_")
+    for name in ("ip", "transport", "ports", "ssh_server")
 }  # fmt: skip
 """The settings of a controller's addresses."""
 

@@ -253,7 +253,7 @@ class SFMMagics(Magics):
             if self._home is not None:
                 self._home.sfm.show_running(True)
         if self._home is not None and self._watcher is None:
-            self._watcher = Watcher(self._home, end=self._ends, own=True)
+            self._watcher = Watcher(self._home, end=self._ends, of_notebook=True)
 
     def _end(self) -> None:
         self._depth = max(0, self._depth - 1)

@@ -82,17 +82,19 @@ class Watcher(Repeated):
 
     Args:
         end: whether to end them.
-        own: watch only for deadlocks of this notebook's own calls, once these have lasted a while.
+        of_notebook: watch only for deadlocks of this notebook's calls, once these have lasted a
+            while.
     """
 
-    def __init__(self, home: Home, *, end: bool, own: bool = False) -> None:
+    def __init__(self, home: Home, *, end: bool, of_notebook: bool = False) -> None:
         self._home, self._ends = home, end
-        begin, member = time.monotonic() + (_PATIENCE if own else 0), home.sfm.uid if own else ""
+        member = home.sfm.uid if of_notebook else ""
+        begin = time.monotonic() + (_PATIENCE if of_notebook else 0)
         monitor = DeadlockMonitor(home.sfm, remote=home.view.states)
         reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
 
         def observe() -> None:
-            if not own or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
+            if not of_notebook or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
                 reporter.check()
 
         super().__init__(observe)

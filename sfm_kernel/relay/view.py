@@ -196,9 +196,9 @@ class RemoteView:
             self._reports = answer["reports"]
             self._reported_at = time.monotonic()
 
-    def _exchange(self, what: str, **details: Any) -> tuple[dict[str, Any], list[bytes]]:
+    def _exchange(self, kind: str, **details: Any) -> tuple[dict[str, Any], list[bytes]]:
         assert self._client is not None  # callers have checked it
-        return self._client.exchange(what, limit=ANSWER_SECONDS, **details)
+        return self._client.exchange(kind, limit=ANSWER_SECONDS, **details)
 
     def _ask(self, fresh: bool) -> None:
         known = {uid: snapshot.number for uid, snapshot in self._snapshots.items()}

@@ -94,7 +94,7 @@ class DirectoryClient(Protocol):
     """Asks the directory server of a world of several machines."""
 
     def exchange(
-        self, what: str, body: bytes = b"", limit: float = ..., **details: Any
+        self, kind: str, body: bytes = b"", limit: float = ..., **details: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
         """The answer to a request, and the bytes that came with it.
 

@@ -152,8 +152,8 @@ def timeline_text(timelines: list[dict[str, Any]]) -> str:
 
     It may have megabytes. They are encoded in slices, between which the server's other threads run.
     """
-    spans = {(row["uid"], row["begin"]): row for part in timelines for row in part["spans"]}
-    flights = {row["id"]: row for part in timelines for row in part["flights"]}
+    spans = {(row["uid"], row["begin"]): row for item in timelines for row in item["spans"]}
+    flights = {row["id"]: row for item in timelines for row in item["flights"]}
     latest = timelines[-1]
     fields = {name: json.dumps(latest[name]) for name in latest if name not in ("spans", "flights")}
     fields |= {"spans": _sliced([*spans.values()]), "flights": _sliced([*flights.values()])}
