@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import queue
 import shutil
-from collections.abc import Iterator
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook
+from tests.jupyter.notebook import Notebook
 
 pytestmark = [
     pytest.mark.jupyter,
@@ -20,15 +19,11 @@ pytestmark = [
     ),
 ]
 
+CELLS: list[str] = []
+
 SUM = 'int k, sum = 0; printf("numbers? "); while (scanf("%d", &k) == 1) sum += k; SAY("%d", sum)'
 ONE = 'int k; printf("number? "); if (scanf("%d", &k) == 1) SAY("twice is %d", 2 * k);'
 LINES = "import sys; print('line', sys.stdin.readline(), 'rest', sys.stdin.read().split())"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook() as one:
-        yield one
 
 
 def program(line: str, rank_0: str, others: str = "") -> str:

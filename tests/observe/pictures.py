@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -20,9 +21,15 @@ NOW = 1000.0
 """The time of the snapshots; waits have begun one second before."""
 
 
-def check(what: str, value: Any) -> None:
-    """Raise ValidationError unless the value is valid by the schema's definition ``what``."""
-    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
+@cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"})
+
+
+def check(kind: str, value: Any) -> Any:
+    """The value; raises ValidationError unless it is valid by this definition of the schema."""
+    _validator(kind).validate(value)
+    return value
 
 
 def picture(*processes: Dict) -> Dict:
