@@ -47,8 +47,8 @@ def prototypes() -> list[str]:
 
 def names() -> list[str]:
     """Every function that the library exports."""
-    own = [re.split(r"[ *]+", one.split("(")[0])[-1] for one in prototypes()]
-    return own + [f"P{name}" for name in own if name.startswith("MPI_")]
+    declared = [re.split(r"[ *]+", prototype.split("(")[0])[-1] for prototype in prototypes()]
+    return declared + [f"P{name}" for name in declared if name.startswith("MPI_")]
 
 
 def check(tmp_path: Path, header: Path, text: str, *options: str) -> None:
@@ -99,7 +99,7 @@ def test_both_headers_lay_out_types_alike(tmp_path: Path, whose: str) -> None:
 def test_both_headers_declare_the_same_functions(tmp_path: Path, whose: str) -> None:
     """Declaring a function again is an error in C unless both agree in every type and const."""
     undefined = [f"#undef {name}" for name in names()]
-    again = [f"{one};" for one in prototypes()]
+    again = [f"{prototype};" for prototype in prototypes()]
     text = "\n".join(undefined + again)
     check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, text)
 

@@ -47,23 +47,29 @@ def test_errors_name_the_cell_and_its_line(book: Notebook) -> None:
 
 
 def test_stop_ends_a_program(book: Notebook) -> None:
-    before = {one.pid for one in descendants(book.pid)}
+    before = {process.pid for process in descendants(book.pid)}
     message = book.send(program("-n 2", 'puts("in"); for (;;);'))
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
     book.interrupt()
     assert book.wait(message).error == "CellInterrupted: the program was stopped"
     wait_for(
-        lambda: not [one for one in descendants(book.pid) if one.pid not in before and runs(one)],
+        lambda: (
+            not [
+                process
+                for process in descendants(book.pid)
+                if process.pid not in before and runs(process)
+            ]
+        ),
         "the ranks end",
     )
     book.run("%%sfm\nprint('alive')").ok()
 
 
 def test_a_cell_that_never_runs_leaves_no_process(book: Notebook, tmp_path: Path) -> None:
-    before = {one.pid for one in descendants(book.pid)}
+    before = {process.pid for process in descendants(book.pid)}
 
     def new() -> list[psutil.Process]:
-        return [one for one in descendants(book.pid) if one.pid not in before]
+        return [process for process in descendants(book.pid) if process.pid not in before]
 
     assert book.run(program("-n 2", "return y;")).error.startswith("CompileError: ")
     assert not new()
@@ -72,11 +78,11 @@ def test_a_cell_that_never_runs_leaves_no_process(book: Notebook, tmp_path: Path
     slow.chmod(0o700)
     book.run(f"import os; os.environ['SFM_CC'] = '{slow}'").ok()
     message = book.send(program("-n 2", 'puts("never");'))
-    wait_for(lambda: "sleep" in str([one.cmdline() for one in new()]), "the compiler")
+    wait_for(lambda: "sleep" in str([process.cmdline() for process in new()]), "the compiler")
     book.interrupt()
     assert book.wait(message).error.startswith("KeyboardInterrupt")
     book.run("del os.environ['SFM_CC']").ok()
-    assert not [one for one in new() if runs(one)]
+    assert not [process for process in new() if runs(process)]
 
 
 def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> None:
@@ -115,7 +121,7 @@ def test_cxx(book: Notebook) -> None:
     code = "%%sfm c++ -n 1\n#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }"
     assert book.text(code).strip() == "42"
     code = "%%sfm c++\n#include <vector>\nint count(int n) { return std::vector<int>(n).size(); }"
-    told = book.text(code)
-    assert "no function in this notebook" in told and 'write `extern "C"` in front of' in told
+    shown = book.text(code)
+    assert "no function in this notebook" in shown and 'write `extern "C"` in front of' in shown
     assert "sfm.c.count" in book.text(code.replace("int count", 'extern "C" int count'))
     assert book.text("print(sfm.c.count(7))").strip() == "7"

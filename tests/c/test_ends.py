@@ -122,8 +122,8 @@ def test_a_deadlock_that_is_ended_is_told_once() -> None:
         f"{place('receive', 'is(2, ')} (others): MPI_Recv",
         f"in ends.c, line {end} (main): MPI_Finalize",
     )
-    told = [f" was stopped {one}: Deadlock: 0 → 1 → 0.\n" in done.stderr for one in stuck]
-    assert sorted(told) == [False, True], done.stderr
+    is_told = [f" was stopped {call}: Deadlock: 0 → 1 → 0.\n" in done.stderr for call in stuck]
+    assert sorted(is_told) == [False, True], done.stderr
     assert done.stderr.endswith("\nsfm: the other ranks were ended\n")
     assert done.returncode == 15
 

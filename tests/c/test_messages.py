@@ -101,8 +101,8 @@ def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -
     crossed(["collectives", "messages", "communicators", "tools"], [5, 1, 2, 3, 8]),
 )
 def test_every_result_is_right(name: str, size: int, world: dict[str, str], library: Path) -> None:
-    told = run([str(compiled(name, library))], size, world, library)
-    assert told[0].endswith(f"all {name} are right\n")
+    printed = run([str(compiled(name, library))], size, world, library)
+    assert printed[0].endswith(f"all {name} are right\n")
 
 
 @pytest.mark.parametrize("name", ["messages", "collectives"])
@@ -150,12 +150,12 @@ def test_a_rank_that_waits_for_a_killed_process_gets_an_error(
         path.unlink()
 
 
-def calls(rank: int, one: str, other: str) -> str:
-    return f"process {rank} of MPI_COMM_WORLD calls {one} where this one calls {other}"
+def calls(rank: int, call: str, call_here: str) -> str:
+    return f"process {rank} of MPI_COMM_WORLD calls {call} where this one calls {call_here}"
 
 
-def has_called(one: str) -> str:
-    return f"process 1 of MPI_COMM_WORLD has called {one}, and this process has not"
+def has_called(call: str) -> str:
+    return f"process 1 of MPI_COMM_WORLD has called {call}, and this process has not"
 
 
 BARRIER, FINALIZE = "MPI_Barrier", "MPI_Finalize"
@@ -186,4 +186,4 @@ def test_ranks_that_disagree_about_a_collective_are_told(
     source = str(PROGRAMS / "disagree.c")
     done = launching.run("-n", "2", source, str(how), timeout=launching.PATIENCE)
     assert done.returncode == status
-    assert sum(one in done.stderr for one in said) == 1, done.stderr
+    assert sum(sentence in done.stderr for sentence in said) == 1, done.stderr

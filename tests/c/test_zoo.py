@@ -50,4 +50,4 @@ def test_the_tool_says_what_is_wrong(source: Path, sfm_dir: Path) -> None:
     said = " ".join(diagnosis["sentences"])
     assert titles in ([], [diagnosis["title"]]), said
     assert bool(diagnosis["stuck"]) == diagnosis["title"].startswith("Deadlock")
-    assert all(one in said for one in says), said
+    assert all(sentence in said for sentence in says), said

@@ -23,7 +23,7 @@ from sfm_kernel.jupyter.server.stream import (
     Subscription,
     timeline_text,
 )
-from tests.observe.pictures import check
+from tests.observe.pictures import check, flight
 
 explaining = importlib.import_module("sfm_kernel.observe.explain")  # the package has functions of
 snapshots = importlib.import_module("sfm_kernel.observe.snapshot")  # these names
@@ -239,8 +239,6 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
         {"uid": "a", "begin": float(n), "end": end, "state": "running", "where": None}
         for n, end in enumerate(ends)
     ]
-    flight: dict[str, Any] = dict.fromkeys(("received", "sent_at", "received_at", "late", "since"))
-    flight |= {"src": "a", "dest": "b", "number": 1, "sent": 0.0, "bytes": 1, "cost": 0.0}
     return {
         "world": "w",
         "begin": begin,
@@ -248,7 +246,7 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
         "missing": 0,
         "processes": [{"uid": "a", "name": "A", "rank": 0}],
         "spans": spans,
-        "flights": [{**flight, "id": identity, "attributes": []} for identity in ids],
+        "flights": [flight(name, "a", "b", 0.0, 0.5) for name in ids],
     }
 
 

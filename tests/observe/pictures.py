@@ -35,9 +35,9 @@ def check(kind: str, value: Any) -> Any:
 def picture(*processes: Dict) -> Dict:
     """A snapshot of these processes; ranks and uids follow their order."""
     shown = []
-    for nth, one in enumerate(processes):
-        rank = None if one["kind"] == "notebook" else nth
-        shown.append({"rank": rank, "uid": uid(one["name"]), **one})
+    for nth, process in enumerate(processes):
+        rank = None if process["kind"] == "notebook" else nth
+        shown.append({"rank": rank, "uid": uid(process["name"]), **process})
     found = {"world": "made-up", "time": NOW, "processes": shown, "sites": [], "links": []}
     check("snapshot", found)
     return found
@@ -153,9 +153,29 @@ def message(src: object, context_id: str = "", **attributes: object) -> Dict:
     return {**shown, "bytes": 100, "attributes": pairs}
 
 
-def engine(one: Dict) -> Dict:
+def flight(name: str, src: str, dest: str, sent: float, received: float, **changes: Any) -> Dict:
+    """A message of a timeline, for which nobody waited."""
+    return {
+        "id": name,
+        "src": src,
+        "dest": dest,
+        "number": 1,
+        "sent": sent,
+        "received": received,
+        "bytes": 8,
+        "attributes": [],
+        "sent_at": None,
+        "received_at": None,
+        "late": None,
+        "cost": 0.0,
+        "since": None,
+        **changes,
+    }
+
+
+def engine(process: Dict) -> Dict:
     """The process as an engine."""
-    return {**one, "kind": "engine", "size": None}
+    return {**process, "kind": "engine", "size": None}
 
 
 def judge(*processes: Dict, before: Any = None, asker: object = None) -> Dict:
