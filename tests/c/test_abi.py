@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.c import mpich
+from tests.c.building import INCLUDE, library
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "sfm_kernel/native/mpi"
-INCLUDE = ROOT / "sfm_kernel/c/include"
 STATUS = {
     "count_lo": 0,
     "count_hi_and_cancelled": 4,
@@ -29,15 +29,6 @@ TYPES = {
     "MPI_File": 8, "MPI_Aint": 8, "MPI_Count": 8, "MPI_Offset": 8, "MPI_Status": 20,
 }  # fmt: skip
 DATA = ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE"]
-
-
-def library(soname: str) -> Path:
-    """A library as it was installed, or as cargo has just made it."""
-    made = ROOT / "sfm_kernel/native/target/release" / soname.rpartition(".")[0]
-    places = [one for one in (INCLUDE.parent / "lib" / soname, made) if one.exists()]
-    if not places:
-        pytest.fail(f"there is no {soname}: cargo build --release, in sfm_kernel/native")
-    return max(places, key=lambda path: path.stat().st_mtime)
 
 
 def prototypes() -> list[str]:

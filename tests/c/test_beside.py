@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_cc
 from tests.mpi.launching import launched, lines, mpi_worlds, run
 
 WORKER = PROGRAMS.parent / "lines" / "worker.c"
@@ -62,7 +61,7 @@ comm.Barrier()
 """
 ENDED = "; the other ranks were ended\n"
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = needs_cc
 
 
 @pytest.fixture

@@ -3,14 +3,11 @@ and says what to do."""
 
 from __future__ import annotations
 
-import shutil
 import signal
-from pathlib import Path
 
 import pytest
 
-from sfm_kernel.c import LIBMPI
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_mpi
 from tests.conftest import crossed
 from tests.jupyter.notebook import notebook
 from tests.mpi.launching import launched, lines, mpi_worlds, run
@@ -23,10 +20,7 @@ INIT_ONCE = "MPI was initialized before; call MPI_Init once, at the beginning of
 INIT_FIRST = "MPI_Init was not called yet; call it first, at the beginning of main"
 BAD_RANK = "argument dest is 17, but MPI_COMM_WORLD has 3 processes: ranks 0 to 2 [MPI_ERR_RANK]"
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
-    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
-]
+pytestmark = needs_mpi
 
 CALLS = {
     "rank-before-init": (f"MPI_Comm_rank: {INIT_FIRST}", 15),

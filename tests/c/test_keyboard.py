@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
 
 import pytest
 
+from tests.c.building import needs_cc
 from tests.jupyter.notebook import Notebook
 
 pytestmark = [
     pytest.mark.jupyter,
     pytest.mark.keeps("one notebook for the whole module"),
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+    needs_cc,
     pytest.mark.skipif(
         not os.path.exists("/proc/self/syscall"), reason="the system does not say who reads"
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from sfm_kernel._native import resolve
 from sfm_kernel.observe import explain
 from sfm_kernel.observe.code_locations import code_location, source, words
 from sfm_kernel.observe.events import events
-from tests.c.building import PROGRAMS, variant
+from tests.c.building import PROGRAMS, needs_cc, variant
 from tests.waiting import wait_until
 
 SOURCE = PROGRAMS.parent / "lines" / "exchange.c"
@@ -26,7 +25,7 @@ IN_RECEIVE, IN_MAIN = (
     nth for nth, line in enumerate(LINES, 1) if "sfm_recv(self, wanted, SFM_FOREVER" in line
 )
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = needs_cc
 
 
 @contextlib.contextmanager

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sfm_kernel.c import LIBMPI
 from sfm_kernel.mpi.launch.wording import unfinished
 from sfm_kernel.mpi.launch.worlds import RankId
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_mpi
 from tests.mpi.launching import PATIENCE, run
 
 SOURCE = PROGRAMS.parent / "lines" / "left.c"
 LINES = SOURCE.read_text().splitlines()
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
-    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
-]
+pytestmark = needs_mpi
 
 REQUEST = "rank 1 ended with 1 unfinished request"
 ONE = "rank 0 never received 1 message from rank 1"

@@ -14,14 +14,11 @@ OPEN = """
 import os, time
 from sfm_kernel import farm
 workers = farm.connect()
-
-CELLS = ["%sfm start 3", OPEN]
-
-
 def nap(seconds):
     time.sleep(seconds)
     return seconds
 """
+CELLS = ["%sfm start 3", OPEN]
 
 
 def runs(kind: str = "engine") -> int:
