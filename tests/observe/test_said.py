@@ -94,8 +94,8 @@ def test_a_send_that_finds_no_room() -> None:
 def test_calls_of_mpi() -> None:
     """They wait for a message, with a template or without, or for other processes."""
 
-    def told(process: Dict) -> str:
-        text: str = judge(process, process("B"))["sentences"][0]
+    def told(caller: Dict) -> str:
+        text: str = judge(caller, process("B"))["sentences"][0]
         return text
 
     about = {"text": "Mprobe", "purpose": "Mprobe", "context_id": "1f"}
