@@ -155,7 +155,9 @@ def test_tables_set_libraries_side_by_side() -> None:
     ]
     assert tables["Matrix product"][1]["speedup"] == 2.0
     assert tables["Matrix product"][1]["all_seconds"] == 4.0
-    (plain,) = [one for one in tables["pi, as in Tables 1 and 2"] if one["mechanism"] == "Python"]
+    (plain,) = [
+        line for line in tables["pi, as in Tables 1 and 2"] if line["mechanism"] == "Python"
+    ]
     assert plain["times_compiled"] == 100.0
     assert verdicts.tables([]).keys() == {"Targets (times in µs)"}
 

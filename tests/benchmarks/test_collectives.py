@@ -56,7 +56,7 @@ def test_targets_compare_medians_with_mpi4py() -> None:
     tables = collectives.tables(rows)
     first = tables["Collectives (times in µs)"][0]
     assert (first["SFM us"], first["SFM fastest"], first["SFM / mpi4py"]) == (2.0, 1.0, 0.5)
-    verdicts = {one["what"]: one for one in tables["Targets (times in µs)"]}
+    verdicts = {line["what"]: line for line in tables["Targets (times in µs)"]}
     assert verdicts["barrier, 2 processes"]["verdict"] == "met"
     assert verdicts["barrier, more processes"]["verdict"] == "missed by 20%"
     assert verdicts["barrier, more processes"]["at"] == "4 processes"

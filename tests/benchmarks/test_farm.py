@@ -50,7 +50,7 @@ def test_targets_are_about_short_tasks_and_pools_as_they_are() -> None:
     measured += [row(pools.SFM, 9.0, ms=100), row(pools.DASK, 6.0, ms=100)]
     listed, targets = farm.tables(measured).values()
     assert listed[0]["us"] == 3.0 and listed[0]["fastest"] == 2.0
-    assert [(one["what"], one["target"], one["verdict"]) for one in targets] == [
+    assert [(line["what"], line["target"], line["verdict"]) for line in targets] == [
         ("tasks of 0 ms", "≤ 1 × concurrent.futures", "met"),
         ("tasks of 0 ms", "stated, × concurrent.futures, chunks of 1/16 of all", ""),
         ("tasks of 1 ms", "≤ 1 × Dask", "missed by 50%"),

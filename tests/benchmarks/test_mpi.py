@@ -68,7 +68,7 @@ def test_targets_compare_medians_with_mpich() -> None:
     first = tables["mpi4py on both libraries (µs)"][0]
     assert (first["SFM us"], first["SFM fastest"], first["SFM / MPICH"]) == (3.0, 2.0, 0.5)
     targets = tables["Targets (times in µs)"]
-    assert [(one["what"], one["target"], one["at"], one["verdict"]) for one in targets] == [
+    assert [(line["what"], line["target"], line["at"], line["verdict"]) for line in targets] == [
         ("Put", "≤ 1 × MPICH", "1 MB, 2 processes", "missed by 50%"),
         ("Barrier", "≤ 0.6 × MPICH", "4 processes", "met"),
         ("Barrier, crowded", "≤ 0.1 × MPICH", "8 processes", "missed by 400%"),

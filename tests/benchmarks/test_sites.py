@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchmarks import sites
 from sfm_kernel.lessons import sites as experiments
-
-
-def row(measure: str, way: str, what: str, **more: Any) -> dict[str, Any]:
-    return {"measure": measure, "way": way, "what": what, "disturbed": False, "rtt_ms": 20.0,
-            "late_ms": 0.1, **more}  # fmt: skip
+from tests.lessons.test_sites import row
 
 
 def test_verdicts_say_whether_a_target_is_met_and_by_how_much_not() -> None:
@@ -23,7 +17,7 @@ def test_verdicts_say_whether_a_target_is_met_and_by_how_much_not() -> None:
         row("cut 5", "gateway", "cut of 5 s", seconds=0.5, **broken),
         row("cut 5", "direct", "cut of 5 s", seconds=None, **{**broken, "lost": 2}),
     ]
-    found = {(one["what"], one["way"]): one for one in sites.verdicts(measured)}
+    found = {(line["what"], line["way"]): line for line in sites.verdicts(measured)}
     silent = "8 pairs, each silent for 1.4 s, 160 kB: times direct"
     assert found[silent, "gateway"]["verdict"] == "met"
     assert found[silent, "gateway cubic"]["verdict"] == "missed by 67%"
@@ -38,8 +32,8 @@ def test_a_disturbed_run_meets_and_misses_no_target() -> None:
     measured = [row("cut 5", "gateway", "cut of 5 s", **found) | {"disturbed": True}]
 
     def verdict(what: str) -> tuple[float, str]:
-        (one,) = (one for one in sites.verdicts(measured) if what in one["what"])
-        return one["measured"], one["verdict"]
+        (line,) = (line for line in sites.verdicts(measured) if what in line["what"])
+        return line["measured"], line["verdict"]
 
     assert verdict("flowing") == (0.5, "disturbed") and verdict("lost") == (0.0, "disturbed")
     measured.append(row("cut 5", "gateway", "cut of 5 s", **{**found, "seconds": 0.1}))
@@ -53,8 +47,8 @@ def test_an_answer_that_was_never_heard_is_lost() -> None:
 
     def wrong(**more: int) -> float:
         listed = sites.verdicts([row("cut 5", "gateway", "cut of 5 s", **kept, **more)])
-        (one,) = (one for one in listed if "lost" in one["what"])
-        return float(one["measured"])
+        (line,) = (line for line in listed if "lost" in line["what"])
+        return float(line["measured"])
 
     assert wrong(lost=0, unheard=0) == 0
     assert wrong(lost=0, unheard=2) == 2

@@ -32,11 +32,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A Lab server: it takes longer to start than most tests to run."""
     folder = tmp_path_factory.mktemp("lab") / "notebooks"
     folder.mkdir()
-    one = Lab.start(folder)
+    lab = Lab.start(folder)
     try:
-        yield one
+        yield lab
     finally:
-        one.stop()
+        lab.stop()
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,13 @@ def lab(server: Lab) -> Iterator[Lab]:
     """The Lab server as it was at first: with an empty folder, and no kernel."""
     yield server
     server.clear()
+
+
+@pytest.fixture
+def own_kernels(lab: Lab) -> Iterator[None]:
+    """The test's kernels end with it, so that no other test sees its worlds."""
+    yield
+    lab.end_kernels()
 
 
 @pytest.fixture(scope="package")
@@ -56,7 +63,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
     )
     with api.sync_playwright() as started:
-        one = started.chromium.launch_persistent_context(
+        browser = started.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("chromium"),
             executable_path=CHROMIUM,
             chromium_sandbox=False,
@@ -64,16 +71,16 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             viewport={"width": 1400, "height": 900},
             permissions=["clipboard-read", "clipboard-write"],
         )
-        one.set_default_timeout(30_000)
-        yield one
-        one.close()
+        browser.set_default_timeout(30_000)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     """A page for one test."""
-    with new_page(context) as one:
-        yield one
+    with new_page(context) as opened:
+        yield opened
 
 
 @contextlib.contextmanager
@@ -83,11 +90,11 @@ def new_page(context: BrowserContext) -> Iterator[Page]:
     JupyterLab has its own: it removes its splash twice when themes change in quick succession.
     """
     errors: list[str] = []
-    one = context.new_page()
-    one.bring_to_front()
-    one.on("pageerror", lambda error: errors.append(error.stack or str(error)))
-    yield one
-    one.close()
+    page = context.new_page()
+    page.bring_to_front()
+    page.on("pageerror", lambda error: errors.append(error.stack or str(error)))
+    yield page
+    page.close()
     ours = [error for error in errors if "/labextensions/@sfm/" in error]
     assert not ours, ours
 

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
+from tests.observe import pictures
+from tests.observe.pictures import check
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, WebSocketRoute
 
-SCHEMA = Path(__file__).parents[2] / "sfm_kernel/observe/schema.json"
-
 Json = dict[str, Any]
-
-
-@functools.cache
-def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    definitions = json.loads(SCHEMA.read_text())["$defs"]
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
-
-
-def checked(kind: str, value: Json) -> Json:
-    """The value, if it is what the contract calls a ``kind``.
-
-    Raises:
-        jsonschema.ValidationError: it is not.
-    """
-    _validator(kind).validate(value)
-    return value
 
 
 def place(line: int, cell: int | None = 1, cell_id: str | None = None) -> Json:
@@ -49,48 +30,32 @@ def message(src: str | int, /, **attributes: object) -> Json:
 
 def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Json:
     """An engine in that state."""
-    waits = more.pop("waits", None)
-    messages = more.pop("messages", [])
-    return {
+    messages = more.get("messages", [])
+    about = {
         "uid": f"u-{name}",
-        "name": name,
         "rank": rank,
         "kind": "engine",
         "size": None,
-        "host": "here",
-        "site": "here",
         "pid": 100 + rank,
-        "here": True,
         "alive": state not in ("left", "dead"),
-        "state": state,
         "since": time.time() - 3,
-        "unreachable": None,
-        "unreachable_why": None,
         "call": 1,
-        "waits": waits,
-        "wait": None,
-        "where": None,
-        "others": [],
-        "polls": None,
-        "now": None,
         "settled": True,
         "depth": len(messages),
         "bytes": 100 * len(messages),
-        "sent": 0,
-        "received": 0,
-        "peers": [],
         "messages": messages,
-    } | more
+    }
+    return pictures.process(name, state, **(about | more))
 
 
 def snapshot(*processes: Json, world: str = "w1", links: Sequence[Json] = ()) -> Json:
     """A world with these processes, now; each site has a gateway if a link is between gateways."""
-    names = list(dict.fromkeys(one["site"] for one in processes))
-    far = any(one["via"] == "gateway" for one in links)
+    names = list(dict.fromkeys(process["site"] for process in processes))
+    far = any(link["via"] == "gateway" for link in links)
     sites = [
         {
             "name": name,
-            "processes": [one["name"] for one in processes if one["site"] == name],
+            "processes": [process["name"] for process in processes if process["site"] == name],
             "gateways": [{"name": f"{name}-1", "address": "tcp://127.0.0.1:5000"}] if far else [],
             "sentence": "",
         }
@@ -98,7 +63,7 @@ def snapshot(*processes: Json, world: str = "w1", links: Sequence[Json] = ()) ->
     ]
     made = {"world": world, "time": time.time(), "processes": list(processes)}
     made |= {"sites": sites, "links": list(links)}
-    return checked("snapshot", made)
+    return check("snapshot", made)
 
 
 def link(start: str, to: str, sentence: str = "", **more: Any) -> Json:
@@ -107,7 +72,7 @@ def link(start: str, to: str, sentence: str = "", **more: Any) -> Json:
     made |= {"warm": "bbr", "rtt_s": 0.02, "rate": 25e6, "cwnd": 350, "rto": 0}
     made |= {"retransmissions": 0, "dup_acks": 0, "idle_restarts": 0, "silent_s": None}
     made |= {"emulated": False, "trouble": bool(sentence), "sentence": sentence}
-    return checked("link", made | more)
+    return check("link", made | more)
 
 
 def world(name: str = "w1", **more: Any) -> Json:
@@ -123,7 +88,7 @@ def world(name: str = "w1", **more: Any) -> Json:
         "blocked": 0,
         "dead": 0,
     } | more
-    return checked("world", made)
+    return check("world", made)
 
 
 def crossed() -> tuple[Json, Json]:
@@ -150,7 +115,7 @@ def crossed() -> tuple[Json, Json]:
     why = diagnosis(
         "deadlock",
         "Deadlock: A and B wait for each other",
-        *(one["text"] for one in judged[:2]),
+        *(stuck["text"] for stuck in judged[:2]),
         "No message is on its way.",
         "A's inbox holds 1 message that nearly fits: tag is 3, not 2.",
         cycle=["A", "B"],
@@ -162,9 +127,9 @@ def crossed() -> tuple[Json, Json]:
     return seen, why
 
 
-def judgement(one: Json, verdict: str, text: str) -> Json:
+def judgement(judged: Json, verdict: str, text: str) -> Json:
     """The judgement of a process."""
-    same = {key: one[key] for key in ("uid", "name", "where", "call")}
+    same = {key: judged[key] for key in ("uid", "name", "where", "call")}
     return same | {"verdict": verdict, "text": text, "near": []}
 
 
@@ -188,7 +153,7 @@ def diagnosis(verdict: str, title: str, *sentences: str, **more: Any) -> Json:
         "but_for": None,
         "processes": [],
     } | more
-    return checked("diagnosis", made)
+    return check("diagnosis", made)
 
 
 class Stream:

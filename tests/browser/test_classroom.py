@@ -33,18 +33,19 @@ def report(nth: int, name: str = "") -> bytes:
     if verdict in ("deadlock", "waiting"):
         about |= {"waits": "recv(src='B', tag=2)", "messages": [message("B", text=HOSTILE)]}
     engines = [
-        process(one, rank, state.get(verdict, "idle"), **about) for rank, one in enumerate("ABCD")
+        process(engine, rank, state.get(verdict, "idle"), **about)
+        for rank, engine in enumerate("ABCD")
     ]
     said = {"deadlock": "Deadlock: A → B → A", "waiting": "No deadlock yet", "running": "A runs"}
     sentences = ["A waits for recv(src='B', tag=2) in cell 2, line 3. A's inbox holds 1 message."]
-    told = {"sentences": sentences if "waits" in about else [], "title": said.get(verdict, "")}
+    text = {"sentences": sentences if "waits" in about else [], "title": said.get(verdict, "")}
     since = now - 7 * nth - 5 if verdict == "deadlock" else None
     code = [{"title": "cell 2", "lines": [[2, HOSTILE], [3, "recv(tag=2)"]], "at": [3]}]
     return encoded(
         {
             "name": name or f"{NAMES[nth % 10]} {'XYZ'[nth // 10]}.",
             "snapshot": {"time": now, "processes": engines},
-            "diagnosis": diagnosis(verdict, since=since, **told),
+            "diagnosis": diagnosis(verdict, since=since, **text),
             "told": [{"time": now - 60, "text": "Deadlock: A → B → A.\nA waits."}],
             "code": code if verdict == "deadlock" else [],
         }
@@ -54,7 +55,7 @@ def report(nth: int, name: str = "") -> bytes:
 @pytest.fixture
 def room() -> Iterator[Class]:
     """A class of thirty students, all of whom send reports."""
-    one = Class()
+    opened = Class()
     over = threading.Event()
 
     def secret(nth: int) -> str:
@@ -63,33 +64,35 @@ def room() -> Iterator[Class]:
     def speak() -> None:
         while not over.wait(3):
             for nth in range(30):
-                one.share(b"", secret(nth))
+                opened.share(b"", secret(nth))
 
     for nth in range(30):
-        assert one.share(report(nth), secret(nth))[0] == 204
+        assert opened.share(report(nth), secret(nth))[0] == 204
     thread = threading.Thread(target=speak)
     thread.start()
-    yield one
+    yield opened
     over.set()
     thread.join()
-    one.close()
+    opened.close()
 
 
 @pytest.fixture
 def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
     """The class's page, which must log no error, and ask only its server."""
     page = context.new_page()
-    told: list[str] = []
+    complaints: list[str] = []
     page.set_viewport_size({"width": 1366, "height": 768})
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
     own = f"http://127.0.0.1:{room.port}/"
-    page.on("request", lambda asked: None if asked.url.startswith(own) else told.append(asked.url))
+    page.on(
+        "request", lambda asked: None if asked.url.startswith(own) else complaints.append(asked.url)
+    )
     page.goto(f"{own}#teach-{KEY}")
     ui.expect(page.locator("#worlds li")).to_have_count(30)
     yield page
     page.close()
-    assert told == []
+    assert complaints == []
 
 
 def names(page: Page) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from tests.browser import fake, ui
 from tests.browser.lab import Lab
 from tests.conftest import LONG
+from tests.observe.pictures import check, flight
 
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page
@@ -76,14 +77,17 @@ class Busy:
 
     def diagnosis(self, seen: fake.Json) -> fake.Json:
         """A diagnosis: each blocked process waits for the one before it."""
-        waiting = [one for one in seen["processes"] if one["state"] != "running"]
+        waiting = [process for process in seen["processes"] if process["state"] != "running"]
         edges = [
-            fake.edge(one["name"], (one["rank"] - 1) % PROCESSES, "tag=1") | {"cycle": False}
-            for one in waiting
+            fake.edge(process["name"], (process["rank"] - 1) % PROCESSES, "tag=1")
+            | {"cycle": False}
+            for process in waiting
         ]
         judged = [
-            fake.judgement(one, "waits" if one in waiting else "acts", f"{one['name']} works")
-            for one in seen["processes"]
+            fake.judgement(
+                process, "waits" if process in waiting else "acts", f"{process['name']} works"
+            )
+            for process in seen["processes"]
         ]
         return fake.diagnosis("waiting", "All wait a little", edges=edges, processes=judged)
 
@@ -97,24 +101,17 @@ class Busy:
         ]
         flights = [self._flight(i, now) for i in range(PROCESSES)]
         made = {"world": "w1", "begin": now - 60, "end": now, "missing": 0, "processes": rows}
-        return fake.checked("timeline", made | {"spans": spans, "flights": flights})
+        return check("timeline", made | {"spans": spans, "flights": flights})
 
     def _flight(self, i: int, now: float) -> fake.Json:
-        return {
-            "id": f"{i}-{self.step}",
-            "src": f"u-{i}",
-            "dest": f"u-{(i + 1) % PROCESSES}",
-            "number": self.step,
-            "sent": now - 0.08,
-            "received": now - 0.02,
-            "bytes": 64,
-            "attributes": [["tag", "1"]],
+        src, dest = f"u-{i}", f"u-{(i + 1) % PROCESSES}"
+        about: fake.Json = {
             "sent_at": fake.place(2),
             "received_at": fake.place(3),
-            "late": None,
-            "cost": 0.0,
-            "since": None,
+            "number": self.step,
         }
+        about["attributes"] = [["tag", "1"]]
+        return flight(f"{i}-{self.step}", src, dest, now - 0.08, now - 0.02, **about)
 
     def _process(self, i: int) -> fake.Json:
         waits = "recv(tag=1)" if self._states[i] != "running" else None
@@ -186,4 +183,4 @@ def _text(kind: str, value: object) -> str:
 def _busy(session: CDPSession) -> float:
     metrics = session.send("Performance.getMetrics")["metrics"]
     # The main thread's processor time: TaskDuration is longer where others take the core.
-    return float(next(one["value"] for one in metrics if one["name"] == "ThreadTime"))
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))

@@ -120,9 +120,9 @@ def test_activities_outside_of_calls(shown: Page, stream: fake.Stream) -> None:
 def test_durations_go_on_and_rates_fall_while_nothing_comes(
     shown: Page, stream: fake.Stream
 ) -> None:
-    one = fake.process(0, 0, "running", since=time.time())
-    stream.show(fake.snapshot(one))
-    stream.show(fake.snapshot(one | {"sent": 40, "received": 4}))
+    process = fake.process(0, 0, "running", since=time.time())
+    stream.show(fake.snapshot(process))
+    stream.show(fake.snapshot(process | {"sent": 40, "received": 4}))
     row = ui.rows(ui.panel(shown)).first
     rate = row.locator(".sfm-Row-rate")
     ui.expect(rate).not_to_have_text("↑0 ↓0")
@@ -132,8 +132,8 @@ def test_durations_go_on_and_rates_fall_while_nothing_comes(
 
 
 def test_durations_are_by_the_server_s_clock(shown: Page, stream: fake.Stream) -> None:
-    one = fake.process("A", 0, "blocked in recv", since=time.time() - 3600)
-    seen = fake.snapshot(one) | {"time": time.time() - 1800}  # nothing has changed since
+    process = fake.process("A", 0, "blocked in recv", since=time.time() - 3600)
+    seen = fake.snapshot(process) | {"time": time.time() - 1800}  # nothing has changed since
     stream.show(seen)
     since = ui.rows(ui.panel(shown)).first.locator(".sfm-Row-since")
     ui.expect(since).to_have_text("1 h")
@@ -160,11 +160,11 @@ def test_queue_is_shown_and_searched(shown: Page, stream: fake.Stream) -> None:
 def test_texts_of_messages_stay_text(shown: Page, stream: fake.Stream) -> None:
     bad = fake.message(HOSTILE, dest="A", **{HOSTILE: HOSTILE})
     where = fake.place(3, 7) | {"file": HOSTILE, "function": HOSTILE}
-    one = fake.process(
+    hostile_process = fake.process(
         HOSTILE, 0, "blocked in recv", waits=HOSTILE, where=where, messages=[bad], host=HOSTILE
     )
     other = fake.process("B", 1, "blocked in recv", where=where)
-    judged = fake.judgement(one, "stuck", HOSTILE)
+    judged = fake.judgement(hostile_process, "stuck", HOSTILE)
     judged["near"] = [
         {"message": bad, "misses": [{"name": HOSTILE, "has": HOSTILE, "wants": HOSTILE}]}
     ]
@@ -179,7 +179,7 @@ def test_texts_of_messages_stay_text(shown: Page, stream: fake.Stream) -> None:
     )
     hostile = fake.world(title=HOSTILE, cluster=HOSTILE)
     stream.send("worlds", [hostile])
-    stream.show(fake.snapshot(one, other), why)
+    stream.show(fake.snapshot(hostile_process, other), why)
     panel = ui.panel(shown)
     ui.rows(panel).first.click()
     ui.expect(panel.get_by_role("list", name="Inbox of")).to_contain_text(HOSTILE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.keeps("the browser and the Lab server belong to all modules"),
     pytest.mark.jupyter,
+    pytest.mark.usefixtures("own_kernels"),
 ]
 
 START = "%load_ext sfm_kernel\n%sfm start A B"
@@ -45,13 +45,6 @@ COUNT = """() => {
     new MutationObserver(() => window.updates++).observe(
         document.querySelector('#sfm-panel .sfm-Table'), watch);
 }"""
-
-
-@pytest.fixture(autouse=True)
-def _own_kernels(lab: Lab) -> Iterator[None]:
-    """No test sees another one's worlds."""
-    yield
-    lab.end_kernels()
 
 
 @pytest.fixture

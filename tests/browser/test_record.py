@@ -38,16 +38,16 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(context: BrowserContext, file: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
     """The file in a new page, which must send no request and log no error."""
     page = context.new_page()
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda asked: told.append(asked.url))
+    events: list[str] = []
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.on("request", lambda asked: events.append(asked.url))
     page.emulate_media(color_scheme=request.param)
     page.goto(file.as_uri())
     expect(chart(page)).to_be_visible()
     yield page
     page.close()
-    assert told == [file.as_uri()]
+    assert events == [file.as_uri()]
 
 
 def chart(page: Page) -> Locator:

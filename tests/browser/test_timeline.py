@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser import fake, ui
 from tests.browser.lab import Lab
+from tests.observe import pictures
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -42,7 +43,7 @@ def view(page: Page, lab: Lab, stream: fake.Stream, began: float) -> Locator:
         {"uid": row["uid"], "begin": began, "end": began + RUN, "state": "running", "where": None}
         for row in ROWS
     ]
-    tell(stream, began, RUN, [flight(f"{at}", began + at) for at in range(int(RUN) - 1)], spans)
+    tell(stream, began, RUN, [flight(f"{n}", began + n) for n in range(int(RUN) - 1)], spans)
     shown = page.locator("#sfm-timeline")
     ui.expect(shown.get_by_role("application")).to_be_visible()
     return shown
@@ -58,26 +59,14 @@ def tell(
     """Send an update of the timeline."""
     parts = {"processes": ROWS, "spans": spans, "flights": flights, "missing": 0}
     made = {"world": "w1", "begin": began, "end": began + seconds} | parts
-    stream.send("timeline", fake.checked("timeline", made))
+    stream.send("timeline", pictures.check("timeline", made))
 
 
-def flight(name: str, at: float) -> fake.Json:
+def flight(name: str, sent: float) -> fake.Json:
     """A message from A to B that was under way for a second."""
-    return {
-        "id": name,
-        "src": "u-A",
-        "dest": "u-B",
-        "number": 1,
-        "sent": at,
-        "received": at + 1,
-        "bytes": 10,
-        "attributes": [["tag", repr(name)]],
-        "sent_at": fake.place(1),
-        "received_at": fake.place(2),
-        "late": None,
-        "cost": 0.0,
-        "since": None,
-    }
+    lines = {"sent_at": fake.place(1), "received_at": fake.place(2)}
+    tag = [["tag", repr(name)]]
+    return pictures.flight(name, "u-A", "u-B", sent, sent + 1, attributes=tag, **lines)
 
 
 def labels(view: Locator) -> int:

@@ -130,5 +130,5 @@ def test_nothing_moves_where_motion_is_reduced(page: Page, lab: Lab, stream: fak
     moving = """() => document.getAnimations().map(one => [
         one.animationName ?? one.transitionProperty, one.effect.target?.className
     ])"""
-    ours = [one for one in page.evaluate(moving) if "sfm-" in str(one)]
+    ours = [animation for animation in page.evaluate(moving) if "sfm-" in str(animation)]
     assert not ours

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.keeps("the browser and the Lab server belong to all modules"),
     pytest.mark.jupyter,
+    pytest.mark.usefixtures("own_kernels"),
 ]
 
 START = "%load_ext sfm_kernel\n%sfm start A B C D"
@@ -44,13 +44,6 @@ SHADES = """number => {
     });
 }"""
 """Read in one step, since the table is replaced four times a second."""
-
-
-@pytest.fixture(autouse=True)
-def _own_kernels(lab: Lab) -> Iterator[None]:
-    """No test sees another one's worlds."""
-    yield
-    lab.end_kernels()
 
 
 @pytest.mark.parametrize("name", ["JupyterLab Light", "JupyterLab Dark"])

@@ -51,18 +51,22 @@ def test_focused_notebook_s_world_is_shown(page: Page, lab: Lab, stream: fake.St
     second = notebook(lab.folder, "second.ipynb", "2")
     ui.open_lab(page, lab, first)
     ui.panel(page)
-    one = ui.kernel(page)
+    first_kernel = ui.kernel(page)
     ui.open_file(page, second)
-    other = ui.kernel(page)
-    assert one != other
+    second_kernel = ui.kernel(page)
+    assert first_kernel != second_kernel
     stream.send(
         "worlds",
-        [fake.world("w1", kernels=[one]), fake.world("w2", kernels=[other]), fake.world("w3")],
+        [
+            fake.world("w1", kernels=[first_kernel]),
+            fake.world("w2", kernels=[second_kernel]),
+            fake.world("w3"),
+        ],
     )
     ui.asked(page, stream, "w2", SEEN)
     ui.open_file(page, first)
     ui.asked(page, stream, "w1", SEEN)
-    stream.send("worlds", [fake.world("w2", kernels=[other])])
+    stream.send("worlds", [fake.world("w2", kernels=[second_kernel])])
     ui.asked(page, stream, None, NOTHING)
     ui.expect(ui.panel(page)).to_contain_text("The current notebook is in no world")
 

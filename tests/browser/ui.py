@@ -152,7 +152,7 @@ def answer(page: Page, path: str, asked: list[Any], body: object, status: int = 
     page.route(f"**/sfm/worlds{where}*", handle)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(foreground: str, background: str) -> float:
     """The contrast of two colours as CSS computes them, by WCAG's formula."""
 
     def luminance(colour: str) -> float:
@@ -162,7 +162,7 @@ def contrast(one: str, other: str) -> float:
         ]
         return 0.2126 * low[0] + 0.7152 * low[1] + 0.0722 * low[2]
 
-    dark, bright = sorted(map(luminance, (one, other)))
+    dark, bright = sorted(map(luminance, (foreground, background)))
     return (bright + 0.05) / (dark + 0.05)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sfm_kernel
+from sfm_kernel.c import LIBMPI
 
 PROGRAMS = Path(__file__).parent / "programs" / "sfm"
 _PACKAGE = Path(sfm_kernel.__file__).parent
@@ -20,13 +21,20 @@ _STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"]
 _DIALECT = {".c": ("cc", "-std=c11"), ".cpp": ("c++", "-std=c++17")}
 
 
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+needs_mpi = [
+    needs_cc,
+    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
+]
+
+
 @cache
-def library() -> Path:
-    """libsfm.so: the installed one, or the one that cargo has just made."""
-    places = [_PACKAGE / "c" / "lib", _PACKAGE / "native" / "target" / "release"]
-    found = [place / "libsfm.so" for place in places if (place / "libsfm.so").exists()]
+def library(name: str = "libsfm.so") -> Path:
+    """A library as it was installed, or as cargo has just made it, without a version."""
+    made = _PACKAGE / "native/target/release" / f"{name.partition('.so')[0]}.so"
+    found = [path for path in (_PACKAGE / "c/lib" / name, made) if path.exists()]
     if not found:
-        pytest.fail("there is no libsfm.so: cargo build --release -p sfm-c, in sfm_kernel/native")
+        pytest.fail(f"there is no {name}: cargo build --release, in sfm_kernel/native")
     return max(found, key=lambda path: path.stat().st_mtime)
 
 

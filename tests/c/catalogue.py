@@ -54,7 +54,9 @@ def read(path: str) -> Program:
         key, colon, value = line.strip().removeprefix("*").strip().partition(":")
         if key == "expected":
             # All lines that follow; the comment's last line is a blank and the end mark.
-            said["expected"] = [one.removeprefix(" *   ").rstrip() for one in lines if one != " "]
+            said["expected"] = [
+                line.removeprefix(" *   ").rstrip() for line in lines if line != " "
+            ]
         elif key in said:
             said[key].append(value.strip())
         elif colon and " " not in key:

@@ -44,8 +44,8 @@ def compiled(source: Path, target: Path, abi: bool = False) -> str:
 @cache
 def _header(command: str) -> Path | None:
     """The folder of the mpi.h that a compiler wrapper uses, if that is MPICH's."""
-    told = subprocess.run([command, "-show"], capture_output=True, text=True, check=False).stdout
-    for name in re.findall(r"-I\s*(\S+)", told):
+    shown = subprocess.run([command, "-show"], capture_output=True, text=True, check=False).stdout
+    for name in re.findall(r"-I\s*(\S+)", shown):
         header = Path(name) / "mpi.h"
         if header.exists() and "MPICH_VERSION" in header.read_text():
             return header.parent

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.c import mpich
+from tests.c.building import INCLUDE, library
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "sfm_kernel/native/mpi"
-INCLUDE = ROOT / "sfm_kernel/c/include"
 STATUS = {
     "count_lo": 0,
     "count_hi_and_cancelled": 4,
@@ -31,15 +31,6 @@ TYPES = {
 DATA = ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE"]
 
 
-def library(soname: str) -> Path:
-    """A library as it was installed, or as cargo has just made it."""
-    made = ROOT / "sfm_kernel/native/target/release" / soname.rpartition(".")[0]
-    places = [one for one in (INCLUDE.parent / "lib" / soname, made) if one.exists()]
-    if not places:
-        pytest.fail(f"there is no {soname}: cargo build --release, in sfm_kernel/native")
-    return max(places, key=lambda path: path.stat().st_mtime)
-
-
 def prototypes() -> list[str]:
     lines = (TABLES / "standard.txt").read_text().splitlines()
     return [line.split(" ", 1)[1] for line in lines]
@@ -47,8 +38,8 @@ def prototypes() -> list[str]:
 
 def names() -> list[str]:
     """Every function that the library exports."""
-    own = [re.split(r"[ *]+", one.split("(")[0])[-1] for one in prototypes()]
-    return own + [f"P{name}" for name in own if name.startswith("MPI_")]
+    declared = [re.split(r"[ *]+", prototype.split("(")[0])[-1] for prototype in prototypes()]
+    return declared + [f"P{name}" for name in declared if name.startswith("MPI_")]
 
 
 def check(tmp_path: Path, header: Path, text: str, *options: str) -> None:
@@ -99,7 +90,7 @@ def test_both_headers_lay_out_types_alike(tmp_path: Path, whose: str) -> None:
 def test_both_headers_declare_the_same_functions(tmp_path: Path, whose: str) -> None:
     """Declaring a function again is an error in C unless both agree in every type and const."""
     undefined = [f"#undef {name}" for name in names()]
-    again = [f"{one};" for one in prototypes()]
+    again = [f"{prototype};" for prototype in prototypes()]
     text = "\n".join(undefined + again)
     check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, text)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_cc
 from tests.mpi.launching import launched, lines, mpi_worlds, run
 
 WORKER = PROGRAMS.parent / "lines" / "worker.c"
@@ -62,7 +61,7 @@ comm.Barrier()
 """
 ENDED = "; the other ranks were ended\n"
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = needs_cc
 
 
 @pytest.fixture
@@ -81,8 +80,12 @@ def other(tmp_path: Path) -> str:
 def test_messages_and_collectives_of_both(workers: int, master: str) -> None:
     done = run("-n", "1", master, ":", "-n", str(workers), str(WORKER))
     total = workers * (workers + 1) // 2
-    told = [f"worker {rank}: {total} hello {rank % 2}" for rank in range(1, workers + 1)]
-    assert sorted(done.stdout.splitlines()) == [f"master: {total} 0", *told], done.stderr
+    lines_of_workers = [
+        f"worker {rank}: {total} hello {rank % 2}" for rank in range(1, workers + 1)
+    ]
+    assert sorted(done.stdout.splitlines()) == [f"master: {total} 0", *lines_of_workers], (
+        done.stderr
+    )
     assert (done.stderr, done.returncode) == ("", 0)
 
 
@@ -129,10 +132,10 @@ def test_stop_says_where_python_was_if_anything(other: str) -> None:
     with launched("-n", "2", other, "wait", ":", "-n", "1", str(WORKER), "exit-not") as process:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)
-        told = process.communicate()[1]
-    assert process.returncode == 130 and "Traceback" not in told
+        said = process.communicate()[1]
+    assert process.returncode == 130 and "Traceback" not in said
     source = OTHER.splitlines()
     at = source.index("comm.Barrier()")
     # In the barrier, or still in the print before it.
     ends = [f"was in {other}, line {nth + 1}, in <module>: {source[nth]}" for nth in (at, at - 1)]
-    assert all(line.endswith(tuple(ends)) for line in told.splitlines()), told
+    assert all(line.endswith(tuple(ends)) for line in said.splitlines()), said

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
+from tests.jupyter.notebook import Notebook, descendants, runs, wait_for
 
 pytestmark = [
     pytest.mark.jupyter,
     pytest.mark.keeps("one notebook with two engines for the whole module"),
 ]
 
+CELLS = ["%sfm start A B", "import numpy as np"]
+
 SAY = "#include <stdio.h>\n#include <stdlib.h>\n"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B", "import numpy as np") as one:
-        yield one
 
 
 def program(line: str, body: str) -> str:
@@ -30,10 +25,10 @@ def program(line: str, body: str) -> str:
 
 def test_a_program(book: Notebook) -> None:
     body = 'printf("%s %s\\n", getenv("SFM_MPI_SIZE"), argv[1]); return 0;'
-    text = book.run(program("-n 3 word", body)).ok().text
+    text = book.text(program("-n 3 word", body))
     assert sorted(text.split("\n")[:3]) == [f"[{rank}] 3 word" for rank in range(3)]
-    assert "2 word" in book.run(program("word", body)).ok().text  # as many as there are engines
-    assert "1 word" in book.run(program("B word", body)).ok().text
+    assert "2 word" in book.text(program("word", body))  # as many as there are engines
+    assert "1 word" in book.text(program("B word", body))
 
 
 def test_input_and_exit_status(book: Notebook) -> None:
@@ -52,23 +47,29 @@ def test_errors_name_the_cell_and_its_line(book: Notebook) -> None:
 
 
 def test_stop_ends_a_program(book: Notebook) -> None:
-    before = {one.pid for one in descendants(book.pid)}
+    before = {process.pid for process in descendants(book.pid)}
     message = book.send(program("-n 2", 'puts("in"); for (;;);'))
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
     book.interrupt()
     assert book.wait(message).error == "CellInterrupted: the program was stopped"
     wait_for(
-        lambda: not [one for one in descendants(book.pid) if one.pid not in before and runs(one)],
+        lambda: (
+            not [
+                process
+                for process in descendants(book.pid)
+                if process.pid not in before and runs(process)
+            ]
+        ),
         "the ranks end",
     )
     book.run("%%sfm\nprint('alive')").ok()
 
 
 def test_a_cell_that_never_runs_leaves_no_process(book: Notebook, tmp_path: Path) -> None:
-    before = {one.pid for one in descendants(book.pid)}
+    before = {process.pid for process in descendants(book.pid)}
 
     def new() -> list[psutil.Process]:
-        return [one for one in descendants(book.pid) if one.pid not in before]
+        return [process for process in descendants(book.pid) if process.pid not in before]
 
     assert book.run(program("-n 2", "return y;")).error.startswith("CompileError: ")
     assert not new()
@@ -77,11 +78,11 @@ def test_a_cell_that_never_runs_leaves_no_process(book: Notebook, tmp_path: Path
     slow.chmod(0o700)
     book.run(f"import os; os.environ['SFM_CC'] = '{slow}'").ok()
     message = book.send(program("-n 2", 'puts("never");'))
-    wait_for(lambda: "sleep" in str([one.cmdline() for one in new()]), "the compiler")
+    wait_for(lambda: "sleep" in str([process.cmdline() for process in new()]), "the compiler")
     book.interrupt()
     assert book.wait(message).error.startswith("KeyboardInterrupt")
     book.run("del os.environ['SFM_CC']").ok()
-    assert not [one for one in new() if runs(one)]
+    assert not [process for process in new() if runs(process)]
 
 
 def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> None:
@@ -91,12 +92,12 @@ def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> No
         "{ double s = 0; for (int i = 0; i < n; i++) s += x[i] * x[i]; return sqrt(s); }\n"
         "void scale(double *x, int n, double f) { for (int i = 0; i < n; i++) x[i] *= f; }"
     )
-    assert "sfm.c.norm, sfm.c.scale in this notebook and on A, B" in book.run(code).ok().text
+    assert "sfm.c.norm, sfm.c.scale in this notebook and on A, B" in book.text(code)
     called = "x = np.array([3.0, 4.0]); sfm.c.scale(x, 2, 2.0); print(sfm.c.norm(x, 2))"
-    assert book.run(called).ok().text.strip() == "10.0"
-    assert book.run(f"%%sfm\nimport numpy as np\n{called}").ok().text.count("10.0") == 2
+    assert book.text(called).strip() == "10.0"
+    assert book.text(f"%%sfm\nimport numpy as np\n{called}").count("10.0") == 2
     body = 'double v[2] = {6, 8}; printf("%g\\n", norm(v, 2)); return 0;'
-    assert book.run(program("-n 1", body)).ok().text.strip() == "10"
+    assert book.text(program("-n 1", body)).strip() == "10"
 
 
 def test_wrong_calls_of_functions_are_refused(book: Notebook) -> None:
@@ -118,9 +119,9 @@ def test_wrong_words(line: str, says: str, book: Notebook) -> None:
 
 def test_cxx(book: Notebook) -> None:
     code = "%%sfm c++ -n 1\n#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }"
-    assert book.run(code).ok().text.strip() == "42"
+    assert book.text(code).strip() == "42"
     code = "%%sfm c++\n#include <vector>\nint count(int n) { return std::vector<int>(n).size(); }"
-    told = book.run(code).ok().text
-    assert "no function in this notebook" in told and 'write `extern "C"` in front of' in told
-    assert "sfm.c.count" in book.run(code.replace("int count", 'extern "C" int count')).ok().text
-    assert book.run("print(sfm.c.count(7))").ok().text.strip() == "7"
+    shown = book.text(code)
+    assert "no function in this notebook" in shown and 'write `extern "C"` in front of' in shown
+    assert "sfm.c.count" in book.text(code.replace("int count", 'extern "C" int count'))
+    assert book.text("print(sfm.c.count(7))").strip() == "7"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sfm_kernel.observe.crashes import crash_text
-from tests.c.building import PROGRAMS, variant
+from tests.c.building import PROGRAMS, needs_cc, variant
 from tests.conftest import crossed
 from tests.mpi.launching import run
 
@@ -38,15 +37,15 @@ CASES = {
 }
 FLAGS = [("-g", "-O0"), ("-g", "-O2"), ("-g", "-O2", "-no-pie")]
 if os.uname().machine != "x86_64":  # elsewhere the processor divides by zero
-    CASES = {case: one for case, one in CASES.items() if "SIGFPE" not in one[0]}
+    CASES = {case: said for case, said in CASES.items() if "SIGFPE" not in said[0]}
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = needs_cc
 
 
 def line_of(text: str) -> str:
     """The numbers of the lines in which one of these texts stands, as an expression."""
     texts, lines = text.split("|"), SOURCE.read_text().splitlines()
-    found = [nth for nth, line in enumerate(lines, 1) if any(one in line for one in texts)]
+    found = [nth for nth, line in enumerate(lines, 1) if any(part in line for part in texts)]
     return f"({'|'.join(map(str, found))})"
 
 

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
-from collections.abc import Iterator
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook
+from tests.c.building import needs_cc
+from tests.jupyter.notebook import Notebook
 
 pytestmark = [
     pytest.mark.jupyter,
     pytest.mark.keeps("one notebook for the whole module"),
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+    needs_cc,
     pytest.mark.skipif(
         not os.path.exists("/proc/self/syscall"), reason="the system does not say who reads"
     ),
 ]
 
+CELLS: list[str] = []
+
 SUM = 'int k, sum = 0; printf("numbers? "); while (scanf("%d", &k) == 1) sum += k; SAY("%d", sum)'
 ONE = 'int k; printf("number? "); if (scanf("%d", &k) == 1) SAY("twice is %d", 2 * k);'
 LINES = "import sys; print('line', sys.stdin.readline(), 'rest', sys.stdin.read().split())"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook() as one:
-        yield one
 
 
 def program(line: str, rank_0: str, others: str = "") -> str:

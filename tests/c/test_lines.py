@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from sfm_kernel._native import resolve
 from sfm_kernel.observe import explain
 from sfm_kernel.observe.code_locations import code_location, source, words
 from sfm_kernel.observe.events import events
-from tests.c.building import PROGRAMS, variant
+from tests.c.building import PROGRAMS, needs_cc, variant
 from tests.waiting import wait_until
 
 SOURCE = PROGRAMS.parent / "lines" / "exchange.c"
@@ -26,7 +25,7 @@ IN_RECEIVE, IN_MAIN = (
     nth for nth, line in enumerate(LINES, 1) if "sfm_recv(self, wanted, SFM_FOREVER" in line
 )
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = needs_cc
 
 
 @contextlib.contextmanager
@@ -46,9 +45,11 @@ def stuck(folder: Path, *names: str) -> dict[str, Any]:
     def found() -> dict[str, Any] | None:
         with contextlib.suppress(FileNotFoundError):
             diagnosis = explain(str(folder))
-            waiting = [one["name"] for one in diagnosis["processes"] if one["verdict"] == "waits"]
-            told = {one["from"] for one in diagnosis["edges"]}
-            if set(names) <= told and set(names) <= {*waiting, *diagnosis["stuck"]}:
+            waiting = [
+                judged["name"] for judged in diagnosis["processes"] if judged["verdict"] == "waits"
+            ]
+            senders = {edge["from"] for edge in diagnosis["edges"]}
+            if set(names) <= senders and set(names) <= {*waiting, *diagnosis["stuck"]}:
                 return diagnosis
         return None
 
@@ -74,9 +75,9 @@ def test_without_debug_information_the_function_is_told(
     program = variant(SOURCE, *flags)
     with running((program, world, "A", "B"), (program, world, "B", "A")):
         diagnosis = stuck(sfm_dir / world, "A", "B")
-    where = {one["name"]: one["where"] for one in diagnosis["processes"]}
-    assert [where[name]["function"] for name in "AB"] == ["receive", "main"]
-    assert [where[name]["line"] for name in "AB"] == [0, 0]
+    places = {judged["name"]: judged["where"] for judged in diagnosis["processes"]}
+    assert [places[name]["function"] for name in "AB"] == ["receive", "main"]
+    assert [places[name]["line"] for name in "AB"] == [0, 0]
 
 
 PYTHON = """
@@ -95,7 +96,9 @@ def test_python_and_c_in_one_deadlock(world: str, sfm_dir: Path, tmp_path: Path)
     said = " ".join(diagnosis["sentences"])
     assert f"A waits for sfm_recv(src='P') in exchange.c, line {IN_RECEIVE} (receive)." in said
     assert "P waits for recv(src='A') in prog.py, line 5." in said
-    assert {frozenset((one["from"], one["to"])) for one in diagnosis["edges"]} == {frozenset("AP")}
+    assert {frozenset((edge["from"], edge["to"])) for edge in diagnosis["edges"]} == {
+        frozenset("AP")
+    }
 
 
 def test_the_timeline_names_lines(world: str, sfm_dir: Path) -> None:
@@ -103,9 +106,9 @@ def test_the_timeline_names_lines(world: str, sfm_dir: Path) -> None:
     program = variant(SOURCE, "-g")
     with running((program, world, "A", "B"), (program, world, "B", "A")):
         stuck(folder, "A", "B")
-        blocked = [one for one in events(str(folder)) if one["what"] == "blocked in recv"]
-        assert {one["where"]["line"] for one in blocked} >= {IN_RECEIVE, IN_MAIN}
-        assert {one["where"]["file"] for one in blocked} == {str(SOURCE)}
+        blocked = [event for event in events(str(folder)) if event["what"] == "blocked in recv"]
+        assert {event["where"]["line"] for event in blocked} >= {IN_RECEIVE, IN_MAIN}
+        assert {event["where"]["file"] for event in blocked} == {str(SOURCE)}
 
 
 # ---- addresses ----
@@ -138,8 +141,8 @@ def test_a_function_in_a_header_of_the_system_s_is_told_as_where_it_is_used(tmp_
     program = build(tmp_path, text, "-g", "-O0", str(tmp_path / "work.c"))
     start = address_of(program, "main")
     found = {resolve(program, address) for address in range(start, start + 24)}
-    assert {one[1] for one in found if one} <= {3, 4, 5, 6}
-    assert {one[0] for one in found if one} == {str(tmp_path / "prog.c")}
+    assert {location[1] for location in found if location} <= {3, 4, 5, 6}
+    assert {location[0] for location in found if location} == {str(tmp_path / "prog.c")}
 
 
 def test_a_newly_compiled_program_is_not_taken_for_the_running_one(tmp_path: Path) -> None:

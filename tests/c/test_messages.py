@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.c import building
 from tests.conftest import crossed
 from tests.mpi import launching
 
-ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs/checks"
-INCLUDE = ROOT / "sfm_kernel/c/include"
 LIMIT = 120
 """Seconds; a program that takes so long hangs."""
 
@@ -39,14 +38,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with libmpi.so.12."""
-    made = ROOT / "sfm_kernel/native/target/release/libmpi.so"
-    places = [one for one in (INCLUDE.parent / "lib/libmpi.so.12", made) if one.exists()]
-    if not places:
-        pytest.fail("there is no libmpi: cargo build --release -p sfm-mpi, in sfm_kernel/native")
     folder = tmp_path_factory.mktemp("lib")
-    newest = max(places, key=lambda path: path.stat().st_mtime)
     for name in ("libmpi.so.12", "libmpi.so"):
-        (folder / name).symlink_to(newest)
+        (folder / name).symlink_to(building.library("libmpi.so.12"))
     return folder
 
 
@@ -67,13 +61,24 @@ def compiled(name: str, library: Path) -> Path:
     program = library / name
     if not program.exists():
         source = PROGRAMS / f"{name}.c"
-        words = ["cc", "-O1", f"-I{INCLUDE}", source, "-o", program, f"-L{library}", "-lmpi"]
+        words = [
+            "cc",
+            "-O1",
+            f"-I{building.INCLUDE}",
+            source,
+            "-o",
+            program,
+            f"-L{library}",
+            "-lmpi",
+        ]
         subprocess.run(words, check=True)
     return program
 
 
-def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -> list[str]:
-    """Start so many ranks; return what each has printed."""
+def ended(
+    words: Sequence[str], size: int, world: dict[str, str], library: Path
+) -> tuple[list[str], list[int]]:
+    """Run this number of ranks to their end; return what each has printed, and its exit status."""
     common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": str(size)}
     ranks = [
         subprocess.Popen(
@@ -86,14 +91,19 @@ def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -
         for rank in range(size)
     ]
     try:
-        told = [rank.communicate(timeout=LIMIT)[0] for rank in ranks]
+        printed = [rank.communicate(timeout=LIMIT)[0] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
             rank.wait()
-    statuses = [rank.returncode for rank in ranks]
-    assert statuses == [0] * size, "\n".join(told)
-    return told
+    return printed, [rank.returncode for rank in ranks]
+
+
+def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -> list[str]:
+    """What each rank has printed; all must succeed."""
+    printed, statuses = ended(words, size, world, library)
+    assert statuses == [0] * size, "\n".join(printed)
+    return printed
 
 
 @pytest.mark.parametrize(
@@ -101,8 +111,8 @@ def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -
     crossed(["collectives", "messages", "communicators", "tools"], [5, 1, 2, 3, 8]),
 )
 def test_every_result_is_right(name: str, size: int, world: dict[str, str], library: Path) -> None:
-    told = run([str(compiled(name, library))], size, world, library)
-    assert told[0].endswith(f"all {name} are right\n")
+    printed = run([str(compiled(name, library))], size, world, library)
+    assert printed[0].endswith(f"all {name} are right\n")
 
 
 @pytest.mark.parametrize("name", ["messages", "collectives"])
@@ -126,36 +136,20 @@ def test_collectives_that_disagree_fail_and_send_no_memory_that_was_given_back(
 def test_a_rank_that_waits_for_a_killed_process_gets_an_error(
     world: dict[str, str], library: Path
 ) -> None:
-    common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": "3"}
-    program = compiled("loss", library)
-    ranks = [
-        subprocess.Popen(
-            [program],
-            env=common | {"SFM_MPI_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(3)
-    ]
-    try:
-        told = [rank.communicate(timeout=LIMIT)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    assert ranks[1].returncode == -signal.SIGKILL
-    assert told[0] == told[2] == "lost\n" * 5
-    for path in Path(world["SFM_DIR"]).rglob("*.seg"):
-        path.unlink()  # the dead rank's segment, which `sfm clean` would remove
-    for path in Path(world["SFM_DIR"]).rglob("*.ring"):
-        path.unlink()
+    printed, statuses = ended([str(compiled("loss", library))], 3, world, library)
+    assert statuses[1] == -signal.SIGKILL
+    assert printed[0] == printed[2] == "lost\n" * 5
+    for path in Path(world["SFM_DIR"]).rglob("*.*"):
+        if path.suffix in (".seg", ".ring"):
+            path.unlink()  # of the dead rank, which `sfm clean` would remove
 
 
-def calls(rank: int, one: str, other: str) -> str:
-    return f"process {rank} of MPI_COMM_WORLD calls {one} where this one calls {other}"
+def calls(rank: int, call: str, call_here: str) -> str:
+    return f"process {rank} of MPI_COMM_WORLD calls {call} where this one calls {call_here}"
 
 
-def has_called(one: str) -> str:
-    return f"process 1 of MPI_COMM_WORLD has called {one}, and this process has not"
+def has_called(call: str) -> str:
+    return f"process 1 of MPI_COMM_WORLD has called {call}, and this process has not"
 
 
 BARRIER, FINALIZE = "MPI_Barrier", "MPI_Finalize"
@@ -186,4 +180,4 @@ def test_ranks_that_disagree_about_a_collective_are_told(
     source = str(PROGRAMS / "disagree.c")
     done = launching.run("-n", "2", source, str(how), timeout=launching.PATIENCE)
     assert done.returncode == status
-    assert sum(one in done.stderr for one in said) == 1, done.stderr
+    assert sum(sentence in done.stderr for sentence in said) == 1, done.stderr

@@ -23,12 +23,12 @@ OF_ABI = ["attributes.c", "cancel.c", "collectives_v.c", "complex_op.c", "error_
           "environment.c", "error_handler.c", "external32.c", "groups.c", "in_place.c", "mprobe.c",
           "null_type.c", "persistent.c", "struct_type.c", "task_farm.cpp", "tools.c",
           "waiting.c"]  # fmt: skip
-BINARIES = [one for one in PROGRAMS if LONG or one.name in OF_ABI]
+BINARIES = [program for program in PROGRAMS if LONG or program.name in OF_ABI]
 """Programs to compile with MPICH: test_abi.py has compared its header with ours, value by value."""
 
 
 def each(programs: list[Program]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("program", programs, ids=lambda one: one.name)
+    return pytest.mark.parametrize("program", programs, ids=lambda program: program.name)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Programs, compiled with MPICH; no more at a time than there are processors."""
     folder = tmp_path_factory.mktemp("mpich")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        places = [Path(one.path) for one in BINARIES]
-        said = list(pool.map(mpich.compiled, places, [folder / one.name for one in places]))
+        places = [Path(program.path) for program in BINARIES]
+        said = list(pool.map(mpich.compiled, places, [folder / program.name for program in places]))
     assert "".join(said) == ""
     return folder
 
@@ -72,7 +72,7 @@ def test_as_a_binary_of_mpich(program: Program, binaries: Path) -> None:
 
 @pytest.mark.parametrize("name", OF_ABI)
 def test_as_a_binary_of_mpi_5(name: str, tmp_path: Path) -> None:
-    program = next(one for one in PROGRAMS if one.name == name)
+    program = next(known for known in PROGRAMS if known.name == name)
     assert mpich.compiled(Path(program.path), tmp_path / "program", abi=True) == ""
     check(program, str(tmp_path / "program"))
 

@@ -59,7 +59,7 @@ def ran(name: str, *arguments: str) -> str:
 def shown(sfm: sfm_kernel.Endpoint, name: str) -> dict[str, Any]:
     """The process as observers see it; empty if they do not see it."""
     processes = snapshot(sfm.folder)["processes"]
-    return next((one for one in processes if one["name"] == name), {})
+    return next((process for process in processes if process["name"] == name), {})
 
 
 # ---- the header ----
@@ -246,7 +246,7 @@ def test_without_buffering_a_send_waits_until_it_is_received(world: str) -> None
     ):
         sfm.wait_for("C", timeout=PATIENCE)
         assert sfm.recv(PATIENCE).numbers.shape == (256, 256)
-        seen = wait_until(lambda: (one := shown(sfm, "C")).get("waits") and one)
+        seen = wait_until(lambda: (found := shown(sfm, "C")).get("waits") and found)
         assert seen["waits"] == "'P' to receive it (buffering=0)"
         sfm.recv(PATIENCE)
         sfm.close()
@@ -265,10 +265,10 @@ def test_observers_see_what_a_c_process_waits_for_and_what_it_has(world: str) ->
         sfm.send(dest="C", n=6, tag="other")
         seen = wait_until(
             lambda: (
-                (one := shown(sfm, "C")).get("state") == "blocked in recv"
-                and one["messages"]
-                and one["wait"]
-                and one
+                (found := shown(sfm, "C")).get("state") == "blocked in recv"
+                and found["messages"]
+                and found["wait"]
+                and found
             )
         )
         assert seen["waits"] == "sfm_recv(src='P', n=7)" and seen["pid"] == process.pid
@@ -281,15 +281,15 @@ def test_observers_see_what_a_c_process_waits_for_and_what_it_has(world: str) ->
 def test_a_proven_deadlock_ends_the_call(world: str) -> None:
     with (
         sfm_kernel.join(world, name="P") as sfm,
-        running("wait.c", world, "A", "B", "-1") as one,
-        running("wait.c", world, "B", "A", "-1") as other,
+        running("wait.c", world, "A", "B", "-1") as a,
+        running("wait.c", world, "B", "A", "-1") as b,
     ):
         sfm.wait_for("A", "B", timeout=PATIENCE)
         watch = DeadlockMonitor(sfm.folder, proof=0.5)
         found = wait_until(watch.check)
         assert found["verdict"] == "deadlock" and set(found["cycle"]) == {"A", "B"}
         assert set(end_calls(sfm.folder, found)) == {"A", "B"}
-        for process in (one, other):
+        for process in (a, b):
             code, text = outcome(process).split("\n", 1)[1].split(" ", 1)
             assert code == "6" and text.startswith("Deadlock: ") and "recv(src='A', n=7)" in text
 
@@ -332,12 +332,12 @@ def test_a_process_takes_its_name_and_rank_from_the_environment(world: str) -> N
 
 def test_a_process_of_c_has_a_site(world: str) -> None:
     with sfm_kernel.join(world, "home", guest=True) as home:
-        for nth, told in enumerate(({}, {"SFM_SITE": "Zürich"})):
-            joined(SFM_WORLD=world, SFM_NAME=f"C{nth}", **told)
+        for nth, site in enumerate(({}, {"SFM_SITE": "Zürich"})):
+            joined(SFM_WORLD=world, SFM_NAME=f"C{nth}", **site)
         left = home._directory.departed()
-        assert {one.name: one.site for one in left} == {"C0": home.site, "C1": "Zürich"}
+        assert {member.name: member.site for member in left} == {"C0": home.site, "C1": "Zürich"}
 
 
 def test_every_program_is_part_of_a_test() -> None:
     used = Path(__file__).read_text()
-    assert all(f'"{one.name}"' in used for one in PROGRAMS.glob("*.c*"))
+    assert all(f'"{path.name}"' in used for path in PROGRAMS.glob("*.c*"))

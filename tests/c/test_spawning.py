@@ -4,7 +4,6 @@ what the programs themselves see (spawn.c, ports.c, sessions.c)."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.c import LIB, LIBMPI
+from sfm_kernel.c import LIB
 from tests.c import mpich
+from tests.c.building import needs_mpi
 from tests.mpi.launching import PATIENCE, launched, mpi_worlds, run, wait_for
 
 FOLDER = Path(__file__).parent / "programs" / "dynamic"
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
-    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
-]
+pytestmark = needs_mpi
 
 
 @pytest.fixture(scope="module")

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sfm_kernel.c import LIBMPI
 from sfm_kernel.mpi.launch.wording import unfinished
 from sfm_kernel.mpi.launch.worlds import RankId
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_mpi
 from tests.mpi.launching import PATIENCE, run
 
 SOURCE = PROGRAMS.parent / "lines" / "left.c"
 LINES = SOURCE.read_text().splitlines()
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
-    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
-]
+pytestmark = needs_mpi
 
 REQUEST = "rank 1 ended with 1 unfinished request"
 ONE = "rank 0 never received 1 message from rank 1"
@@ -56,21 +51,21 @@ def place(case: str, call: str) -> str:
 def test_unfinished_work_is_reported_with_its_line_and_changes_nothing(case: str) -> None:
     done = run("-n", "2", str(SOURCE), case, timeout=PATIENCE)
     call = LEFT[case].rpartition(": ")[2].partition("(")[0]
-    told = f"sfm: {LEFT[case]}{place(case, call)}"
+    reported = f"sfm: {LEFT[case]}{place(case, call)}"
     if case == "irecv":  # the launcher reports the exit status, too
-        told, status = f"sfm: rank 1 ended with exit status 4\n{told}", 4
+        reported, status = f"sfm: rank 1 ended with exit status 4\n{reported}", 4
     else:
         status = 0
-    assert (done.stderr, done.returncode) == (told, status)
+    assert (done.stderr, done.returncode) == (reported, status)
 
 
 def test_each_rank_s_own_and_a_program_of_one() -> None:
     where = place("ibarrier", "MPI_Ibarrier")
-    told = f"ended with 1 unfinished request: MPI_Ibarrier(comm=pairs){where}"
+    reported = f"ended with 1 unfinished request: MPI_Ibarrier(comm=pairs){where}"
     done = run("-n", "2", str(SOURCE), "ibarrier", timeout=PATIENCE)
-    assert done.stderr == f"sfm: rank 0 {told}sfm: rank 1 {told}"
+    assert done.stderr == f"sfm: rank 0 {reported}sfm: rank 1 {reported}"
     done = run("-n", "1", str(SOURCE), "ibarrier", timeout=PATIENCE)
-    assert done.stderr == f"sfm: the program {told}"
+    assert done.stderr == f"sfm: the program {reported}"
 
 
 @pytest.mark.parametrize("case", ["clean", "session"])
@@ -103,8 +98,8 @@ int main(int argc, char **argv) {
 }
 """)
     done = run("-n", "2", str(program), timeout=PATIENCE)
-    told = "rank 0 never received 1 message from rank 1: MPI_Send(dest=0, tag=5)"
-    assert done.stderr == f"sfm: {told} in early.c, line 6 (main)\n"
+    reported = "rank 0 never received 1 message from rank 1: MPI_Send(dest=0, tag=5)"
+    assert done.stderr == f"sfm: {reported} in early.c, line 6 (main)\n"
 
 
 def test_a_large_message_that_nobody_receives_is_what_finalize_waits_for(tmp_path: Path) -> None:
@@ -127,9 +122,9 @@ int main(int argc, char **argv) {
 def test_a_few_lines_are_enough() -> None:
     ranks: Any = [SimpleNamespace(rank=RankId(nth, 0, nth)) for nth in range(12)]
     report = [0, "never received 1 message", True, "MPI_Send(dest=0)", "", 0]
-    told = unfinished(ranks, [(rank, json.dumps(report)) for rank in ranks])
-    assert told[0] == "rank 0 never received 1 message from itself: MPI_Send(dest=0)"
-    assert told[9:] == [
+    reported = unfinished(ranks, [(rank, json.dumps(report)) for rank in ranks])
+    assert reported[0] == "rank 0 never received 1 message from itself: MPI_Send(dest=0)"
+    assert reported[9:] == [
         "rank 0 never received 1 message from rank 9: MPI_Send(dest=0)",
         "and 2 more",
     ]

@@ -97,18 +97,18 @@ def check_cells(book: Notebook) -> None:
     cell = book.run(f"%%sfm c\n#include <math.h>\n{code}s += x[i] * x[i]; return sqrt(s); }}").ok()
     assert "sfm.c.norm in this notebook" in cell.text
     called = "import numpy as np; print(sfm.c.norm(np.array([3.0, 4.0]), 2))"
-    assert book.run(called).ok().text.strip() == "5.0"
+    assert book.text(called).strip() == "5.0"
     body = 'double v[] = {6, 8}; printf("%g\\n", norm(v, 2)); return 0;'
     program = f"%%sfm c -n 1\n#include <stdio.h>\nint main(void) {{ {body} }}"
-    assert book.run(program).ok().text.strip() == "10"
+    assert book.text(program).strip() == "10"
     bad = book.run("%%sfm c\nint f(void) { return x; }")
     assert "use of undeclared identifier 'x'" in bad.shown
     code = "%%sfm c++ -n 1\n#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }"
-    assert "42" in book.run(code).ok().text
+    assert "42" in book.text(code)
     code = "%%sfm c++\n#include <vector>\n"
     code += 'extern "C" int count(int n) { return std::vector<int>(n).size(); }'
-    assert "sfm.c.count" in book.run(code).ok().text
-    assert book.run("print(sfm.c.count(7))").ok().text.strip() == "7"
+    assert "sfm.c.count" in book.text(code)
+    assert book.text("print(sfm.c.count(7))").strip() == "7"
 
 
 def slow(language: str) -> str:

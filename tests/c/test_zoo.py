@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -12,17 +11,14 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.c import INCLUDE, LIBMPI
+from sfm_kernel.c import INCLUDE
 from sfm_kernel.observe import explain
-from tests.c.building import PROGRAMS
+from tests.c.building import PROGRAMS, needs_mpi
 from tests.mpi.launching import launched
 
 ZOO = sorted((PROGRAMS.parent / "zoo").glob("*.c"))
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
-    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
-]
+pytestmark = needs_mpi
 
 
 def judged(root: Path, launcher: int, title: str) -> dict[str, Any]:
@@ -50,4 +46,4 @@ def test_the_tool_says_what_is_wrong(source: Path, sfm_dir: Path) -> None:
     said = " ".join(diagnosis["sentences"])
     assert titles in ([], [diagnosis["title"]]), said
     assert bool(diagnosis["stuck"]) == diagnosis["title"].startswith("Deadlock")
-    assert all(one in said for one in says), said
+    assert all(sentence in said for sentence in says), said

@@ -8,8 +8,10 @@ site.
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ from tests.sites.through import meet_through_gateways, two_sites
 KINDS = ("inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp))
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
 CONTENTS = {"value", "array"}
+
+Pair = tuple[Endpoint, Endpoint]
+Join = Callable[..., Endpoint]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -46,18 +51,18 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.fixture
-def join(kind: str, world: str, sfm_dir: Path) -> Iterator[Callable[..., Endpoint]]:
+def join(kind: str, world: str, sfm_dir: Path) -> Iterator[Join]:
     """Joins the test's world; leaves it at the end. Between gateways: at site a, then b, a, b …"""
     with ExitStack() as stack:
         if kind == "gateway":
             sites = stack.enter_context(two_sites(world, sfm_dir))
             for site in ("a", "b"):
                 sites.add_gateway(site)
-        places = itertools.cycle("ab")
+        site_names = itertools.cycle("ab")
 
         def join(name: str | None = None, **options: Any) -> Endpoint:
             if kind == "gateway":
-                return stack.enter_context(sites.join(next(places), name, **options))
+                return stack.enter_context(sites.join(next(site_names), name, **options))
             joined = sfm_kernel.join(options.pop("world", world), name, **options)
             return stack.enter_context(joined)
 
@@ -65,7 +70,7 @@ def join(kind: str, world: str, sfm_dir: Path) -> Iterator[Callable[..., Endpoin
 
 
 @pytest.fixture
-def pair(join: Callable[..., Endpoint], kind: str) -> tuple[Endpoint, Endpoint]:
+def pair(join: Join, kind: str) -> Pair:
     """Two endpoints, "A" and "B"."""
     a, b = join("A"), join("B")
     if kind == "gateway":
@@ -96,6 +101,34 @@ class Background(threading.Thread):
         return self._value
 
 
-@pytest.fixture
-def background() -> Callable[[Callable[[], Any]], Background]:
-    return Background
+class interrupted_when:
+    """Sends this process SIGINT, as Stop does, once the condition holds."""
+
+    def __init__(self, condition: Callable[[], Any]) -> None:
+        self._thread = threading.Thread(target=self._wait, args=(condition,))
+        self._over = threading.Event()
+        self._failure: BaseException | None = None
+
+    def _wait(self, condition: Callable[[], Any]) -> None:
+        try:
+            # However long it takes on a busy machine: without the signal the call never ends.
+            while not condition():
+                if self._over.wait(0.005):
+                    return
+        except BaseException as failure:  # noqa: BLE001 - raised by __exit__
+            self._failure = failure
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+
+def results(calls: Iterable[Background]) -> list[Any]:
+    """Wait for these calls; return their values in the same order."""
+    return [call.result() for call in calls]

@@ -1,4 +1,4 @@
-"""Several endpoints of one world, each with a thread that runs its part of a program."""
+"""Several endpoints of one world, each with a thread that runs a program of the group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group
 from tests.contract.conftest import Background
 
-Part = Callable[[Group], Any]
+Program = Callable[[Group], Any]
 
 
 class Crowd:
@@ -20,14 +20,14 @@ class Crowd:
         self.world = world
         self.endpoints = [sfm_kernel.join(world) for _ in range(n)]
 
-    def start(self, part: Part, **options: Any) -> list[Background]:
+    def start(self, program: Program, **options: Any) -> list[Background]:
         def of(sfm: Endpoint) -> Callable[[], Any]:
-            return lambda: part(Group(sfm, **options))
+            return lambda: program(Group(sfm, **options))
 
-        return [Background(of(one)) for one in self.endpoints if not one.closed]
+        return [Background(of(sfm)) for sfm in self.endpoints if not sfm.closed]
 
-    def run(self, part: Part, **options: Any) -> list[Any]:
-        return [outcome(one) for one in self.start(part, **options)]
+    def run(self, program: Program, **options: Any) -> list[Any]:
+        return [outcome(call) for call in self.start(program, **options)]
 
     def close(self) -> None:
         for endpoint in self.endpoints:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint
-
-Pair = tuple[Endpoint, Endpoint]
+from tests.contract.conftest import Background, Join, Pair
 
 
 class Unpicklable:
@@ -53,7 +50,7 @@ def test_an_interrupt_while_pickling_is_no_encode_error(pair: Pair) -> None:
     assert not b.peek()
 
 
-def test_names(join: Callable[..., Endpoint]) -> None:
+def test_names(join: Join) -> None:
     join("A")
     with pytest.raises(sfm_kernel.NameInUse, match="'A'"):
         join("A")
@@ -78,10 +75,10 @@ def test_buffering_is_a_number_of_bytes(pair: Pair) -> None:
         a.buffering = "much"  # type: ignore[assignment]
 
 
-def test_a_closed_endpoint_says_so(pair: Pair, background: Callable[..., Any]) -> None:
+def test_a_closed_endpoint_says_so(pair: Pair) -> None:
     a, b = pair
-    blocked = background(lambda: b.recv(src="A"))
-    waiting = background(lambda: b.recv(tag=1))
+    blocked = Background(lambda: b.recv(src="A"))
+    waiting = Background(lambda: b.recv(tag=1))
     a.send(dest="B", queued=1)
     b.close()
     for call in (

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from tests.contract.conftest import Background, Join, Pair
 from tests.waiting import wait_until
 
-Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
 
 
@@ -44,7 +43,7 @@ def test_while_the_process_computes(pair: Pair) -> None:
     assert got == [1]
 
 
-def test_predicates_and_src(pair: Pair, join: Callable[..., Endpoint]) -> None:
+def test_predicates_and_src(pair: Pair, join: Join) -> None:
     a, b = pair
     c = join("C")
     small: list[int] = []
@@ -105,7 +104,7 @@ def test_it_may_send_but_not_wait(pair: Pair, capsys: pytest.CaptureFixture[str]
     assert "network thread" in "".join(shown)
 
 
-def test_it_answers_who_waits_for_nothing_else(pair: Pair, background: Callable[..., Any]) -> None:
+def test_it_answers_who_waits_for_nothing_else(pair: Pair) -> None:
     a, b = pair
     a.buffering = b.buffering = 0  # the question is received when the callback gets it
     with b.regcb(lambda m: b.send(dest=m.src, reply=m.n), ask=True):
@@ -113,13 +112,13 @@ def test_it_answers_who_waits_for_nothing_else(pair: Pair, background: Callable[
             a.send(dest="B", ask=True, n=n)
             assert a.recv(20).reply == n
         # No answer is received before the question was sent.
-        asking = background(lambda: [a.send(dest="B", ask=True, n=n) for n in range(5)])
+        asking = Background(lambda: [a.send(dest="B", ask=True, n=n) for n in range(5)])
         assert [a.recv(20).reply for _ in range(5)] == list(range(5))
         asking.result()
 
 
 def test_two_that_send_each_other_more_than_a_ring_holds(
-    join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+    join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFM_ARENA_BYTES", "0")
     a, b, c = join("A"), join("B"), join("C")
@@ -143,9 +142,9 @@ def test_two_that_send_each_other_more_than_a_ring_holds(
         assert [endpoint.recv(20, n=n).n for n in range(20)] == list(range(20))
 
 
-def test_order_holds_when_callbacks_come_and_go(pair: Pair, background: Callable[..., Any]) -> None:
+def test_order_holds_when_callbacks_come_and_go(pair: Pair) -> None:
     a, b = pair
-    sending = background(lambda: [a.send(dest="B", n=n) for n in range(2000)])
+    sending = Background(lambda: [a.send(dest="B", n=n) for n in range(2000)])
     done = threading.Event()
 
     def change() -> None:
@@ -153,7 +152,7 @@ def test_order_holds_when_callbacks_come_and_go(pair: Pair, background: Callable
             with b.regcb(print, never="matches"):
                 time.sleep(0.001)
 
-    changing = background(change)
+    changing = Background(change)
     got = [b.recv(20).n for _ in range(2000)]
     done.set()
     changing.result()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from sfm_kernel import Endpoint, PeerLost, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
+from tests.contract.conftest import Background, Join, Pair
 from tests.waiting import wait_until
-
-Join = Callable[..., Endpoint]
-Pair = tuple[Endpoint, Endpoint]
 
 
 def is_blocked(sfm: Endpoint) -> bool:
-    seen = {one["name"]: one["state"] for one in snapshot(sfm.folder)["processes"]}
-    return bool(seen[sfm.name] == "blocked in recv")
+    states = {process["name"]: process["state"] for process in snapshot(sfm.folder)["processes"]}
+    return bool(states[sfm.name] == "blocked in recv")
 
 
 def test_two_threads_learn_of_one_loss(pair: Pair, join: Join) -> None:
@@ -27,7 +22,7 @@ def test_two_threads_learn_of_one_loss(pair: Pair, join: Join) -> None:
     b.close()
     heir = join("B")
     a.send(dest="B", n=1)
-    # The other thread, too, has failed on the old way, and comes only now.
+    # The other thread has failed on the old channel, too, and asks only now.
     assert a._successor("B", PeerLost("B"), old.channel) is a._peers.route("B").channel
     a.send(dest="B", n=2)
     a.send(dest="B", n=3)
@@ -48,26 +43,22 @@ def test_a_look_at_the_members_that_is_late(
     assert [c.recv(20).n for _ in range(2)] == [1, 2]
 
 
-def test_a_rank_that_another_has_taken(
-    pair: Pair, join: Join, background: Callable[..., Any]
-) -> None:
+def test_a_rank_that_another_has_taken(pair: Pair, join: Join) -> None:
     a, b = pair
     a.send(dest="B", n=1)
     assert b.recv(20, src=0).n == 1
     a.close()
     c = join("C")
     assert c.rank == 0
-    waiting = background(lambda: b.recv(20, src=0).n)  # C's first message is yet to come
+    waiting = Background(lambda: b.recv(20, src=0).n)  # C's first message is yet to come
     wait_until(lambda: is_blocked(b))
     c.send(dest="B", n=2)
     assert waiting.result() == 2
 
 
-def test_a_rank_that_is_waited_for_before_it_has_a_name(
-    join: Join, background: Callable[..., Any]
-) -> None:
+def test_a_rank_that_is_waited_for_before_it_has_a_name(join: Join) -> None:
     b = join("B", rank=1)
-    waiting = background(lambda: b.recv(20, src=0))
+    waiting = Background(lambda: b.recv(20, src=0))
     called: list[int] = []
     wait_until(lambda: is_blocked(b))
     callback = b.regcb(lambda m: called.append(m.n), src=0, tag="call")
@@ -99,9 +90,7 @@ def test_ranks_are_known_without_a_directory(
         assert b.recv(20, src=0).n == 3
 
 
-def test_waiting_for_one_who_has_left(
-    pair: Pair, join: Join, background: Callable[..., Any]
-) -> None:
+def test_waiting_for_one_who_has_left(pair: Pair, join: Join) -> None:
     a, b = pair
     a.send(dest="B", n=1)
     assert b.recv(20, src="A").n == 1
@@ -112,16 +101,14 @@ def test_waiting_for_one_who_has_left(
     assert b.recv(20, src="A").n == 2
     with pytest.raises(PeerLost, match="'A'"):
         b.recv(20, src="A")
-    waiting = background(lambda: b.recv(20, src="D"))  # nobody has had this name yet
+    waiting = Background(lambda: b.recv(20, src="D"))  # nobody has had this name yet
     join("A").send(dest="B", n=3)
     assert b.recv(20, src="A").n == 3
     join("D").send(dest="B", n=4)
     assert waiting.result().n == 4
 
 
-def test_waiting_for_one_who_came_and_left_while_nobody_looked(
-    join: Join, background: Callable[..., Any]
-) -> None:
+def test_waiting_for_one_who_came_and_left_while_nobody_looked(join: Join) -> None:
     b = join("B")
     c = join("C")
     assert c.rank == 1
@@ -130,7 +117,7 @@ def test_waiting_for_one_who_came_and_left_while_nobody_looked(
         with pytest.raises(PeerLost, match=str(src)):
             b.recv(20, src=src)
     d = join("D")  # for which it is as if there had never been a C
-    waiting = background(lambda: d.recv(20, src="C"))
+    waiting = Background(lambda: d.recv(20, src="C"))
     c = join("C")
     c.send(dest="D", n=1)
     c.send(dest="B", n=2)

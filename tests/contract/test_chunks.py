@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,8 @@ from sfm_kernel.mpi import (
     mpi_recv_buf,
     mpi_send_buf,
 )
-from tests.contract.conftest import Background
+from tests.contract.conftest import Background, Join, Pair, results
 from tests.waiting import wait_until
-
-Pair = tuple[Endpoint, Endpoint]
-Background_ = Callable[[Callable[[], Any]], Background]
 
 COMM = Namespace("test", ("A", "B"))
 NUMBERS = np.arange(1000.0)
@@ -62,82 +59,74 @@ def tidy_pair(pair: Pair) -> Iterator[Pair]:
         receiving = Background(lambda receiver=receiver: receive(receiver, tag="the end"))
         assert receiving.result() == NUMBERS.tolist()
         sending.result()
-    for one in pair:
-        wait_until(lambda one=one: (leftovers.tidy(one), depth(one) == 0)[1])
-        assert not leftovers._expected.get(one)
+    for sfm in pair:
+        wait_until(lambda sfm=sfm: (leftovers.tidy(sfm), depth(sfm) == 0)[1])
+        assert not leftovers._expected.get(sfm)
 
 
 @pytest.mark.parametrize("options", [SMALL, BIG, {"chunk_bytes": 8, "window": 1}])
-def test_large_sends_arrive_whole(
-    tidy_pair: Pair, background: Background_, options: dict[str, Any]
-) -> None:
+def test_large_sends_arrive_whole(tidy_pair: Pair, options: dict[str, Any]) -> None:
     a, b = tidy_pair
     numbers = np.random.default_rng(1).random(1000 if options is not BIG else 500_000)
-    sending = background(lambda: send(a, numbers, **options))
+    sending = Background(lambda: send(a, numbers, **options))
     assert receive(b, count=len(numbers)) == numbers.tolist()
     assert sending.result() is None
 
 
 def test_small_sends_are_eager(tidy_pair: Pair) -> None:
     a, b = tidy_pair
-    mine = NUMBERS.copy()
+    numbers = NUMBERS.copy()
     for count in (100, 1, 0):  # up to a whole chunk; nobody receives yet
-        mpi_send_buf(a, mine, 5, count, "float64", 1, count, COMM, **SMALL)
-    mine[:] = -1  # and it is the sender's again
+        mpi_send_buf(a, numbers, 5, count, "float64", 1, count, COMM, **SMALL)
+    numbers[:] = -1  # the buffer is the sender's again
     assert receive(b, tag=0) == []
     assert receive(b, tag=100) == NUMBERS[5:105].tolist()
     assert receive(b, tag=1) == [5]
 
 
 def test_both_send_small_buffers_at_once(tidy_pair: Pair) -> None:
-    for one in tidy_pair:
-        send(one, NUMBERS[:100])
-    for one in tidy_pair:
-        assert receive(one) == NUMBERS[:100].tolist()
+    for sfm in tidy_pair:
+        send(sfm, NUMBERS[:100])
+    for sfm in tidy_pair:
+        assert receive(sfm) == NUMBERS[:100].tolist()
 
 
-def test_both_send_large_buffers_at_once_in_threads(
-    tidy_pair: Pair, background: Background_
-) -> None:
+def test_both_send_large_buffers_at_once_in_threads(tidy_pair: Pair) -> None:
     """With the same tag and namespace: an acknowledgement is not taken for items."""
-    sending = [background(lambda one=one: send(one)) for one in tidy_pair]
-    received = [background(lambda one=one: receive(one)) for one in tidy_pair]
-    for one in received:
-        assert one.result() == NUMBERS.tolist()
-    for one in sending:
-        one.result()
+    sending = [Background(lambda sfm=sfm: send(sfm)) for sfm in tidy_pair]
+    receiving = [Background(lambda sfm=sfm: receive(sfm)) for sfm in tidy_pair]
+    assert results(receiving) == [NUMBERS.tolist()] * 2
+    results(sending)
 
 
-def test_many_threads_share_a_tag(tidy_pair: Pair, background: Background_) -> None:
+def test_many_threads_share_a_tag(tidy_pair: Pair) -> None:
     a, b = tidy_pair
-    sending = [background(lambda n=n: send(a, np.full(1000, float(n)))) for n in range(4)]
-    received = [background(lambda: receive(b)) for _ in range(4)]
-    got = [one.result() for one in received]
-    assert sorted(one[0] for one in got) == [0, 1, 2, 3]
-    assert all(one == [one[0]] * 1000 for one in got), "chunks of two transfers were mixed up"
-    for one in sending:
-        one.result()
+    sending = [Background(lambda n=n: send(a, np.full(1000, float(n)))) for n in range(4)]
+    got = results([Background(lambda: receive(b)) for _ in range(4)])
+    assert sorted(numbers[0] for numbers in got) == [0, 1, 2, 3]
+    whole = [numbers == [numbers[0]] * 1000 for numbers in got]
+    assert all(whole), "chunks of two transfers were mixed up"
+    results(sending)
 
 
-def test_tags_and_namespaces_are_apart(tidy_pair: Pair, background: Background_) -> None:
+def test_tags_and_namespaces_are_apart(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     other = Namespace("other", ("A", "B"))
     sending = [
-        background(lambda: send(a, NUMBERS, tag=1)),
-        background(lambda: send(a, NUMBERS + 1, tag=2)),
-        background(lambda: send(a, NUMBERS + 2, tag=1, comm=other)),
+        Background(lambda: send(a, NUMBERS, tag=1)),
+        Background(lambda: send(a, NUMBERS + 1, tag=2)),
+        Background(lambda: send(a, NUMBERS + 2, tag=1, comm=other)),
     ]
     assert receive(b, tag=1, comm=other) == (NUMBERS + 2).tolist()
     assert receive(b, tag=2) == (NUMBERS + 1).tolist()
     assert receive(b, tag=1) == NUMBERS.tolist()
-    for one in sending:
-        one.result()
+    results(sending)
 
 
-def test_any_source_and_tag(tidy_pair: Pair, background: Background_) -> None:
+def test_any_source_and_tag(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     got = [0.0] * 1000
-    sending = background(lambda: send(a, tag="word"))
+    sending = Background(lambda: send(a, tag="word"))
     assert mpi_recv_buf(b, got, 0, 1000, "float64", ANY, ANY, COMM) == Received(1000, 0, "word")
     assert got == NUMBERS.tolist()
     sending.result()
@@ -145,22 +134,22 @@ def test_any_source_and_tag(tidy_pair: Pair, background: Background_) -> None:
     assert mpi_recv_buf(a, got, 0, 1000, "float64", ANY, 9, COMM) == Received(3, 1, 9)
 
 
-def test_other_messages_stay_where_they_are(tidy_pair: Pair, background: Background_) -> None:
+def test_other_messages_stay_where_they_are(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     a.send(dest="B", tag=7, mine=1)
     b.send(dest="A", tag=7, mine=2)
-    sending = background(lambda: send(a))
+    sending = Background(lambda: send(a))
     assert receive(b) == NUMBERS.tolist()
     sending.result()
     assert (b.recv(5).mine, a.recv(5).mine) == (1, 2)
 
 
-def test_a_context_has_transfers_of_its_own(tidy_pair: Pair, background: Background_) -> None:
+def test_a_context_has_transfers_of_its_own(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     got = [np.zeros(1000), np.zeros(1000)]
     sides = {name: (end, end.context("library")) for name, end in (("A", a), ("B", b))}
     sending = [
-        background(
+        Background(
             lambda n=n, sfm=sfm: mpi_send_buf(
                 sfm, NUMBERS + n, 0, 1000, "float64", 1, 7, COMM, **SMALL
             )
@@ -174,11 +163,9 @@ def test_a_context_has_transfers_of_its_own(tidy_pair: Pair, background: Backgro
 
 
 @pytest.mark.parametrize("window", [1, 3, 100])
-def test_no_more_than_a_window_is_on_its_way(
-    tidy_pair: Pair, background: Background_, window: int
-) -> None:
+def test_no_more_than_a_window_is_on_its_way(tidy_pair: Pair, window: int) -> None:
     a, b = tidy_pair
-    sending = background(lambda: send(a, window=window))
+    sending = Background(lambda: send(a, window=window))
     wait_until(lambda: depth(b) == min(window, 10))  # nobody receives: the sender has to wait
     seen = []
     with pytest.MonkeyPatch.context() as patch:
@@ -189,11 +176,11 @@ def test_no_more_than_a_window_is_on_its_way(
     assert max(seen) <= window and len(seen) >= 10
 
 
-@pytest.mark.parametrize("mine", [0, 1, 1000, 1 << 20])
-@pytest.mark.parametrize("theirs", [0, 1, 1000, 1 << 20])
-def test_any_buffering(tidy_pair: Pair, background: Background_, mine: int, theirs: int) -> None:
+@pytest.mark.parametrize("of_a", [0, 1, 1000, 1 << 20])
+@pytest.mark.parametrize("of_b", [0, 1, 1000, 1 << 20])
+def test_any_buffering(tidy_pair: Pair, of_a: int, of_b: int) -> None:
     a, b = tidy_pair
-    a.buffering, b.buffering = mine, theirs
+    a.buffering, b.buffering = of_a, of_b
     changed: list[int] = []
 
     def change(sfm: Endpoint, nbytes: int) -> None:
@@ -202,17 +189,17 @@ def test_any_buffering(tidy_pair: Pair, background: Background_, mine: int, thei
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Endpoint, "buffering", property(lambda sfm: sfm._buffering, change))
-        sending = background(lambda: send(a, window=8))
+        sending = Background(lambda: send(a, window=8))
         assert receive(b) == NUMBERS.tolist()
         sending.result()
     assert not changed, "other threads send meanwhile, and want what was set"
-    assert (a.buffering, b.buffering) == (mine, theirs)
+    assert (a.buffering, b.buffering) == (of_a, of_b)
 
 
-def test_more_than_the_receiver_has_room_for(tidy_pair: Pair, background: Background_) -> None:
+def test_more_than_the_receiver_has_room_for(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     for window in (1, 3, 100):  # the last: all was sent before the receiver looks
-        sending = background(lambda window=window: send(a, window=window))
+        sending = Background(lambda window=window: send(a, window=window))
         wait_until(lambda window=window: depth(b) == min(window, 10))
         for failing in (lambda: receive(b, count=999), sending.result):
             with pytest.raises(TransferError, match=r"1,000 items with tag 7.* at most 999"):
@@ -220,9 +207,9 @@ def test_more_than_the_receiver_has_room_for(tidy_pair: Pair, background: Backgr
         assert depth(b) == 0 and depth(a) == 0
 
 
-def test_items_of_another_type(tidy_pair: Pair, background: Background_) -> None:
+def test_items_of_another_type(tidy_pair: Pair) -> None:
     a, b = tidy_pair
-    sending = background(lambda: send(a))
+    sending = Background(lambda: send(a))
     for failing in (lambda: receive(b, datatype="int64"), sending.result):
         with pytest.raises(TransferError, match="float64 with tag 7, and 'B' expects int64"):
             failing()
@@ -238,11 +225,11 @@ def test_an_eager_sender_has_returned_and_only_the_receiver_hears(tidy_pair: Pai
         receive(b, datatype="int64")
 
 
-def test_a_list_that_goes_wrong_in_the_middle(tidy_pair: Pair, background: Background_) -> None:
+def test_a_list_that_goes_wrong_in_the_middle(tidy_pair: Pair) -> None:
     a, b = tidy_pair
     bad: list[Any] = [*range(999), None]
     got = np.full(1000, -1.0)
-    receiving = background(lambda: mpi_recv_buf(b, got, 0, 1000, "float64", 0, 7, COMM))
+    receiving = Background(lambda: mpi_recv_buf(b, got, 0, 1000, "float64", 0, 7, COMM))
     with pytest.raises(TypeError, match="items 900 to 999 of the list are of type object"):
         send(a, bad)
     with pytest.raises(TransferError, match=r"process 'A' failed in the middle.*TypeError"):
@@ -283,36 +270,34 @@ def test_bad_input_sends_and_receives_nothing(
     assert depth(a) == 0 and depth(b) == 0
 
 
-def test_a_sender_whose_receiver_leaves(pair: Pair, background: Background_) -> None:
+def test_a_sender_whose_receiver_leaves(pair: Pair) -> None:
     a, b = pair
-    sending = background(lambda: send(a))
+    sending = Background(lambda: send(a))
     wait_until(lambda: depth(b) == 3)
     b.close()
     with pytest.raises(PeerLost, match="'B'"):
         sending.result()
 
 
-def test_a_receiver_whose_sender_leaves(pair: Pair, background: Background_) -> None:
+def test_a_receiver_whose_sender_leaves(pair: Pair) -> None:
     a, b = pair
     a.send(dest="B", hello=True)
     assert b.recv(5).hello
-    receiving = background(lambda: receive(b))
+    receiving = Background(lambda: receive(b))
     a.close()
     with pytest.raises(PeerLost, match="'A'"):
         receiving.result()
 
 
-def test_chunks_of_a_lost_process_are_not_taken_for_its_successors(
-    pair: Pair, join: Callable[..., Endpoint], background: Background_
-) -> None:
+def test_chunks_of_a_lost_process_are_not_taken_for_its_successors(pair: Pair, join: Join) -> None:
     a, b = pair
-    lost = background(lambda: send(a))
+    lost = Background(lambda: send(a))
     wait_until(lambda: depth(b) == 3)
     a.close()
     with pytest.raises(Exception, match="closed"):
         lost.result()
     again = join("A")
-    sending = background(lambda: send(again, NUMBERS + 1))
+    sending = Background(lambda: send(again, NUMBERS + 1))
     assert receive(b) == (NUMBERS + 1).tolist()
     sending.result()
     assert depth(b) == 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,59 +10,32 @@ import pytest
 from sfm_kernel import Endpoint
 from sfm_kernel.mpi import TransferError
 from tests.contract import test_chunks
-from tests.contract.test_chunks import NUMBERS, Background_, Pair, depth, receive, send
+from tests.contract.conftest import Background, Pair, interrupted_when
+from tests.contract.test_chunks import NUMBERS, depth, receive, send
 from tests.waiting import wait_until
 
 tidy_pair = test_chunks.tidy_pair
 
 
-class interrupted_when:
-    """Sends this process SIGINT, as Stop does, once the condition holds."""
-
-    def __init__(self, condition: Callable[[], Any]) -> None:
-        self._thread = threading.Thread(target=self._wait, args=(condition,))
-        self._over = threading.Event()
-        self._failure: BaseException | None = None
-
-    def _wait(self, condition: Callable[[], Any]) -> None:
-        try:
-            # However long it takes on a busy machine: without the signal the call never ends.
-            while not condition():
-                if self._over.wait(0.005):
-                    return
-        except BaseException as failure:  # noqa: BLE001 - raised by __exit__
-            self._failure = failure
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-
-
 @pytest.mark.parametrize("buffering", [0, 1 << 20])
 def test_a_transfer_interrupted_before_its_receive_is_passed_over(
-    tidy_pair: Pair, background: Background_, buffering: int
+    tidy_pair: Pair, buffering: int
 ) -> None:
     a, b = tidy_pair
     a.buffering = b.buffering = buffering
     with pytest.raises(KeyboardInterrupt), interrupted_when(lambda: depth(b) >= 1):
         send(a)
     wait_until(lambda: b.peek(mtype="interrupted"))
-    sending = background(lambda: send(a, NUMBERS + 1))
+    sending = Background(lambda: send(a, NUMBERS + 1))
     assert receive(b) == (NUMBERS + 1).tolist()
     sending.result()
 
 
 def test_the_receiver_hears_that_its_sender_was_interrupted(
-    tidy_pair: Pair, background: Background_, monkeypatch: pytest.MonkeyPatch
+    tidy_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = tidy_pair
-    receiving = background(lambda: receive(b))
+    receiving = Background(lambda: receive(b))
     calls = []
 
     def get(self: Any, start: int, end: int) -> Any:
@@ -83,7 +53,7 @@ def test_the_receiver_hears_that_its_sender_was_interrupted(
 
 
 def test_the_sender_hears_that_its_receiver_was_interrupted(
-    tidy_pair: Pair, background: Background_, monkeypatch: pytest.MonkeyPatch
+    tidy_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = tidy_pair
     calls = []
@@ -94,7 +64,7 @@ def test_the_sender_hears_that_its_receiver_was_interrupted(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("sfm_kernel.mpi.items._ArrayItems.put", put)
-    sending = background(lambda: send(a, window=2))
+    sending = Background(lambda: send(a, window=2))
     with pytest.raises(KeyboardInterrupt):
         receive(b)
     with pytest.raises(TransferError, match="process 'B' was interrupted in the middle"):
@@ -102,7 +72,7 @@ def test_the_sender_hears_that_its_receiver_was_interrupted(
     monkeypatch.undo()
 
 
-def test_stop_ends_a_receive_that_waits(tidy_pair: Pair, background: Background_) -> None:
+def test_stop_ends_a_receive_that_waits(tidy_pair: Pair) -> None:
     _, b = tidy_pair
     with pytest.raises(KeyboardInterrupt), interrupted_when(lambda: True):
         receive(b)
@@ -127,25 +97,25 @@ def first_send_stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], 
 
 
 def test_a_transfer_that_stops_with_its_first_chunk_is_passed_over(
-    tidy_pair: Pair, background: Background_, first_send_stops: Callable[..., None]
+    tidy_pair: Pair, first_send_stops: Callable[..., None]
 ) -> None:
     a, b = tidy_pair
     first_send_stops(lambda: b.peek(start=0))
     with pytest.raises(KeyboardInterrupt):
         send(a)
     wait_until(lambda: b.peek(mtype="interrupted"))  # a receive before that is told of it
-    receiving = background(lambda: receive(b))
-    sending = background(lambda: send(a, NUMBERS + 1))
+    receiving = Background(lambda: receive(b))
+    sending = Background(lambda: send(a, NUMBERS + 1))
     assert receiving.result() == (NUMBERS + 1).tolist()
     sending.result()
 
 
 def test_the_receiver_of_the_first_chunk_hears_that_it_was_the_last(
-    tidy_pair: Pair, background: Background_, first_send_stops: Callable[..., None]
+    tidy_pair: Pair, first_send_stops: Callable[..., None]
 ) -> None:
     a, b = tidy_pair
     first_send_stops(lambda: a.peek(src="B", tag=7))  # the acknowledgement: B waits for the next
-    receiving = background(lambda: receive(b))
+    receiving = Background(lambda: receive(b))
     with pytest.raises(KeyboardInterrupt):
         send(a)
     with pytest.raises(TransferError, match="process 'A' was interrupted in the middle"):
@@ -153,16 +123,16 @@ def test_the_receiver_of_the_first_chunk_hears_that_it_was_the_last(
 
 
 def test_a_first_chunk_that_cannot_be_sent_leaves_the_receiver_waiting(
-    tidy_pair: Pair, background: Background_, monkeypatch: pytest.MonkeyPatch
+    tidy_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = tidy_pair
-    receiving = background(lambda: receive(b))
+    receiving = Background(lambda: receive(b))
     with pytest.raises(TypeError, match="items 0 to 99"):
         send(a, [None] * 1000)
     with monkeypatch.context() as patch:
         patch.setattr(Endpoint, "send", None)
         with pytest.raises(TypeError, match="not callable"):
             send(a)
-    sending = background(lambda: send(a, NUMBERS + 1))
+    sending = Background(lambda: send(a, NUMBERS + 1))
     assert receiving.result() == (NUMBERS + 1).tolist()
     sending.result()

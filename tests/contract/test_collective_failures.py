@@ -23,7 +23,7 @@ from sfm_kernel import (
     UnknownName,
 )
 from sfm_kernel.collectives import ALGORITHMS, meeting
-from tests.contract.conftest import Background
+from tests.contract.conftest import Background, results
 from tests.contract.crowd import Crowd, crowd_of, outcome
 from tests.waiting import wait_until
 
@@ -38,8 +38,8 @@ def crowd(kind: str, world: str) -> Iterator[Crowd]:
 
 def goes_on(crowd: Crowd, groups: list[Group] | None = None) -> None:
     """The same groups work again, and new ones."""
-    again = [Background(partial(one.allreduce, one.rank)) for one in groups or ()]
-    assert [one.result() for one in again] == [N * (N - 1) // 2] * len(again)
+    again = [Background(partial(group.allreduce, group.rank)) for group in groups or ()]
+    assert results(again) == [N * (N - 1) // 2] * len(again)
     assert crowd.run(lambda group: group.allreduce(group.rank)) == [N * (N - 1) // 2] * N
 
 
@@ -88,7 +88,7 @@ MISMATCHES: dict[str, tuple[Call, Call]] = {
 def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
     usual, other = MISMATCHES[name]
 
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         try:
             (other if group.rank == odd else usual)(group)
         except CollectiveError:
@@ -96,13 +96,13 @@ def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
         # A member may have its whole result: then it learns of the failure at its next call.
         return group.barrier()
 
-    results = crowd.run(part)
-    assert all(isinstance(one, CollectiveError) for one in results), results
-    told = [one for one in results if isinstance(one, CollectiveMismatch)]
-    assert told, results
-    for one in told:
-        assert len(one.calls) >= 2 and len(set(one.calls.values())) == 2, one.calls
-        assert repr(odd) in str(one) and "the same calls in the same order" in str(one)
+    outcomes = crowd.run(program)
+    assert all(isinstance(error, CollectiveError) for error in outcomes), outcomes
+    mismatches = [error for error in outcomes if isinstance(error, CollectiveMismatch)]
+    assert mismatches, outcomes
+    for error in mismatches:
+        assert len(error.calls) >= 2 and len(set(error.calls.values())) == 2, error.calls
+        assert repr(odd) in str(error) and "the same calls in the same order" in str(error)
     goes_on(crowd)
 
 
@@ -110,32 +110,32 @@ def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
     "algorithm", [None, "linear", "binomial", "recursive doubling", "two-level"]
 )
 def test_an_operation_that_raises(crowd: Crowd, algorithm: str | None) -> None:
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         return group.allreduce(group.rank, lambda a, b: a // 0, algorithm=algorithm)
 
-    results = crowd.run(part)
-    kinds = {type(one) for one in results}
-    assert kinds <= {ZeroDivisionError, CollectiveError}, results
-    assert all("ZeroDivisionError" in str(one) for one in results if type(one) is CollectiveError)
+    outcomes = crowd.run(program)
+    for error in outcomes:
+        assert type(error) in (ZeroDivisionError, CollectiveError), outcomes
+        assert type(error) is ZeroDivisionError or "ZeroDivisionError" in str(error)
     goes_on(crowd)
 
 
 def test_an_operation_that_raises_on_arrays_too_large_for_a_tree(crowd: Crowd) -> None:
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         return group.allreduce(np.arange(50_000), np.true_divide)  # has no place for its result
 
-    assert all(isinstance(one, TypeError | CollectiveError) for one in crowd.run(part))
+    assert all(isinstance(error, TypeError | CollectiveError) for error in crowd.run(program))
     goes_on(crowd)
 
 
 def test_a_value_that_cannot_be_pickled(crowd: Crowd) -> None:
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         return group.allgather(threading.Lock() if group.rank == 1 else 1)
 
-    results = crowd.run(part)
-    assert isinstance(results[1], Exception)
-    assert all(isinstance(results[place], CollectiveError) for place in (0, 2))
-    assert "1 could not go on in allgather(" in str(results[0])
+    first, second, third = crowd.run(program)
+    assert isinstance(second, Exception)
+    assert isinstance(first, CollectiveError) and isinstance(third, CollectiveError)
+    assert "1 could not go on in allgather(" in str(first)
     goes_on(crowd)
 
 
@@ -146,18 +146,18 @@ def test_a_member_that_leaves_is_lost_for_all_others(kind: str, world: str) -> N
         with crowd_of(world, 4) as crowd:
             groups = crowd.run(lambda group: group)
             del groups[2]
-            waiting = [Background(partial(one.barrier, algorithm=algorithm)) for one in groups]
+            calls = [Background(partial(group.barrier, algorithm=algorithm)) for group in groups]
             crowd.endpoints[2].close()
-            results = [outcome(one) for one in waiting]
-            assert all(isinstance(one, PeerLost) and one.peer == 2 for one in results), results
+            outcomes = [outcome(call) for call in calls]
+            assert all(isinstance(error, PeerLost) and error.peer == 2 for error in outcomes)
 
 
 def test_a_group_of_which_somebody_is_gone(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
     crowd.endpoints[1].close()
-    for place in (0, 2):
+    for rank in (0, 2):
         with pytest.raises((PeerLost, CollectiveError)):
-            groups[place].allgather(1)
+            groups[rank].allgather(1)
 
 
 def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
@@ -195,31 +195,31 @@ def test_a_new_group_begins_anew_after_a_stop(crowd: Crowd) -> None:
     with pytest.raises(KeyboardInterrupt):
         groups[0].barrier()
     timer.join()
-    wait_until(lambda: all(one._team._notes.peek() for one in groups[1:]))
+    wait_until(lambda: all(group._team._notes.peek() for group in groups[1:]))
     goes_on(crowd)  # which makes new groups
 
 
 def test_making_a_group_waits_for_all_and_can_be_stopped(crowd: Crowd) -> None:
-    for place in (0, 1):
+    for rank in (0, 1):
         timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            Group(crowd.endpoints[place])
+            Group(crowd.endpoints[rank])
         timer.join()
     goes_on(crowd)
 
 
 def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
-    waiting = [Background(partial(Group, one)) for one in crowd.endpoints[:2]]
+    waiting = [Background(partial(Group, sfm)) for sfm in crowd.endpoints[:2]]
 
     def is_meeting(sfm: Endpoint) -> bool:  # it knows by then who is to come
         return any(table.busy.locked() for table in meeting._tables.get(sfm, {}).values())
 
     wait_until(lambda: all(map(is_meeting, crowd.endpoints[:2])))
     crowd.endpoints[2].close()
-    for one in waiting:
+    for call in waiting:
         with pytest.raises(PeerLost, match="2"):
-            one.result()
+            call.result()
 
 
 def test_two_threads_of_a_member(crowd: Crowd) -> None:
@@ -228,9 +228,7 @@ def test_two_threads_of_a_member(crowd: Crowd) -> None:
     wait_until(lambda: groups[0]._team.ledger.busy)
     with pytest.raises(CollectiveError, match="one at a time"):
         groups[0].barrier()
-    others = [Background(one.barrier) for one in groups[1:]]
-    for one in (waiting, *others):
-        one.result()
+    results([waiting, *(Background(group.barrier) for group in groups[1:])])
 
 
 @pytest.mark.parametrize(
@@ -255,8 +253,8 @@ def test_two_threads_of_a_member(crowd: Crowd) -> None:
 def test_bad_input_is_refused_before_anything_happens(
     crowd: Crowd, call: Call, error: type[Exception], text: str
 ) -> None:
-    results = crowd.run(call)
-    assert all(isinstance(one, error) and text in str(one) for one in results), results
+    outcomes = crowd.run(call)
+    assert all(isinstance(raised, error) and text in str(raised) for raised in outcomes), outcomes
     goes_on(crowd)
 
 
@@ -280,14 +278,14 @@ def test_the_others_learn_of_a_call_that_one_member_refuses(crowd: Crowd, nth: i
     right, wrong = REFUSED[nth]
     groups = crowd.run(lambda group: group)
 
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         (wrong if group.rank == 1 else right)(group)
         return group.barrier()  # a member that did not need the one that refused hears of it now
 
-    running = [Background(partial(part, one)) for one in groups]
-    results = [outcome(one) for one in running]
-    assert isinstance(results[1], ValueError | TypeError) and results[1].__traceback__
-    assert all(type(one) is CollectiveError for one in (results[0], results[2])), results
+    calls = [Background(partial(program, group)) for group in groups]
+    first, second, third = (outcome(call) for call in calls)
+    assert isinstance(second, ValueError | TypeError) and second.__traceback__
+    assert type(first) is type(third) is CollectiveError, (first, third)
     goes_on(crowd, groups)
 
 
@@ -306,14 +304,13 @@ def test_two_failures_before_anybody_looks(crowd: Crowd) -> None:
 def test_waiting_for_a_slow_member_leaves_nothing_in_its_inbox(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
 
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         for _ in range(3):
             if group.rank == 2:
                 time.sleep(0.3)
             group.barrier()
 
-    for one in [Background(partial(part, group)) for group in groups]:
-        one.result()
+    results([Background(partial(program, group)) for group in groups])
     sfm = crowd.endpoints[2]
     sfm.peek(tag="never sent")  # takes in what has come
     if groups[2].is_local:
@@ -332,13 +329,11 @@ def test_as_many_values_as_members(crowd: Crowd, values: Any) -> None:
     def alltoall(group: Group) -> Any:
         return group.alltoall(values if group.rank == 1 else [1, 2, 3])
 
-    for part, wrong in ((scatter, 0), (alltoall, 1)):
-        results = crowd.run(part)
-        assert isinstance(results[wrong], ValueError)
-        assert "needs 3 values, one for each member" in str(results[wrong])
-        others = [one for place, one in enumerate(results) if place != wrong]
-        assert all(isinstance(one, CollectiveError) for one in others)
-        assert all("one for each member" in str(one) for one in others)
+    for program, wrong in ((scatter, 0), (alltoall, 1)):
+        for rank, error in enumerate(crowd.run(program)):
+            assert isinstance(error, ValueError if rank == wrong else CollectiveError)
+            assert rank != wrong or "needs 3 values, one for each member" in str(error)
+            assert "one for each member" in str(error)
         goes_on(crowd)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -30,59 +30,55 @@ def algorithms(group: Group, call: str, cut: bool = True) -> list[str | None]:
     return [None, *(name for name in ALGORITHMS[call] if name not in left_out)]
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(other, np.ndarray):
+def same(got: Any, due: Any) -> bool:
+    if isinstance(due, np.ndarray):
         return (
-            isinstance(one, np.ndarray)
-            and (one.dtype, one.shape) == (other.dtype, other.shape)
-            and bool((one == other).all())
+            isinstance(got, np.ndarray)
+            and (got.dtype, got.shape) == (due.dtype, due.shape)
+            and bool((got == due).all())
         )
-    return bool(type(one) is type(other) and one == other)
+    return bool(type(got) is type(due) and got == due)
 
 
-def concatenated(one: Any, other: Any) -> Any:
-    return one + other
+def concatenated(left: Any, right: Any) -> Any:
+    return left + right
 
 
-def affine(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def affine(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
     """Composition of x -> a·x + b: associative, and not commutative."""
-    return one[0] * other[0] % 97, (one[1] * other[0] + other[1]) % 97
+    return left[0] * right[0] % 97, (left[1] * right[0] + right[1]) % 97
 
 
 OBJECTS: list[tuple[Callable[[int], Any], Callable[[Any, Any], Any]]] = [
-    (lambda place: place + 1, operator.add),
-    (lambda place: 2**62 + place, operator.add),
-    (lambda place: place if place % 2 else place / 2, max),
+    (lambda rank: rank + 1, operator.add),
+    (lambda rank: 2**62 + rank, operator.add),
+    (lambda rank: rank if rank % 2 else rank / 2, max),
     (float, min),
-    (lambda place: str(place) * place, concatenated),
-    (lambda place: [place] * 1000, concatenated),
-    (lambda place: (place + 2, place + 3), affine),
-    (lambda place: bytes([place]) * 3, concatenated),
+    (lambda rank: str(rank) * rank, concatenated),
+    (lambda rank: [rank] * 1000, concatenated),
+    (lambda rank: (rank + 2, rank + 3), affine),
+    (lambda rank: bytes([rank]) * 3, concatenated),
 ]
 
 
-def expected(values: Sequence[Any], op: Callable[[Any, Any], Any]) -> Any:
-    return reduce(op, values)
-
-
 def test_reductions_of_objects(crowd: Crowd) -> None:
-    def part(group: Group) -> None:
-        for value, op in OBJECTS:
-            values = [value(place) for place in range(group.size)]
-            mine = values[group.rank]
+    def program(group: Group) -> None:
+        for make, op in OBJECTS:
+            values = [make(rank) for rank in range(group.size)]
+            value = values[group.rank]
             for algorithm in algorithms(group, "allreduce", cut=False):
-                got = group.allreduce(mine, op, algorithm=algorithm)
-                assert same(got, expected(values, op)), algorithm
+                got = group.allreduce(value, op, algorithm=algorithm)
+                assert same(got, reduce(op, values)), algorithm
             for algorithm in algorithms(group, "scan"):
-                got = group.scan(mine, op, algorithm=algorithm)
-                assert same(got, expected(values[: group.rank + 1], op)), algorithm
+                got = group.scan(value, op, algorithm=algorithm)
+                assert same(got, reduce(op, values[: group.rank + 1])), algorithm
             for root in range(group.size):
                 for algorithm in algorithms(group, "reduce"):
-                    got = group.reduce(mine, op, root, algorithm=algorithm)
-                    wanted = expected(values, op) if group.rank == root else None
-                    assert same(got, wanted), (algorithm, root)
+                    got = group.reduce(value, op, root, algorithm=algorithm)
+                    due = reduce(op, values) if group.rank == root else None
+                    assert same(got, due), (algorithm, root)
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 ARRAYS: list[tuple[int, Any]] = [
@@ -92,40 +88,40 @@ ARRAYS: list[tuple[int, Any]] = [
 
 
 def test_reductions_of_arrays(crowd: Crowd) -> None:
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         for length, dtype in ARRAYS:
             for op in (np.add, np.maximum):
                 values = [
-                    (np.arange(length) * (place + 1) % 100).astype(dtype)
-                    for place in range(group.size)
+                    (np.arange(length) * (rank + 1) % 100).astype(dtype)
+                    for rank in range(group.size)
                 ]
-                mine, kept = values[group.rank], values[group.rank].copy()
+                value, before = values[group.rank], values[group.rank].copy()
                 for algorithm in algorithms(group, "allreduce"):
-                    out = np.empty_like(mine)
-                    got = group.allreduce(mine, op, algorithm=algorithm)
-                    assert same(got, expected(values, op)), (algorithm, length)
-                    assert group.allreduce(mine, op, out=out, algorithm=algorithm) is out
-                    assert same(out, got) and same(mine, kept) and got is not mine
+                    out = np.empty_like(value)
+                    got = group.allreduce(value, op, algorithm=algorithm)
+                    assert same(got, reduce(op, values)), (algorithm, length)
+                    assert group.allreduce(value, op, out=out, algorithm=algorithm) is out
+                    assert same(out, got) and same(value, before) and got is not value
                 for algorithm in algorithms(group, "scan"):
-                    got = group.scan(mine, op, algorithm=algorithm)
-                    assert same(got, expected(values[: group.rank + 1], op)), algorithm
+                    got = group.scan(value, op, algorithm=algorithm)
+                    assert same(got, reduce(op, values[: group.rank + 1])), algorithm
                 for algorithm in algorithms(group, "reduce"):
-                    got = group.reduce(mine, op, group.size - 1, algorithm=algorithm)
+                    got = group.reduce(value, op, group.size - 1, algorithm=algorithm)
                     if group.rank == group.size - 1:
-                        assert same(got, expected(values, op)), algorithm
+                        assert same(got, reduce(op, values)), algorithm
                     else:
                         assert got is None
-                in_place = mine.copy()
+                in_place = value.copy()
                 group.allreduce(in_place, op, out=in_place)
-                assert same(in_place, expected(values, op))
+                assert same(in_place, reduce(op, values))
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         base = np.arange(24.0).reshape(2, 3, 4) + group.rank
-        total = sum(np.arange(24.0).reshape(2, 3, 4) + place for place in range(group.size))
+        total = sum(np.arange(24.0).reshape(2, 3, 4) + rank for rank in range(group.size))
         for algorithm in algorithms(group, "allreduce"):
             for value in (base, np.asfortranarray(base), base[::-1][::-1], base.copy()):
                 assert same(group.allreduce(value, algorithm=algorithm), total), algorithm
@@ -148,14 +144,14 @@ def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
             things = group.allreduce(np.array([None, group.rank], object), lambda a, b: b)
             assert things.tolist() == [None, group.size - 1]
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 VALUES: list[Any] = [None, 5, True, "x" * 5000, b"bytes", {"a": [1, 2]}, np.arange(7.0)]
 
 
 def test_values_from_one_and_for_all(crowd: Crowd) -> None:
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         large = np.arange(300_000).reshape(3, -1)
         for root in range(group.size):
             for value in (*VALUES, large):
@@ -163,7 +159,7 @@ def test_values_from_one_and_for_all(crowd: Crowd) -> None:
                     given = value if group.rank == root else "ignored"
                     got = group.bcast(given, root, algorithm=algorithm)
                     assert same(got, value), (algorithm, root)
-            values = [(place, "y" * 4000 * place) for place in range(group.size)]
+            values = [(rank, "y" * 4000 * rank) for rank in range(group.size)]
             for algorithm in algorithms(group, "gather"):
                 got = group.gather(values[group.rank], root, algorithm=algorithm)
                 assert got == (values if group.rank == root else None), (algorithm, root)
@@ -172,43 +168,43 @@ def test_values_from_one_and_for_all(crowd: Crowd) -> None:
                 got = group.scatter(given, root, algorithm=algorithm)
                 assert got == values[group.rank], (algorithm, root)
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 def test_values_from_all_for_all(crowd: Crowd) -> None:
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         for value in VALUES:
             for algorithm in algorithms(group, "allgather"):
                 for got in group.allgather(value, algorithm=algorithm):
                     assert same(got, value), algorithm
-        uneven = ["z" * 3000 * (place % 2) for place in range(group.size)]
+        uneven = ["z" * 3000 * (rank % 2) for rank in range(group.size)]
         for algorithm in algorithms(group, "allgather"):
             assert group.allgather(uneven[group.rank], algorithm=algorithm) == uneven
         for algorithm in algorithms(group, "alltoall"):
-            given = [(group.rank, place) for place in range(group.size)]
+            given = [(group.rank, rank) for rank in range(group.size)]
             got = group.alltoall(given, algorithm=algorithm)
-            assert got == [(place, group.rank) for place in range(group.size)]
+            assert got == [(rank, group.rank) for rank in range(group.size)]
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 def test_nobody_leaves_a_barrier_before_all_have_come(crowd: Crowd) -> None:
     came: list[int] = []
 
-    def part(group: Group) -> None:
+    def program(group: Group) -> None:
         for nth, algorithm in enumerate(algorithms(group, "barrier")):
             came.append(group.rank)
             group.barrier(algorithm=algorithm)
             assert len(came) >= (nth + 1) * group.size, algorithm
             group.barrier(algorithm=algorithm)
 
-    assert not any(crowd.run(part))
+    assert not any(crowd.run(program))
 
 
 def test_groups_inside_and_beside_each_other(kind: str, world: str) -> None:
-    def part(group: Group) -> tuple[Any, ...]:
+    def program(group: Group) -> tuple[Any, ...]:
         sfm = group._team.sfm
-        half = Group(sfm, [place for place in range(4) if place % 2 == group.rank % 2][::-1])
+        half = Group(sfm, [rank for rank in range(4) if rank % 2 == group.rank % 2][::-1])
         twin = Group(sfm, name="twin")
         assert half.members == [2, 0] if group.rank % 2 == 0 else [3, 1]
         first = half.allreduce(str(group.rank), concatenated)
@@ -218,11 +214,11 @@ def test_groups_inside_and_beside_each_other(kind: str, world: str) -> None:
         return first, a, b, half.allgather(group.rank)
 
     with crowd_of(world, 4) as crowd:
-        assert crowd.run(part) == [("20", 4, 40, [2, 0]), ("31", 4, 40, [3, 1])] * 2
+        assert crowd.run(program) == [("20", 4, 40, [2, 0]), ("31", 4, 40, [3, 1])] * 2
 
 
 def test_messages_of_users_are_not_touched(kind: str, world: str) -> None:
-    def part(group: Group) -> Any:
+    def program(group: Group) -> Any:
         sfm = group._team.sfm
         seen: list[Any] = []
         sfm.buffering = 0 if group.rank == 0 else sfm.buffering
@@ -234,4 +230,4 @@ def test_messages_of_users_are_not_touched(kind: str, world: str) -> None:
         return seen
 
     with crowd_of(world, 3) as crowd:
-        assert crowd.run(part) == [[], [], []]
+        assert crowd.run(program) == [[], [], []]

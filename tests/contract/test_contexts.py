@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfm_kernel import Context, Endpoint, PeerLost, RecvTimeout, WouldBlock
+from sfm_kernel import Context, PeerLost, RecvTimeout, WouldBlock
 from sfm_kernel.collectives import Group
-from tests.contract.conftest import Background
+from tests.contract.conftest import Background, Pair
 from tests.waiting import wait_until
 
 
-def test_each_context_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_each_context_has_its_own_messages(pair: Pair) -> None:
     a, b = pair
     a.context("one").send(dest="B", n=1)
     a.send(dest="B", n=2)
@@ -29,7 +28,7 @@ def test_each_context_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> N
             context.recv_nb()
 
 
-def test_the_same_name_is_the_same_context(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_the_same_name_is_the_same_context(pair: Pair) -> None:
     a, _ = pair
     assert a.context("one") is a.context("one")
     assert "one" in repr(a.context("one"))
@@ -37,11 +36,9 @@ def test_the_same_name_is_the_same_context(pair: tuple[Endpoint, Endpoint]) -> N
         a.context("")
 
 
-def test_a_wait_in_a_context_ends_with_its_message_only(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_a_wait_in_a_context_ends_with_its_message_only(pair: Pair) -> None:
     a, b = pair
-    waiting = background(lambda: b.context("c").recv(src="A", tag="x"))
+    waiting = Background(lambda: b.context("c").recv(src="A", tag="x"))
     a.send(dest="B", tag="x", n=1)
     a.context("d").send(dest="B", tag="x", n=2)
     a.context("c").send(dest="B", tag="y", n=3)
@@ -52,7 +49,7 @@ def test_a_wait_in_a_context_ends_with_its_message_only(
         b.context("c").recv(0.05, tag="x")
 
 
-def test_order_is_kept_for_any_size(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_order_is_kept_for_any_size(pair: Pair) -> None:
     a, b = pair
     for number in range(40):
         a.context("c").send(dest="B", number=number, data=np.full(number * 997, number))
@@ -61,13 +58,11 @@ def test_order_is_kept_for_any_size(pair: tuple[Endpoint, Endpoint]) -> None:
         assert message.number == number and (message.data == number).all()
 
 
-def test_callbacks_do_not_see_what_is_in_a_context(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_callbacks_do_not_see_what_is_in_a_context(pair: Pair) -> None:
     a, b = pair
     seen: list[Any] = []
     with b.regcb(lambda message: seen.append(message.n)):
-        waiting = background(lambda: b.context("c").recv())
+        waiting = Background(lambda: b.context("c").recv())
         for n in range(50):
             a.send(dest="B", n=n)
         a.context("c").send(dest="B", n="mine")
@@ -77,31 +72,27 @@ def test_callbacks_do_not_see_what_is_in_a_context(
     assert seen == [*range(50), "last"]
 
 
-def test_a_peer_that_leaves_is_lost_in_a_context_too(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_a_peer_that_leaves_is_lost_in_a_context_too(pair: Pair) -> None:
     a, b = pair
     a.context("c").send(dest="B", n=1)
-    waiting = background(lambda: [b.context("c").recv(src="A") for _ in range(2)])
+    waiting = Background(lambda: [b.context("c").recv(src="A") for _ in range(2)])
     wait_until(lambda: not b.context("c").peek())
     a.close()
     with pytest.raises(PeerLost):
         waiting.result()
 
 
-def test_a_context_has_its_own_buffering(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_a_context_has_its_own_buffering(pair: Pair) -> None:
     a, b = pair
     context = a.context("c")
     assert context.buffering == a.buffering
     context.buffering = 0
-    sending = background(lambda: context.send(dest="B", n=1))
+    sending = Background(lambda: context.send(dest="B", n=1))
     assert b.context("c").recv().n == 1
     sending.result()
 
 
-def test_news_keep_nobody_waiting(pair: tuple[Endpoint, Endpoint], kind: str) -> None:
+def test_news_keep_nobody_waiting(pair: Pair, kind: str) -> None:
     a, b = pair
     news, heard = Context(a, "n", news=True), Context(b, "n", news=True)
     for number in range(100):
@@ -115,9 +106,7 @@ def test_news_keep_nobody_waiting(pair: tuple[Endpoint, Endpoint], kind: str) ->
     assert [heard.recv().number for _ in range(100)] == list(range(100))
 
 
-def test_another_buffering_for_the_same_messages(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_another_buffering_for_the_same_messages(pair: Pair) -> None:
     a, b = pair
     a.buffering = a.context("c").buffering = 0
     a.with_buffering(1 << 20).send(dest="B", n=1)  # returns at once
@@ -127,7 +116,7 @@ def test_another_buffering_for_the_same_messages(
         a.with_buffering(-1)
 
 
-def test_many_contexts(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_many_contexts(pair: Pair) -> None:
     a, b = pair
     for number in range(100):
         a.context(f"group {number}").send(dest="B", number=number)
@@ -139,37 +128,33 @@ def given_up() -> None:
     raise TimeoutError("given up")
 
 
-def test_a_group_that_was_given_up_takes_no_room(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_a_group_that_was_given_up_takes_no_room(pair: Pair) -> None:
     a, b = pair
     with pytest.raises(TimeoutError, match="given up"):
         Group(b, ["A", "B"], on_wait=given_up)  # has told A, who never reads it
     b.buffering = 0
-    sending = background(lambda: b.send(dest="A", n=1))
+    sending = Background(lambda: b.send(dest="A", n=1))
     assert a.recv(20, n=1).n == 1
     sending.result()
 
 
-def test_messages_of_collective_calls_take_no_room(
-    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
-) -> None:
+def test_messages_of_collective_calls_take_no_room(pair: Pair) -> None:
     a, b = pair
-    making = background(lambda: Group(b, ["A", "B"]))
-    mine = Group(a, ["A", "B"])
-    theirs = making.result()
-    mine.bcast(b"x" * 3000, root=0, algorithm="binomial")  # B is not in the call yet
+    making = Background(lambda: Group(b, ["A", "B"]))
+    group_of_a = Group(a, ["A", "B"])
+    group_of_b = making.result()
+    group_of_a.bcast(b"x" * 3000, root=0, algorithm="binomial")  # B is not in the call yet
     a.buffering = 0
-    sending = background(lambda: a.send(dest="B", n=1))
+    sending = Background(lambda: a.send(dest="B", n=1))
     assert b.recv(20, n=1).n == 1
     sending.result()
-    assert theirs.bcast(None, root=0, algorithm="binomial") == b"x" * 3000
+    assert group_of_b.bcast(None, root=0, algorithm="binomial") == b"x" * 3000
     a.buffering = 1000
     library = Context(a, "library", 1000, library=True)
     library.send(dest="B", data=bytes(5000))
     a.send(dest="B", n=2)
     assert b.recv(20, n=2).n == 2
-    stopped = background(lambda: library.send(dest="B", n=3))  # and has room of its own
+    stopped = Background(lambda: library.send(dest="B", n=3))  # and has room of its own
     receiving = Context(b, "library", library=True)
     assert len(receiving.recv(20).data) == 5000
     assert receiving.recv(20).n == 3

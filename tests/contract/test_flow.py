@@ -18,22 +18,22 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group
 from sfm_kernel.endpoint import seen
 from sfm_kernel.observe.snapshot import snapshot
+from tests.contract.conftest import Background, Join, Pair, interrupted_when
 from tests.waiting import wait_until
 
-Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
 
 
 def state(endpoint: Endpoint) -> dict[str, Any]:
     processes = snapshot(endpoint.folder)["processes"]
-    return next(one for one in processes if one["name"] == endpoint.name)
+    return next(process for process in processes if process["name"] == endpoint.name)
 
 
 def blocked(endpoint: Endpoint, how: str) -> Callable[[], bool]:
     return lambda: state(endpoint)["state"] == f"blocked in {how}"
 
 
-def test_a_full_inbox_makes_send_wait(pair: Pair, background: Callable[..., Any]) -> None:
+def test_a_full_inbox_makes_send_wait(pair: Pair) -> None:
     a, b = pair
     a.buffering = 20_000
     sent: list[int] = []
@@ -43,7 +43,7 @@ def test_a_full_inbox_makes_send_wait(pair: Pair, background: Callable[..., Any]
             a.send(dest="B", nth=nth, data=bytes(1000))
             sent.append(nth)
 
-    flooding = background(flood)
+    flooding = Background(flood)
     wait_until(blocked(a, "send"))
     assert len(sent) < 30, "about 20 messages fit"
     assert "'B'" in state(a)["waits"]
@@ -52,23 +52,19 @@ def test_a_full_inbox_makes_send_wait(pair: Pair, background: Callable[..., Any]
     assert state(a)["state"] == "running"
 
 
-def test_a_message_larger_than_the_allowance_goes_alone(
-    pair: Pair, background: Callable[..., Any]
-) -> None:
+def test_a_message_larger_than_the_allowance_goes_alone(pair: Pair) -> None:
     a, b = pair
     a.buffering = 1000
-    sending = background(lambda: [a.send(dest="B", nth=n, data=bytes(600_000)) for n in range(3)])
+    sending = Background(lambda: [a.send(dest="B", nth=n, data=bytes(600_000)) for n in range(3)])
     assert [b.recv(20).nth for _ in range(3)] == [0, 1, 2]
     sending.result()
 
 
-def test_one_flooded_sender_does_not_stop_another(
-    pair: Pair, join: Callable[..., Endpoint], background: Callable[..., Any]
-) -> None:
+def test_one_flooded_sender_does_not_stop_another(pair: Pair, join: Join) -> None:
     a, b = pair
     c = join("C")
     a.buffering = 5_000
-    flooding = background(lambda: [a.send(dest="B", n=n, data=bytes(1000)) for n in range(20)])
+    flooding = Background(lambda: [a.send(dest="B", n=n, data=bytes(1000)) for n in range(20)])
     wait_until(blocked(a, "send"))
     c.send(dest="B", hello=True)
     assert b.recv(20, src="C").hello
@@ -77,18 +73,16 @@ def test_one_flooded_sender_does_not_stop_another(
     flooding.result()
 
 
-def test_without_buffering_send_waits_for_its_receive(
-    pair: Pair, background: Callable[..., Any]
-) -> None:
+def test_without_buffering_send_waits_for_its_receive(pair: Pair) -> None:
     a, b = pair
     a.buffering = 0
-    sending = background(lambda: a.send(dest="B", n=1))
+    sending = Background(lambda: a.send(dest="B", n=1))
     wait_until(blocked(a, "send"))
     assert sending.is_alive()
     b.recv(20, n=1)
     sending.result()
     for n in range(20):
-        sending = background(lambda n=n: a.send(dest="B", n=n))
+        sending = Background(lambda n=n: a.send(dest="B", n=n))
         assert b.recv(20).n == n
         sending.result()
 
@@ -101,29 +95,10 @@ def test_a_receiver_that_computes_still_takes_in(pair: Pair) -> None:
     assert [b.recv(20).nth for _ in range(3000)] == list(range(3000))
 
 
-def interrupt_soon(when: Callable[[], bool]) -> threading.Thread:
-    """A real Ctrl-C in the main thread, as soon as ``when()``."""
-
-    def strike() -> None:
-        wait_until(when)
-        _kill_main()
-
-    thread = threading.Thread(target=strike, daemon=True)
-    thread.start()
-    return thread
-
-
-def _kill_main() -> None:
-    assert threading.main_thread().ident is not None
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-
 def test_stop_ends_a_blocked_recv_and_loses_nothing(pair: Pair) -> None:
     a, b = pair
-    striker = interrupt_soon(blocked(b, "recv"))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted_when(blocked(b, "recv")):
         b.recv(tag=1)
-    striker.join()
     a.send(dest="B", tag=1)
     assert b.recv(20, tag=1)
 
@@ -132,10 +107,8 @@ def test_stop_ends_a_blocked_send_and_nothing_was_sent(pair: Pair) -> None:
     a, b = pair
     a.buffering = 3000
     a.send(dest="B", n=1, data=bytes(2500))
-    striker = interrupt_soon(blocked(a, "send"))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), interrupted_when(blocked(a, "send")):
         a.send(dest="B", n=2, data=bytes(2500))
-    striker.join()
     assert b.recv(20).n == 1
     a.send(dest="B", n=3)
     assert b.recv(20).n == 3
@@ -200,7 +173,7 @@ class Storm:
         # more rarely, however slow the machine is.
         mean = self._every
         while not self._over.wait(random.expovariate(1 / mean)):
-            _kill_main()
+            os.kill(os.getpid(), signal.SIGINT)
             mean = min(1.01 * mean, 20 * self._every)
 
     def _strike(self, *_: object) -> None:
@@ -259,7 +232,7 @@ def test_stop_in_the_middle_of_a_large_message_takes_it_back(pair: Pair) -> None
 
 
 @INSIDE_PYTHON
-def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) -> None:
+def test_stop_never_loses_a_message(pair: Pair) -> None:
     """A storm of interrupts while messages are received: each is received exactly once."""
     a, b = pair
     enough = threading.Event()
@@ -272,7 +245,7 @@ def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) 
         a.send(dest="B", n=-1)
         return n
 
-    sending = background(flood)
+    sending = Background(flood)
     got: list[Any] = []
 
     def receive() -> bool:
@@ -287,7 +260,7 @@ def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) 
             wait_until(lambda: storm.strikes > 20)
             enough.set()
 
-        watching = background(watch)
+        watching = Background(watch)
         storm.through(receive)
     watching.result()
     assert [m.n for m in got[:-1]] == list(range(sending.result()))
@@ -321,7 +294,7 @@ class Slow:
             raise KeyboardInterrupt
         return 0
 
-    def __call__(self, one: float, other: float) -> float:
+    def __call__(self, a: float, b: float) -> float:
         raise NotImplementedError
 
 

@@ -7,17 +7,15 @@ import enum
 import math
 import pickle
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint
+from tests.contract.conftest import Background, Join, Pair, results
 from tests.waiting import wait_until
 
-Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
 
 
@@ -134,10 +132,10 @@ def test_an_array_outlives_its_message(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 127, 4096, 65_535, 262_144, 262_145, 1_000_003, 9_999_999])
-def test_any_size_arrives(pair: Pair, background: Callable[..., Any], size: int) -> None:
+def test_any_size_arrives(pair: Pair, size: int) -> None:
     a, b = pair
     data = np.random.default_rng(size).bytes(size)
-    sending = background(lambda: a.send(dest="B", data=data))
+    sending = Background(lambda: a.send(dest="B", data=data))
     assert b.recv(30).data == data
     sending.result()
 
@@ -251,7 +249,7 @@ def test_names_and_ranks_address_and_match(pair: Pair) -> None:
     assert b.recv(5, src=lambda src: src == "A").n == 3
 
 
-def test_without_a_name_the_rank_is_the_name(join: Callable[..., Endpoint]) -> None:
+def test_without_a_name_the_rank_is_the_name(join: Join) -> None:
     first, second = join(), join()
     assert (first.name, second.name) == (0, 1)
     second.send(dest=0)
@@ -275,24 +273,21 @@ def test_recv_nb_and_timeout(pair: Pair) -> None:
             b.recv(nonsense)
 
 
-def test_a_blocked_recv_wakes_for_its_message_only(
-    pair: Pair, background: Callable[..., Any]
-) -> None:
+def test_a_blocked_recv_wakes_for_its_message_only(pair: Pair) -> None:
     a, b = pair
-    waiting = [background(lambda tag=tag: b.recv(20, tag=tag)) for tag in range(4)]
+    waiting = [Background(lambda tag=tag: b.recv(20, tag=tag)) for tag in range(4)]
     for tag in (9, 3, 1, 0, 2):
         a.send(dest="B", tag=tag)
-    assert [one.result().tag for one in waiting] == [0, 1, 2, 3]
+    assert [message.tag for message in results(waiting)] == [0, 1, 2, 3]
     assert b.recv(5).tag == 9
 
 
-def test_threads_share_an_endpoint(pair: Pair, background: Callable[..., Any]) -> None:
+def test_threads_share_an_endpoint(pair: Pair) -> None:
     a, b = pair
     senders = [
-        background(lambda k=k: [a.send(dest="B", k=k, n=n, pad=bytes(n * 7)) for n in range(200)])
+        Background(lambda k=k: [a.send(dest="B", k=k, n=n, pad=bytes(n * 7)) for n in range(200)])
         for k in range(4)
     ]
-    receivers = [background(lambda k=k: [b.recv(20, k=k).n for _ in range(200)]) for k in range(4)]
-    for one in senders:
-        one.result()
-    assert [one.result() for one in receivers] == [list(range(200))] * 4
+    receivers = [Background(lambda k=k: [b.recv(20, k=k).n for _ in range(200)]) for k in range(4)]
+    results(senders)
+    assert results(receivers) == [list(range(200))] * 4

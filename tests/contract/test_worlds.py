@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from tests.contract.conftest import Background, Join, results
 from tests.waiting import wait_until
 
-Join = Callable[..., Endpoint]
 
-
-def test_late_joiners_are_found(join: Join, background: Callable[..., Any]) -> None:
+def test_late_joiners_are_found(join: Join) -> None:
     a = join("A")
     with pytest.raises(sfm_kernel.UnknownName):
         a.send(dest="late")
     with pytest.raises(sfm_kernel.RecvTimeout, match="late"):
         a.wait_for("late", timeout=0.05)
-    waiting = background(lambda: a.recv(20, src="late"))
+    waiting = Background(lambda: a.recv(20, src="late"))
     late = join("late")
     a.wait_for("late", 1, timeout=20)
     late.send(dest="A", n=1)
@@ -83,17 +80,17 @@ def test_nobody_else_may_look(join: Join) -> None:
 def test_members_tell_who_is_there(join: Join) -> None:
     a = join("A", info={"engine_id": 7})
     b = join("B")
-    members = {one.name: one for one in b.members()}
+    members = {member.name: member for member in b.members()}
     assert members["A"].info == {"engine_id": 7}
     assert members["A"].pid == os.getpid()
-    assert all(b.alive(one) for one in members.values())
+    assert all(map(b.alive, members.values()))
     a.close()
-    wait_until(lambda: "A" not in {one.name for one in b.members() if b.alive(one)})
+    wait_until(lambda: "A" not in {member.name for member in b.members() if b.alive(member)})
 
 
 @pytest.mark.tcp
 def test_a_shm_pair_and_a_tcp_pair_in_one_world(
-    world: str, monkeypatch: pytest.MonkeyPatch, background: Callable[..., Any]
+    world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A and B share memory; C reaches both, and is reached, over TCP only."""
     ends: dict[str, Endpoint] = {}
@@ -113,8 +110,8 @@ def test_a_shm_pair_and_a_tcp_pair_in_one_world(
             got = {other: [end.recv(20, src=other).n for _ in range(200)] for other in others}
             return [n for numbers in got.values() for n in numbers]
 
-        running = [background(lambda end=end: work(end)) for end in ends.values()]
-        assert [one.result() for one in running] == [list(range(200)) * 2] * 3
+        running = [Background(lambda end=end: work(end)) for end in ends.values()]
+        assert results(running) == [list(range(200)) * 2] * 3
     finally:
         for end in ends.values():
             end.close()

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -146,6 +147,10 @@ class Notebook:
         """Run a cell to its end."""
         return Outcome(self.wait(self.send(code)))
 
+    def text(self, code: str) -> str:
+        """Run a cell, which must not fail; return its outputs as plain text."""
+        return self.run(code).ok().text
+
     def interrupt(self) -> None:
         """Press the Stop button."""
         self.manager.interrupt_kernel()
@@ -179,13 +184,13 @@ class Outcome(Cell):
 @contextmanager
 def notebook(*cells: str) -> Iterator[Notebook]:
     """A notebook that has run these cells."""
-    one = Notebook()
+    book = Notebook()
     try:
         for code in cells:
-            one.run(code).ok()
-        yield one
+            book.run(code).ok()
+        yield book
     finally:
-        one.close()
+        book.close()
 
 
 def descendants(pid: int) -> list[psutil.Process]:
@@ -209,10 +214,16 @@ def wait_for(done: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
+def cluster_files(root: Path) -> list[Path]:
+    """The files of all clusters: worlds below ``root``, connection files and logs."""
+    profile = Path(os.environ["IPYTHONDIR"], "profile_default")
+    return [*root.glob("ipp-*"), *profile.glob("*/*sfm-*")]
+
+
 def processes() -> list[dict[str, Any]]:
     """The processes of all worlds, from snapshots."""
     with os.scandir(directory.root()) as worlds:
-        return [one for world in worlds for one in snapshot(world.path)["processes"]]
+        return [process for world in worlds for process in snapshot(world.path)["processes"]]
 
 
 def wait_until_blocked(count: int) -> None:
@@ -223,6 +234,8 @@ def wait_until_blocked(count: int) -> None:
     """
 
     def blocked() -> int:
-        return sum(one["alive"] and one["state"] == "blocked in recv" for one in processes())
+        return sum(
+            process["alive"] and process["state"] == "blocked in recv" for process in processes()
+        )
 
     wait_for(lambda: blocked() >= count, f"{count} processes are blocked in recv")

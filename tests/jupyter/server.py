@@ -13,26 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import websocket
 
 from sfm_kernel import directory
 from sfm_kernel.jupyter.controller import reserve_ports
-from sfm_kernel.observe import __file__ as observe
 from tests.jupyter.notebook import PATIENCE, wait_for
+from tests.observe.pictures import check
 
 TOKEN = "for-tests"
 OTHERS = ("ipyparallel", "jupyter_lsp", "jupyter_server_terminals", "jupyterlab", "notebook_shim")
 """Extensions that these tests do not need, and that would take seconds to start."""
-
-_SCHEMA = json.loads(Path(observe).with_name("schema.json").read_text())
-
-
-def check(kind: str, value: object) -> Any:
-    """The value itself; fails unless it has the schema's shape of that name."""
-    schema = {"$defs": _SCHEMA["$defs"], "$ref": f"#/$defs/{kind}"}
-    jsonschema.Draft202012Validator(schema).validate(value)
-    return value
 
 
 class Server:
@@ -104,16 +94,16 @@ class Server:
         """The list of worlds, by name."""
         status, answer = self.get("sfm/worlds")
         assert status == 200, answer
-        return {one["world"]: check("world", one) for one in answer["worlds"]}
+        return {world["world"]: check("world", world) for world in answer["worlds"]}
 
     @contextmanager
     def stream(self) -> Iterator[Stream]:
         """A client of the websocket."""
-        one = Stream(self.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}")
+        stream = Stream(self.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}")
         try:
-            yield one
+            yield stream
         finally:
-            one.socket.close()
+            stream.socket.close()
 
     def close(self) -> None:
         """End it as Ctrl-C does; harmless when repeated."""
@@ -138,8 +128,8 @@ class Stream:
         message: dict[str, Any] = json.loads(self.socket.recv())
         kind = message["type"]
         if kind == "worlds":
-            for one in message["worlds"]:
-                check("world", one)
+            for world in message["worlds"]:
+                check("world", world)
         elif kind in ("snapshot", "diagnosis", "timeline"):
             check(kind, message[kind])
         else:
@@ -177,11 +167,11 @@ class Stream:
 @contextmanager
 def server(folder: Path) -> Iterator[Server]:
     """A server whose notebooks are in ``folder``."""
-    one = Server(folder)
+    running = Server(folder)
     try:
-        yield one
+        yield running
     finally:
-        one.close()
+        running.close()
 
 
 class Program:
@@ -235,11 +225,21 @@ def programs(world: str, **bodies: str) -> Iterator[dict[str, Program]]:
             running[name] = Program(world, name, body)
         yield running
     finally:
-        for one in running.values():
-            one.close()
+        for program in running.values():
+            program.close()
         directory.remove_world(world)  # the files of killed processes; others may go on
 
 
 def processes(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The processes of a snapshot by name."""
-    return {one["name"]: one for one in content["processes"]}
+    return {process["name"]: process for process in content["processes"]}
+
+
+def blocked(*names: str) -> Callable[[Any], bool]:
+    """Whether all of them are blocked in recv in a snapshot."""
+
+    def fits(content: Any) -> bool:
+        found = processes(content)
+        return all(found.get(name, {}).get("state") == "blocked in recv" for name in names)
+
+    return fits

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook, wait_for, wait_until_blocked
+from tests.jupyter.notebook import Notebook, wait_for, wait_until_blocked
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B") as one:
-        yield one
+CELLS = ["%sfm start A B"]
 
 
 def test_every_engine_has_its_names(book: Notebook) -> None:
@@ -37,7 +31,7 @@ def test_every_engine_has_its_names(book: Notebook) -> None:
     ],
 )
 def test_a_cell_runs_where_it_is_told(book: Notebook, line: str, names: str) -> None:
-    text = book.run(f"%%sfm {line}\nprint('ran')").ok().text
+    text = book.text(f"%%sfm {line}\nprint('ran')")
     assert [name for name in "AB" if f"[stdout:{name}]" in text] == list(names)
     assert text.count("ran") == len(names)
 
@@ -52,11 +46,11 @@ def test_the_first_example(book: Notebook) -> None:
 def test_the_notebook_takes_part(book: Notebook) -> None:
     book.run("send(dest='A', question=6)").ok()
     book.run("%%sfm A\nm = recv(src='home'); send(dest=m.src, answer=7 * m.question)").ok()
-    assert "42 None" in book.run("m = recv(src=0); print(m.answer, sfm.rank)").ok().text
+    assert "42 None" in book.text("m = recv(src=0); print(m.answer, sfm.rank)")
 
 
 def test_a_result_is_labelled_with_the_name(book: Notebook) -> None:
-    text = book.run("%%sfm\nrank + 100").ok().text
+    text = book.text("%%sfm\nrank + 100")
     assert "Out[A:" in text and ": 100" in text
     assert "Out[B:" in text and ": 101" in text
 
@@ -69,7 +63,7 @@ def test_an_error_names_its_engine_once_and_the_others_go_on(book: Notebook) -> 
     assert "[A:execute]" in cell.text
     assert "fine 1" in cell.text
     assert "magics.py" not in cell.shown
-    assert book.run("%%sfm\nprint(kept)").ok().text.count("state") == 2
+    assert book.text("%%sfm\nprint(kept)").count("state") == 2
 
 
 def test_the_same_error_everywhere_is_one_sentence(book: Notebook) -> None:
@@ -83,18 +77,18 @@ def test_without_streaming_errors_name_their_engine_too(book: Notebook) -> None:
 
 def test_top_level_await(book: Notebook) -> None:
     code = "%%sfm\nimport asyncio\nawait asyncio.sleep(0.01)\nprint('awaited')"
-    assert book.run(code).ok().text.count("awaited") == 2
+    assert book.text(code).count("awaited") == 2
 
 
 def test_noblock_returns_and_out_keeps_the_result(book: Notebook) -> None:
     book.run("%%sfm A --noblock --out later\nprint(recv(go=1).src)\n7").ok()
     book.run("send(dest='A', go=1)").ok()
-    shown = book.run("later.get(); later.display_outputs()").ok().text
+    shown = book.text("later.get(); later.display_outputs()")
     assert "[stdout:A]" in shown and "home" in shown and ": 7" in shown
 
 
 def test_local_runs_in_the_notebook_as_well(book: Notebook) -> None:
-    text = book.run("%%sfm A --local\nprint('I am', sfm.name)").ok().text
+    text = book.text("%%sfm A --local\nprint('I am', sfm.name)")
     assert "I am home" in text and "I am A" in text
 
 
@@ -114,7 +108,7 @@ def test_stop_ends_a_cell_that_runs_in_the_notebook_as_well(book: Notebook) -> N
     cell = book.wait(message)
     assert "A was in recv(never=1)" in cell.error and "in A" in cell.text
     assert "on A: ZeroDivisionError" in book.run("%%sfm A --local\nrank and 1 / 0 or 1 / 0").error
-    assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
+    assert "alive" in book.text("%%sfm\nprint('alive')")
 
 
 def test_outputs_come_while_the_cell_runs(book: Notebook) -> None:
@@ -135,7 +129,7 @@ def test_stop_ends_blocked_engines_and_tells_where_they_were(book: Notebook) -> 
     assert "A was in recv(src='B', tag='never')" in cell.error
     assert "B was in recv(src='A', tag='never')" in cell.error
     assert "magics.py" not in cell.shown
-    assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
+    assert "alive" in book.text("%%sfm\nprint('alive')")
 
 
 def test_stop_does_not_lose_a_message(book: Notebook) -> None:
@@ -145,7 +139,7 @@ def test_stop_does_not_lose_a_message(book: Notebook) -> None:
     wait_until_blocked(1)
     book.interrupt()
     book.wait(message)
-    assert "got 1" in book.run("%%sfm A\nprint('got', recv(number=1).number)").ok().text
+    assert "got 1" in book.text("%%sfm A\nprint('got', recv(number=1).number)")
 
 
 def test_status_and_queues_show_a_blocked_engine(book: Notebook) -> None:
@@ -164,9 +158,9 @@ def test_status_and_queues_show_a_blocked_engine(book: Notebook) -> None:
 
 def test_reset_does_not_take_the_names_and_users_may(book: Notebook) -> None:
     book.run("%%sfm A\nget_ipython().reset()").ok()
-    assert "0 2" in book.run("%%sfm A\nprint(rank, size)\nsize = 'mine'").ok().text
-    assert "mine" in book.run("%%sfm A\nprint(size)\ndel size").ok().text
-    assert "2" in book.run("%%sfm A\nprint(size)").ok().text
+    assert "0 2" in book.text("%%sfm A\nprint(rank, size)\nsize = 'mine'")
+    assert "mine" in book.text("%%sfm A\nprint(size)\ndel size")
+    assert "2" in book.text("%%sfm A\nprint(size)")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +174,9 @@ def test_reset_does_not_take_the_names_and_users_may(book: Notebook) -> None:
         ("%sfm start 'A", "No closing quotation"),
         ("%sfm start A B C", "nothing started. already running: 2 engines: A (rank 0), B (rank 1)"),
         ("%sfm connect", "already connected: 2 engines"),
+        ("%sfm run", "%sfm run: no program"),
+        ("%sfm run -n 0 prog.py", "a number from 1 to"),
+        ("%sfm run no.py", "there is no file 'no.py'. For example: %sfm run -n 4 prog.py"),
     ],
 )
 def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
@@ -189,18 +186,18 @@ def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
 
 
 def test_starting_the_same_again_changes_nothing(book: Notebook) -> None:
-    assert "already running: 2 engines" in book.run("%sfm start A B").ok().text
+    assert "already running: 2 engines" in book.text("%sfm start A B")
 
 
 def test_help_shows_an_example(book: Notebook) -> None:
     for code in ("%sfm", "%sfm help"):
-        text = book.run(code).ok().text
+        text = book.text(code)
         assert "send(dest=" in text and "%%sfm A" in text
 
 
 def test_clean_leaves_the_living(book: Notebook) -> None:
     book.run("%sfm clean").ok()
-    assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
+    assert "alive" in book.text("%%sfm\nprint('alive')")
 
 
 def test_early_output_is_shown_once(book: Notebook) -> None:
@@ -208,7 +205,7 @@ def test_early_output_is_shown_once(book: Notebook) -> None:
     slow += "cell._View.execute = lambda *args, **kwargs: "
     slow += "(fast(*args, **kwargs), time.sleep(0.3))[0]"
     book.run(slow).ok()
-    shown = book.run("%%sfm\nprint('text', rank)\ndisplay('rich')\nrank + 100").ok().text
+    shown = book.text("%%sfm\nprint('text', rank)\ndisplay('rich')\nrank + 100")
     for once in ("text 0", "text 1", ": 100", ": 101"):
         assert shown.count(once) == 1, shown
     assert shown.count("rich") == 2
@@ -217,24 +214,24 @@ def test_early_output_is_shown_once(book: Notebook) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "told"),
+    ("cell", "said"),
     [
         ("send(dest='Z', x=1)", "no process is named 'Z'"),
         ("send(dest='B', x=lambda: 0)", "attribute 'x' cannot be sent"),
         ("recv(0.01, tag=1)", "no message matched recv(tag=1) within 0.01 s"),
     ],
 )
-@pytest.mark.parametrize("where", ["%%sfm A\n", ""], ids=["engine", "notebook"])
+@pytest.mark.parametrize("magic", ["%%sfm A\n", ""], ids=["engine", "notebook"])
 def test_errors_of_ours_show_the_user_s_line_and_what_they_say(
-    book: Notebook, where: str, cell: str, told: str
+    book: Notebook, magic: str, cell: str, said: str
 ) -> None:
-    shown = book.run(f"{where}def mine():\n    {cell}\nmine()").shown
-    assert told in shown and f"----> 2     {cell}" in shown and "----> 3 mine()" in shown
+    shown = book.run(f"{magic}def mine():\n    {cell}\nmine()").shown
+    assert said in shown and f"----> 2     {cell}" in shown and "----> 3 mine()" in shown
     assert "messaging.py" not in shown and "direct cause" not in shown, shown
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "said"),
     [
         ("%sfm '", "a quotation mark has no partner"),
         ("%sfm 4", "did you mean `%sfm start 4`?"),
@@ -244,6 +241,6 @@ def test_errors_of_ours_show_the_user_s_line_and_what_they_say(
         ("sfm.buffering = 'x'", "buffering is a number of bytes, 0 or more, not 'x'"),
     ],
 )
-def test_wrong_lines_are_told_in_a_sentence(book: Notebook, line: str, told: str) -> None:
+def test_wrong_lines_are_told_in_a_sentence(book: Notebook, line: str, said: str) -> None:
     shown = book.run(line).shown
-    assert told in shown and ("Traceback" not in shown or not line.startswith("%")), shown
+    assert said in shown and ("Traceback" not in shown or not line.startswith("%")), shown

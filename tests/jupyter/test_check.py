@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, descendants, notebook, wait_for
+from tests.jupyter.notebook import Notebook, descendants, wait_for
 
-pytestmark = [pytest.mark.jupyter, pytest.mark.keeps("one notebook for the module")]
+pytestmark = pytest.mark.keeps("one notebook for the module")
+
+CELLS: list[str] = []
 
 RING = """\
 %%sfm
@@ -19,18 +20,12 @@ def ring(word):
 """
 
 
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook() as one:
-        yield one
-
-
 def test_the_way_of_a_student(book: Notebook) -> None:
-    shown = book.run("%sfm check ring").ok().text
+    shown = book.text("%sfm check ring")
     assert "no cell that has run defines `ring`. Run the exercise's cell first" in shown
     book.run("%sfm start 2").ok()
     book.run("%%sfm\ndef ring(word):\n    ...").ok()
-    shown = book.run("%sfm check ring").ok().text
+    shown = book.text("%sfm check ring")
     assert shown.startswith("ring: not solved yet: ring still has `...` in cell ")
     book.run(RING.replace("(word):", "(word)"))
     assert (
@@ -39,17 +34,17 @@ def test_the_way_of_a_student(book: Notebook) -> None:
     waits = RING.replace("send(", "w = recv().word\n    send(")
     book.run(waits).ok()
     book.run("%%sfm 0\nsend(dest=1, tag='mine')").ok()
-    shown = book.run("%sfm check ring").ok().text
+    shown = book.text("%sfm check ring")
     number = book.run("print(len(In) - 4)").text.strip()
     assert "✗ ring: with 2 processes, it hangs.\n  Deadlock: " in shown
     assert f"in cell {number}, line 3 (ring)" in shown
     book.run(RING).ok()
-    assert book.run("%sfm check ring -n 3").ok().text == "✓ ring: right with 3 processes\n"
+    assert book.text("%sfm check ring -n 3") == "✓ ring: right with 3 processes\n"
     # The engines have seen nothing of it.
     assert "tag='mine'" in book.run("%sfm queues").text
-    assert "mine" in book.run("%%sfm 1\nprint(recv().tag)").ok().text
+    assert "mine" in book.text("%%sfm 1\nprint(recv().tag)")
     book.run("%sfm stop").ok()
-    assert book.run("%sfm check ring --seed 2 -n 2").ok().text.startswith("✓ ring: ")
+    assert book.text("%sfm check ring --seed 2 -n 2").startswith("✓ ring: ")
 
 
 def test_a_failed_check_raises_under_nbgrader(book: Notebook) -> None:
@@ -73,7 +68,7 @@ def test_wrong_words_say_what_is_right(book: Notebook, tmp_path: Path) -> None:
         f"mine --from {tmp_path}/no.py": "there is no file",
     }.items():
         assert said in book.run(f"%sfm check {words}").text, words
-    listed = book.run("%sfm check").ok().text
+    listed = book.text("%sfm check")
     assert "ring " in listed and "far_sum " in listed
 
 
@@ -85,7 +80,7 @@ def test_a_teachers_own_check(book: Notebook, tmp_path: Path) -> None:
         "len(given), sizes=(2,))\n"
     )
     book.run("def one():\n    return rank").ok()  # without engines, a cell of the notebook will do
-    shown = book.run(f"%sfm check one --from {file}").ok().text
+    shown = book.text(f"%sfm check one --from {file}")
     assert "✗ one: with 2 processes, rank 0 returned 0, and 1 was expected." in shown
 
 

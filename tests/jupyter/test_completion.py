@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook
+from tests.jupyter.notebook import Notebook
 
-pytestmark = [
-    pytest.mark.jupyter,
-    pytest.mark.keeps("one notebook with two engines for the module"),
-]
+pytestmark = pytest.mark.keeps("one notebook with two engines for the module")
 
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B") as one:
-        yield one
+CELLS = ["%sfm start A B"]
 
 
 def tab(book: Notebook, code: str) -> list[str]:
     """The completions that Tab at the end of the code offers."""
     answer = book.client.complete(code, len(code), reply=True, timeout=60)["content"]
-    return [code[: answer["cursor_start"]] + one for one in answer["matches"]]
+    return [code[: answer["cursor_start"]] + match for match in answer["matches"]]
 
 
 def asked(book: Notebook, code: str) -> str:
     """The answer to a question: in the pager, or below the cell."""
     answer = book.client.execute(code, reply=True, timeout=60)["content"]
-    text = "".join(one["data"]["text/plain"] for one in answer["payload"])
+    text = "".join(page["data"]["text/plain"] for page in answer["payload"])
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
@@ -70,7 +62,7 @@ def test_tab_knows_files(book: Notebook, tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "program").mkdir()
     found = tab(book, f"%sfm run {tmp_path}/pro")
-    assert [one.rpartition("/pro")[2] for one in found] == ["g.c", "g.py", "gram/"]
+    assert [path.rpartition("/pro")[2] for path in found] == ["g.c", "g.py", "gram/"]
     assert tab(book, f"%sfm timeline {tmp_path}/r") == [f"%sfm timeline {tmp_path}/run.json"]
     assert tab(book, f"%sfm check --from {tmp_path}/prog.")[0].endswith("/prog.py")
 
@@ -83,7 +75,7 @@ def test_questions(book: Notebook) -> None:
     for part in ("Blocks:", "Raises:", "Example:"):
         assert part in explained
     for code in ("%sfm start?", "%sfm help start"):
-        shown = book.run(code).ok().text
+        shown = book.text(code)
         assert "%sfm start --sites" in shown and "options: --site" in shown
         assert "%sfm stop" not in shown
     assert "no command is called 'foo'" in book.run("%sfm help foo").text

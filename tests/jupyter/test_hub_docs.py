@@ -63,8 +63,8 @@ def test_environments(tmp_path: Path) -> None:
 
 def test_the_spawner_takes_its_part(tmp_path: Path) -> None:
     spawner = pytest.importorskip("jupyterhub.spawner", reason="JupyterHub is not installed")
-    one = spawner.Spawner(config=loaded("jupyterhub_config.py", tmp_path))
-    assert one.environment["SFM_MAX_ENGINES"] == "8"
+    configured = spawner.Spawner(config=loaded("jupyterhub_config.py", tmp_path))
+    assert configured.environment["SFM_MAX_ENGINES"] == "8"
 
 
 def test_shared_memory_is_mounted() -> None:
@@ -88,11 +88,11 @@ def test_a_notebook_and_a_server_obey(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("JUPYTERHUB_USER", "ada")
-    with notebook() as one, server(tmp_path) as panel:
-        started = one.run("%sfm start 4").ok().text
+    with notebook() as book, server(tmp_path) as panel:
+        started = book.text("%sfm start 4")
         assert "they end after 1 hour without use" in started
         shown = BLOCKS[[text.startswith("LimitReached") for _, text in BLOCKS].index(True)][1]
         status, answer = panel.post("sfm/worlds", {"engines": 5})
         assert status == 500 and f"LimitReached: {answer['message']}" == shown.strip()
         limit = "%%sfm 0\nimport resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0] >> 20)"
-        assert one.run(limit).ok().text.split()[-1] == "1024"
+        assert book.text(limit).split()[-1] == "1024"

@@ -41,7 +41,7 @@ def meet_nobody(book: Notebook, rounds: int = 3) -> str:
     for _ in range(rounds):
         token = secrets.token_hex(8)
         book.run(ROUND.format(token=token)).ok()
-        shown = book.run(GATHER.format(token=token)).ok().text
+        shown = book.text(GATHER.format(token=token))
         # Above it IPython may tell that other kernels of this user write the same history.
         count, world = shown.splitlines()[-1].split()
         assert count == "3", "its engines and itself"
@@ -49,12 +49,12 @@ def meet_nobody(book: Notebook, rounds: int = 3) -> str:
 
 
 def test_two_notebooks_of_one_user() -> None:
-    with notebook() as one, notebook() as two:
-        for book in (one, two):
+    with notebook() as first, notebook() as second:
+        for book in (first, second):
             book.run("%sfm start A B").ok()
-        assert meet_nobody(one) != meet_nobody(two)
-        one.run("%sfm stop").ok()
-        meet_nobody(two)
+        assert meet_nobody(first) != meet_nobody(second)
+        first.run("%sfm stop").ok()
+        meet_nobody(second)
 
 
 @pytest.mark.stress
@@ -73,9 +73,9 @@ def test_a_class_that_starts_at_once(effort: int) -> None:
             assert "2 engines: 0, 1; this notebook is 'home'" in begun.text, begun.shown
         worlds = [*pool.map(meet_nobody, books)]
         assert len({*worlds}) == count
-        one, *others = books
-        one.run("%sfm restart").ok()
-        one.run("%%sfm 0\nimport os; os._exit(1)")
+        first, *others = books
+        first.run("%sfm restart").ok()
+        first.run("%%sfm 0\nimport os; os._exit(1)")
         for world in pool.map(meet_nobody, others):
             assert world in worlds
         [*pool.map(Notebook.close, books)]
@@ -160,7 +160,7 @@ def _as_user(number: int) -> list[str]:
     """Start a command as that user; Python may be in a folder that only root may enter."""
     as_user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
     python = Path(sys.executable).resolve()
-    closed = [str(one) for one in python.parents if not one.stat().st_mode & stat.S_IXOTH]
+    closed = [str(folder) for folder in python.parents if not folder.stat().st_mode & stat.S_IXOTH]
     if not closed:
         return as_user
     # In a mount namespace of its own, that folder has nothing but what Python needs.
@@ -183,19 +183,19 @@ def users() -> Iterator[list[User]]:
         pytest.skip("another user cannot run this Python")
     made = [User(number) for number in numbers]
     yield made
-    for one in made:
-        one.close()
-        os.rmdir(f"/dev/shm/sfm-{one.number}")  # nothing is in it
+    for user in made:
+        user.close()
+        os.rmdir(f"/dev/shm/sfm-{user.number}")  # nothing is in it
 
 
 def test_two_users_of_one_machine(users: list[User]) -> None:
-    known = [one.told() for one in users]
-    assert [one["root"] for one in known] == [f"/dev/shm/sfm-{one.number}" for one in users]
-    for one, other in zip(users, known[::-1], strict=True):
-        one.tell(**other)
-    for one, own in zip(users, known, strict=True):
-        seen = one.told()
-        assert seen["worlds"] == seen["shown"] == [own["world"]] == [seen["again"]]
+    known = [user.told() for user in users]
+    assert [user["root"] for user in known] == [f"/dev/shm/sfm-{user.number}" for user in users]
+    for user, other in zip(users, known[::-1], strict=True):
+        user.tell(**other)
+    for user, about in zip(users, known, strict=True):
+        seen = user.told()
+        assert seen["worlds"] == seen["shown"] == [about["world"]] == [seen["again"]]
         assert len(seen["clusters"]) == 1
         assert seen["folder"] == seen["segments"] == "PermissionError"
         assert seen["cleaned"] == []

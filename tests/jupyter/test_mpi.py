@@ -1,8 +1,7 @@
-"""MPI in a notebook: mpi4py on engines, and programs in new processes."""
+"""Programs of MPI in new processes of a notebook; for engines see test_mpi4py.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,35 +16,9 @@ from tests.jupyter.notebook import (
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
+CELLS = ["%sfm start A B"]
+
 COMM = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B") as one:
-        yield one
-
-
-# ---- on engines: see also test_mpi4py.py
-
-
-def test_messages_of_mpi_and_of_sfm_stay_apart(book: Notebook) -> None:
-    book.run("%%sfm A\n" + COMM + "comm.send('mpi', dest=1)\nsend(dest='B', x='sfm')").ok()
-    code = "%%sfm B\n" + COMM + "print(recv().x, comm.recv())"
-    assert "sfm mpi" in book.run(code).ok().text
-
-
-def test_stop_ends_a_cell_that_waits_in_mpi(book: Notebook) -> None:
-    code = COMM + "print('in')\ncomm.recv(source=1 - comm.rank, tag=7)"
-    message = book.send(f"%%sfm --no-detect\n{code}")
-    book.wait(message, lambda cell: cell.text.count("in") >= 2)
-    book.interrupt()
-    assert book.wait(message).error.startswith("CellInterrupted: ")
-    code = "%%sfm\nprint('alive', comm.allreduce(1))"
-    assert book.run(code).ok().text.count("alive 2") == 2
-
-
-# ---- programs
 
 
 def test_a_program_runs_in_as_many_processes_as_there_are_engines(
@@ -53,11 +26,11 @@ def test_a_program_runs_in_as_many_processes_as_there_are_engines(
 ) -> None:
     script = tmp_path / "prog.py"
     script.write_text(COMM + "import sys; print(comm.rank, comm.allreduce(1), sys.argv[1:])")
-    text = book.run(f"%sfm run {script} a 'b c'").ok().text
+    text = book.text(f"%sfm run {script} a 'b c'")
     assert "[0] 0 2 ['a', 'b c']" in text and "[1] 1 2 ['a', 'b c']" in text
-    assert "[2]" in book.run(f"%sfm run -n 3 {script}").ok().text
-    assert book.run(f"%sfm run -n 1 {script}").ok().text.strip() == "0 1 []"
-    assert "of 2 on" in book.run("%sfm run -m mpi4py.bench helloworld").ok().text
+    assert "[2]" in book.text(f"%sfm run -n 3 {script}")
+    assert book.text(f"%sfm run -n 1 {script}").strip() == "0 1 []"
+    assert "of 2 on" in book.text("%sfm run -m mpi4py.bench helloworld")
 
 
 def test_a_file_of_the_folder_is_no_module_of_the_launcher(book: Notebook, tmp_path: Path) -> None:
@@ -66,7 +39,7 @@ def test_a_file_of_the_folder_is_no_module_of_the_launcher(book: Notebook, tmp_p
     (tmp_path / "mine.py").write_text("answer = 42")
     book.run(f"import os; before = os.getcwd(); os.chdir({str(tmp_path)!r})").ok()
     try:
-        assert book.run("%sfm run -n 1 prog.py").ok().text.strip() == f"42 {tmp_path}"
+        assert book.text("%sfm run -n 1 prog.py").strip() == f"42 {tmp_path}"
     finally:
         book.run("os.chdir(before)").ok()
 
@@ -105,27 +78,7 @@ def test_a_program_ends_with_the_notebook() -> None:
         wait_for(lambda: not any(map(runs, processes)), "the program has ended")
 
 
-# ---- usage
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("%sfm run", "%sfm run: no program"),
-        ("%sfm run -n 0 prog.py", "a number from 1 to"),
-        (
-            "%sfm run nothing.py",
-            "there is no file 'nothing.py'. For example: %sfm run -n 4 prog.py",
-        ),
-    ],
-)
-def test_errors_are_one_line(book: Notebook, code: str, words: str) -> None:
-    cell = book.run(code)
-    assert words in cell.text
-    assert len(cell.shown.strip().splitlines()) == 1
-
-
 def test_help(book: Notebook) -> None:
-    text = book.run("%sfm help").ok().text
+    text = book.text("%sfm help")
     assert "%sfm run -n 4 prog.py" in text and "from mpi4py import MPI" in text
-    assert "how many processes" in book.run("%sfm run -h").ok().text
+    assert "how many processes" in book.text("%sfm run -h")

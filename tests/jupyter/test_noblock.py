@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.jupyter.notebook import Notebook, notebook, wait_until_blocked
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B") as one:
-        yield one
+CELLS = ["%sfm start A B"]
 
 
 def test_output_and_error_stand_below_their_cell_when_they_come(book: Notebook) -> None:
@@ -56,24 +50,24 @@ def test_an_engine_that_dies_is_told_below_the_cell(book: Notebook) -> None:
     message = book.send("%%sfm B --noblock --out later\nimport os\nrecv(go=3)\nos._exit(1)")
     book.wait(message)
     book.run("send(dest='B', go=3)").ok()
-    told = "EngineError: it died while it ran the cell; `%sfm restart B`"
-    cell = book.below(message, lambda cell: told in cell.text)
+    error = "EngineError: it died while it ran the cell; `%sfm restart B`"
+    cell = book.below(message, lambda cell: error in cell.text)
     assert cell.text.count("EngineError") == 1
     asked = book.run("later.get()").shown
-    assert asked.strip() == f"CompositeError: on B: {told}"
+    assert asked.strip() == f"CompositeError: on B: {error}"
     book.run("%sfm restart B").ok()
 
 
 def test_nothing_hangs_when_the_engines_or_the_kernel_end_meanwhile() -> None:
-    with notebook("%sfm start 1") as one:
-        one.wait(one.send("%%sfm --noblock --out later\nrecv(never=1)"))
+    with notebook("%sfm start 1") as book:
+        book.wait(book.send("%%sfm --noblock --out later\nrecv(never=1)"))
         wait_until_blocked(1)
-        one.run("%sfm stop").ok()
-        told = one.run("later.get()").shown.strip()
-        assert told.startswith("WorldGone: this cell's engines were stopped") and "\n" not in told
-        one.run("%sfm start 1").ok()
-        one.wait(one.send("%%sfm --noblock --out later\nrecv(never=1)"))
+        book.run("%sfm stop").ok()
+        error = book.run("later.get()").shown.strip()
+        assert error.startswith("WorldGone: this cell's engines were stopped") and "\n" not in error
+        book.run("%sfm start 1").ok()
+        book.wait(book.send("%%sfm --noblock --out later\nrecv(never=1)"))
         wait_until_blocked(1)
-        one.restart(now=False)
-        one.run("%sfm start 1").ok()
-        assert "1 engine" in one.run("%sfm start 1").ok().text
+        book.restart(now=False)
+        book.run("%sfm start 1").ok()
+        assert "1 engine" in book.text("%sfm start 1")

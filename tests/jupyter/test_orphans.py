@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ import psutil
 import pytest
 
 from sfm_kernel import directory
-from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
+from tests.jupyter.notebook import Notebook, cluster_files, descendants, notebook, runs, wait_for
 
 pytestmark = pytest.mark.fault
 
@@ -39,18 +38,17 @@ class Cluster:
 
     def __init__(self, book: Notebook, root: Path) -> None:
         self.processes = descendants(book.pid)
-        self.profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
         self.root = root
         assert len(self.processes) >= 4  # controller, heart monitor, supervisor, engines
         assert len(self.files()) >= 4  # world, cluster file, connection files, logs
 
     def files(self) -> list[Path]:
         """The files of all clusters."""
-        return [*self.root.glob("ipp-*"), *self.profile.glob("*/*sfm-*")]
+        return cluster_files(self.root)
 
     def running(self) -> list[psutil.Process]:
         """The cluster's processes that have not ended."""
-        return [one for one in self.processes if runs(one)]
+        return [process for process in self.processes if runs(process)]
 
     def goes_away(self) -> None:
         """Fail unless all processes and files disappear by themselves."""
@@ -95,8 +93,8 @@ def test_a_helper_dies_before_the_notebook(sfm_dir: Path, victim: str) -> None:
         message = book.send(f"%%sfm\n{BLOCKED}")
         book.wait(message, lambda shown: shown.text.count("in") >= 3)
         cluster = Cluster(book, sfm_dir)
-        found = [one for one in cluster.processes if victim in " ".join(one.cmdline())]
-        min(found, key=lambda one: one.pid).kill()
+        found = [process for process in cluster.processes if victim in " ".join(process.cmdline())]
+        min(found, key=lambda process: process.pid).kill()
         book.kill(signal.SIGKILL)
         wait_for(lambda: not cluster.running(), f"the end of {cluster.running()}")
     directory.clean()  # one of the two processes that remove the files was killed
@@ -107,15 +105,16 @@ def test_a_helper_dies_before_the_notebook(sfm_dir: Path, victim: str) -> None:
 def test_an_idle_notebook_is_killed(sfm_dir: Path) -> None:
     with notebook("%sfm start 1") as book:
         cluster = Cluster(book, sfm_dir)
-        assert not [*cluster.profile.glob("log/engines*sfm-*")], "written whenever an engine goes"
+        logs = [path for path in cluster.files() if path.match("log/engines*")]
+        assert not logs, "written whenever an engine ends"
         book.kill()
         cluster.goes_away()
 
 
 def test_a_notebook_that_only_connected_takes_nothing_with_it(sfm_dir: Path) -> None:
-    with notebook("%sfm start 1") as one, notebook("%sfm connect") as two:
-        cluster = Cluster(one, sfm_dir)
-        two.kill()
-        assert "alive" in one.run("%%sfm\nprint('alive')").ok().text
-        one.run("%sfm stop").ok()
+    with notebook("%sfm start 1") as first, notebook("%sfm connect") as second:
+        cluster = Cluster(first, sfm_dir)
+        second.kill()
+        assert "alive" in first.text("%%sfm\nprint('alive')")
+        first.run("%sfm stop").ok()
         cluster.goes_away()

@@ -12,14 +12,12 @@ from tests.jupyter.notebook import notebook, wait_until_blocked
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(ipython3|text)\n(.*?)^```$", re.M | re.S)
 
-pytestmark = pytest.mark.jupyter
-
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tour.md", "docs/observe.md"])
 def test_cells(name: str) -> None:
     blocks = BLOCK.findall((ROOT / name).read_text())
     assert {kind for kind, _ in blocks} == {"ipython3", "text"}
-    with notebook() as one:
+    with notebook() as book:
         shown = ""
         for kind, text in blocks:
             if kind == "text":
@@ -28,5 +26,5 @@ def test_cells(name: str) -> None:
             if text == "%sfm why\n":
                 wait_until_blocked(2)
             # A deadlock that a page asks about would be over after two seconds.
-            shown = one.run(text.replace("--noblock", "--noblock --no-detect")).ok().text
-        one.run("%sfm stop").ok()
+            shown = book.text(text.replace("--noblock", "--noblock --no-detect"))
+        book.run("%sfm stop").ok()

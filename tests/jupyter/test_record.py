@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook
+from tests.jupyter.notebook import Notebook
 from tests.observe.test_record import Reader
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
+CELLS = ["%sfm start A B"]
+
 TALK = "if rank == 0: send(dest='B', tag=1)\nelse: recv(tag=1)"
 HANG = "recv(src='BA'[rank], tag=2)"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B") as one:
-        yield one
 
 
 def test_the_last_run_with_its_cells(book: Notebook, tmp_path: Path) -> None:
     path = tmp_path / "run.html"
     book.run("private = 'what is not of the world'")
     book.run(f"%%sfm\n{TALK}").ok()
-    text = book.run(f'%sfm record {path} --title "Exercise 3" --name=Ada').ok().text
+    text = book.text(f'%sfm record {path} --title "Exercise 3" --name=Ada')
     assert text.startswith(f"{path}: ") and "without Jupyter" in text
     shown = Reader(path)
     assert "Exercise 3" in shown.text and "Ada" in shown.text
@@ -68,14 +63,14 @@ def test_one_cell_is_followed_from_its_begin(book: Notebook, tmp_path: Path) -> 
 
 
 def test_wrong_words(book: Notebook, tmp_path: Path) -> None:
-    for words, told in {
+    for words, said in {
         "": "takes one file: `%sfm record run.html`",
         "a.html b.html": "takes one file",
         "a.html --title": "--title needs a value",
         "a.json": "writes HTML",
         f"{tmp_path}/no/a.html": "was not written: No such file",
     }.items():
-        assert told in book.run(f"%sfm record {words}").text
+        assert said in book.run(f"%sfm record {words}").text
     ran = book.run("%%sfm --record a.json\nran = 1").text
     assert "writes HTML" in ran and "NameError" in book.run("%%sfm\nran").traceback
     assert "leave --noblock" in book.run("%%sfm --noblock --record a.html\nran = 1").text

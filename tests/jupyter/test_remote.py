@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook, processes, wait_for
+from tests.jupyter.notebook import Notebook, processes, wait_for
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
@@ -36,22 +35,14 @@ class Account:
 account = Account(10 * (rank + 1))
 """
 
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B", ACCOUNT, OPEN) as one:
-        yield one
-
-
-def told(book: Notebook, command: str) -> str:
-    return book.run(command).ok().text
+CELLS = ["%sfm start A B", ACCOUNT, OPEN]
 
 
 def test_objects_that_cells_have_defined(book: Notebook) -> None:
-    assert "['Account', 'account', 'time']" in told(book, "dir(a)")
-    assert "(15, 20)" in told(book, "a.account.deposit(5), b.account.balance")
-    assert "[stdout:A] 15" in told(book, "%%sfm A\nprint(account.balance)")
-    assert "23 12" in told(book, "print(a.account.pay(b.account, 3), a.account.balance)")
+    assert "['Account', 'account', 'time']" in book.text("dir(a)")
+    assert "(15, 20)" in book.text("a.account.deposit(5), b.account.balance")
+    assert "[stdout:A] 15" in book.text("%%sfm A\nprint(account.balance)")
+    assert "23 12" in book.text("print(a.account.pay(b.account, 3), a.account.balance)")
 
 
 def test_tab_and_question_mark(book: Notebook) -> None:
@@ -80,13 +71,13 @@ def test_stop_ends_a_call_and_what_the_engine_does(book: Notebook) -> None:
     called = "home is in account.nap(1000) on A and waits for A"
 
     def seen() -> bool:
-        (home,) = [one for one in processes() if one["name"] == "home"]
+        (home,) = [process for process in processes() if process["name"] == "home"]
         return bool(home["wait"]) and "account.nap(1000) on A" in str(home["wait"])
 
     wait_for(seen, called)
     book.interrupt()
     assert "KeyboardInterrupt" in book.wait(cell).error
-    assert "12" in told(book, "a.account.balance")
+    assert "12" in book.text("a.account.balance")
 
 
 def test_words(book: Notebook) -> None:
@@ -101,8 +92,8 @@ def count(word, ones):
 ours = mapreduce.run(sfm, files, words, count, memory=50_000)
 from collections import Counter
 """).ok()
-    whole = "sorted(Counter(word for one in files for word in one.read_text().split()).items())"
-    assert "True" in told(book, f"ours == {whole} and ours.counts['spilled'] > 0")
+    words = "sorted(Counter(word for one in files for word in one.read_text().split()).items())"
+    assert "True" in book.text(f"ours == {words} and ours.counts['spilled'] > 0")
     failed = book.run("mapreduce.run(sfm, files, lambda line: [(1 / len(line), 1)], count)")
     assert failed.error.startswith("JobFailed: map, ") and ".py, line" in failed.error
 
@@ -110,33 +101,35 @@ from collections import Counter
 def test_stop_ends_a_job(book: Notebook) -> None:
     code = "mapreduce.run(sfm, [1, 2], lambda one: (__import__('time').sleep(1000), []), count)"
     cell = book.send(code)
-    wait_for(lambda: sum(one["state"] == "running" for one in processes()) >= 2, "both map")
+    wait_for(lambda: sum(process["state"] == "running" for process in processes()) >= 2, "both map")
     book.interrupt()
     assert "KeyboardInterrupt" in book.wait(cell).error
-    assert "[('a', 1)]" in told(book, "mapreduce.run(sfm, ['a'], words, count)")
-    assert "False" in told(book, "sfm.context('answers').peek()")
+    assert "[('a', 1)]" in book.text("mapreduce.run(sfm, ['a'], words, count)")
+    assert "False" in book.text("sfm.context('answers').peek()")
 
 
 def test_the_same_job_on_dask(book: Notebook) -> None:
     book.run("from sfm_kernel.jupyter import client\ndask = client().become_dask()").ok()
     try:
-        assert "True" in told(
-            book, "mapreduce.run(dask, files, words, count, combine=count) == ours"
+        assert "True" in book.text(
+            "mapreduce.run(dask, files, words, count, combine=count) == ours"
         )
         failed = book.run("mapreduce.run(dask, files, lambda line: [(1 / len(line), 1)], count)")
         assert failed.error.startswith("JobFailed: map, ") and ".py, line" in failed.error
     finally:
         book.run("dask.close(); client().stop_dask()").ok()
-    assert "True" in told(book, "mapreduce.run(sfm, files, words, count) == ours")
+    assert "True" in book.text("mapreduce.run(sfm, files, words, count) == ours")
 
 
 def test_an_engine_dies(book: Notebook) -> None:
     cell = book.send("b.account.nap(1000)")
-    wait_for(lambda: any("nap(1000)" in str(one["wait"]) for one in processes()), "home waits")
-    (pid,) = [one["pid"] for one in processes() if one["name"] == "B"]
+    wait_for(
+        lambda: any("nap(1000)" in str(process["wait"]) for process in processes()), "home waits"
+    )
+    (pid,) = [process["pid"] for process in processes() if process["name"] == "B"]
     os.kill(pid, signal.SIGKILL)
     assert "PeerLost: process 'B' is gone" in book.wait(cell).error
     book.run("%sfm restart B").ok()
     assert "PeerLost" in book.run("b.account").error  # the remote object is gone
     book.run("%%sfm B\nx = 7").ok()
-    assert "7" in told(book, "remote.connect(sfm, 'B').x")
+    assert "7" in book.text("remote.connect(sfm, 'B').x")

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,22 +30,16 @@ from sfm_kernel.jupyter.server import kernels
 from sfm_kernel.jupyter.server.sampler import UnknownWorld, Worlds
 from sfm_kernel.jupyter.server.stream import PARTS, BadSubscription, Subscription
 from tests.jupyter.notebook import PATIENCE, descendants
-from tests.jupyter.server import TOKEN, Server, Stream, programs, server
+from tests.jupyter.server import TOKEN, Server, Stream, programs
 
 pytestmark = [pytest.mark.keeps("one server for the whole module"), pytest.mark.fault]
 
 
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with server(tmp_path_factory.mktemp("notebooks")) as running:
-        yield running
-
-
-def cookies(one: Server) -> str:
+def cookies(shared: Server) -> str:
     """The cookies of a browser that has logged in."""
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    browser.open(f"{one.url}api/status?token={TOKEN}").read()
+    browser.open(f"{shared.url}api/status?token={TOKEN}").read()
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
@@ -73,20 +66,20 @@ CALLS = {
     ("path", "method"), [(path, method) for path, methods in CALLS.items() for method in methods]
 )
 def test_no_call_without_the_token(
-    one: Server, path: str, method: str, headers: dict[str, str]
+    shared: Server, path: str, method: str, headers: dict[str, str]
 ) -> None:
-    assert one.call(path, {}, method=method, headers=headers)[0] == 403
+    assert shared.call(path, {}, method=method, headers=headers)[0] == 403
 
 
 @pytest.mark.parametrize("query", ["", "?token=wrong"])
-def test_no_stream_without_the_token(one: Server, query: str) -> None:
+def test_no_stream_without_the_token(shared: Server, query: str) -> None:
     with pytest.raises(websocket.WebSocketBadStatusException) as refused:
-        Stream(one.url.replace("http", "ws", 1) + "sfm/stream" + query)
+        Stream(shared.url.replace("http", "ws", 1) + "sfm/stream" + query)
     assert refused.value.status_code == 403
 
 
-def test_another_site_cannot_use_the_cookies_of_a_browser(one: Server) -> None:
-    url, cookie = one.url.replace("http", "ws", 1) + "sfm/stream", cookies(one)
+def test_another_site_cannot_use_the_cookies_of_a_browser(shared: Server) -> None:
+    url, cookie = shared.url.replace("http", "ws", 1) + "sfm/stream", cookies(shared)
     stream = Stream(url, cookie=cookie)  # the origin that the client sends is the server's own
     assert stream.next()["type"] == "worlds"
     stream.socket.close()
@@ -94,15 +87,15 @@ def test_another_site_cannot_use_the_cookies_of_a_browser(one: Server) -> None:
         Stream(url, cookie=cookie, origin="http://elsewhere.example")
     assert refused.value.status_code == 403
     # A form of another site brings the cookies, and not what only our pages can read of them.
-    started = one.call("sfm/worlds", {"engines": 1}, method="POST", headers={"Cookie": cookie})
-    assert started[0] == 403 and not one.worlds()
+    started = shared.call("sfm/worlds", {"engines": 1}, method="POST", headers={"Cookie": cookie})
+    assert started[0] == 403 and not shared.worlds()
 
 
-def test_a_name_that_leads_here_meanwhile_is_not_served(one: Server) -> None:
+def test_a_name_that_leads_here_meanwhile_is_not_served(shared: Server) -> None:
     """DNS rebinding: to the browser, the server belongs to another site, without cookies."""
     headers = {"Authorization": f"token {TOKEN}", "Host": "rebound.example"}
-    assert one.call("sfm/worlds", headers=headers)[0] == 403
-    url = one.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}"
+    assert shared.call("sfm/worlds", headers=headers)[0] == 403
+    url = shared.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}"
     with pytest.raises(websocket.WebSocketBadStatusException) as refused:
         Stream(url, host="rebound.example", origin="http://rebound.example")
     assert refused.value.status_code == 403
@@ -131,8 +124,8 @@ def malformed(random: Random) -> tuple[str, str, bytes]:
     return method, path, body
 
 
-def test_requests_that_mean_nothing_are_refused(one: Server, effort: int) -> None:
-    random, there = Random(13), urlsplit(one.url)
+def test_requests_that_mean_nothing_are_refused(shared: Server, effort: int) -> None:
+    random, there = Random(13), urlsplit(shared.url)
     for _ in range(300 * effort):
         method, path, body = malformed(random)
         connection = http.client.HTTPConnection(there.netloc, timeout=PATIENCE)
@@ -143,7 +136,7 @@ def test_requests_that_mean_nothing_are_refused(one: Server, effort: int) -> Non
         seen = (method, path) == ("GET", "sfm/worlds") or method == "OPTIONS"
         done = status < 300 and not seen  # there are redirections, too
         assert not done and status < 500, (method, path, body[:200], status)
-    assert not one.worlds() and not descendants(one.process.pid)
+    assert not shared.worlds() and not descendants(shared.process.pid)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lists))
@@ -156,19 +149,19 @@ def test_any_text_to_the_stream_is_a_subscription_or_an_error(sent: object) -> N
 @pytest.mark.parametrize(
     "name", ["nowhere", "..", "%2e%2e", "..%2f..%2fetc", ".hidden", "a%00b", "x" * 65]
 )
-def test_a_name_that_is_no_world(one: Server, name: str) -> None:
-    assert one.post(f"sfm/worlds/{name}/interrupt", {"uids": None})[0] in (400, 404)
-    assert one.post(f"sfm/worlds/{name}/stop", {"uids": None})[0] in (400, 404)
+def test_a_name_that_is_no_world(shared: Server, name: str) -> None:
+    assert shared.post(f"sfm/worlds/{name}/interrupt", {"uids": None})[0] in (400, 404)
+    assert shared.post(f"sfm/worlds/{name}/stop", {"uids": None})[0] in (400, 404)
 
 
-def test_the_error_says_which_world(one: Server) -> None:
-    status, answer = one.post("sfm/worlds/nowhere/interrupt", {})
+def test_the_error_says_which_world(shared: Server) -> None:
+    status, answer = shared.post("sfm/worlds/nowhere/interrupt", {})
     assert status == 404 and "no world 'nowhere'" in answer["message"]
 
 
-def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
+def test_a_stranger_hears_nothing_of_a_notebook_s_cells(shared: Server) -> None:
     """Outputs show what engines print: no other user reaches the sockets, which also use CURVE."""
-    kernel = one.done("api/kernels", {"name": "python3"})["id"]
+    kernel = shared.done("api/kernels", {"name": "python3"})["id"]
     client = client_of(kernel)
     assert client.transport == "ipc"
     assert not os.stat(os.path.dirname(client.ip)).st_mode & 0o077
@@ -188,30 +181,30 @@ def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
             assert said.count({"name": "stdout", "text": "said aloud\n"}) == number
             assert not stranger.poll(100), stranger.recv_multipart()
     client.stop_channels()
-    assert one.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
+    assert shared.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
 
 
-def test_a_kernel_on_unix_sockets_is_interrupted_and_restarted(one: Server) -> None:
-    kernel = one.done("api/kernels", {"name": "python3"})["id"]
+def test_a_kernel_on_unix_sockets_is_interrupted_and_restarted(shared: Server) -> None:
+    kernel = shared.done("api/kernels", {"name": "python3"})["id"]
     client = client_of(kernel)
     client.wait_for_ready(timeout=PATIENCE)
-    before = one.get(f"api/kernels/{kernel}")[1]["id"]
+    before = shared.get(f"api/kernels/{kernel}")[1]["id"]
     asked = client.execute("import time\nprint('sleeps', flush=True)\ntime.sleep(1000)")
     while client.get_iopub_msg(timeout=PATIENCE)["msg_type"] != "stream":
         pass
-    assert one.post(f"api/kernels/{kernel}/interrupt", {})[0] == 204
+    assert shared.post(f"api/kernels/{kernel}/interrupt", {})[0] == 204
     while (answer := client.get_shell_msg(timeout=PATIENCE))["parent_header"]["msg_id"] != asked:
         pass
     assert answer["content"]["ename"] == "KeyboardInterrupt"
     for _ in range(2):
-        assert one.done(f"api/kernels/{kernel}/restart", {})["id"] == before
+        assert shared.done(f"api/kernels/{kernel}/restart", {})["id"] == before
         client.stop_channels()
         client = client_of(kernel)
         client.wait_for_ready(timeout=PATIENCE)
         said = client.execute_interactive("1 / 0", timeout=PATIENCE, output_hook=lambda _: None)
         assert said["content"]["ename"] == "ZeroDivisionError"
     client.stop_channels()
-    assert one.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
+    assert shared.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
     assert not [name for name in os.listdir(os.path.dirname(client.ip)) if kernel in name]
 
 
@@ -243,8 +236,8 @@ def test_which_kernels_get_unix_sockets(
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     folder = tmp_path / "specs" / "one"
     folder.mkdir(parents=True)
-    told = {"argv": argv, "display_name": "one", "language": "any"} | spec
-    (folder / "kernel.json").write_text(json.dumps(told))
+    content = {"argv": argv, "display_name": "one", "language": "any"} | spec
+    (folder / "kernel.json").write_text(json.dumps(content))
     specs = KernelSpecManager(kernel_dirs=[str(folder.parent)])
 
     def make(name: str = "kernel") -> Any:
@@ -260,12 +253,12 @@ def test_which_kernels_get_unix_sockets(
     assert make().transport == "tcp", "others could connect"
 
 
-def test_a_world_is_listed_while_somebody_lives_in_it(one: Server, world: str) -> None:
+def test_a_world_is_listed_while_somebody_lives_in_it(shared: Server, world: str) -> None:
     with programs(world, A="sfm.recv(never=1)"):
-        entry = one.worlds()[world]
+        entry = shared.worlds()[world]
         assert entry["title"] == world and entry["owner"] == "other" and entry["cluster"] is None
         assert entry["engines"] == 1 and entry["kernels"] == []
-    assert world not in one.worlds()
+    assert world not in shared.worlds()
 
 
 def test_worlds_of_others_are_not_shown(monkeypatch: pytest.MonkeyPatch, world: str) -> None:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
 
-from tests.jupyter.notebook import PATIENCE, descendants, runs, wait_for
+from tests.jupyter.notebook import PATIENCE, cluster_files, descendants, runs, wait_for
 from tests.jupyter.server import Server, processes, server
 
 pytestmark = [pytest.mark.keeps("one server for some of them"), pytest.mark.fault]
@@ -25,9 +25,9 @@ pytestmark = [pytest.mark.keeps("one server for some of them"), pytest.mark.faul
 HOLDER = "sfm_kernel.jupyter.server.engines"
 
 
-def names(one: Server, world: str) -> dict[str | int, str]:
+def names(running: Server, world: str) -> dict[str | int, str]:
     """The uids of a world's living processes by name."""
-    with one.stream() as stream:
+    with running.stream() as stream:
         stream.watch(world, "snapshot")
         seen = processes(stream.until("snapshot"))
         return {name: process["uid"] for name, process in seen.items() if process["alive"]}
@@ -45,56 +45,54 @@ def _only_its_own(sfm_dir: Path) -> None:
 
 def files(sfm_dir: Path) -> list[Path]:
     """The files of all clusters of this test."""
-    profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
-    found = [*sfm_dir.glob("ipp-*"), *profile.glob("*/*sfm-*")]
-    return [path for path in found if path not in _earlier]
+    return [path for path in cluster_files(sfm_dir) if path not in _earlier]
 
 
 def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
-    with server(tmp_path) as one:
+    with server(tmp_path) as running:
         # The cluster's owner does not look for Python's modules in the server's folder.
         (tmp_path / "queue.py").write_text("raise SystemExit('an impostor')")
-        status, answer = one.post("sfm/worlds", {"names": ["A", "B"]})
+        status, answer = running.post("sfm/worlds", {"names": ["A", "B"]})
         assert status == 201
         world, cluster = answer["world"], answer["cluster"]
-        entry = one.worlds()[world]
+        entry = running.worlds()[world]
         assert (entry["cluster"], entry["owner"], entry["title"]) == (cluster, "server", cluster)
         assert (entry["engines"], entry["running"], entry["dead"]) == (2, 0, 0)
         # Nobody but the engines: an idle guest would be taken for one who may still send.
-        before = names(one, world)
+        before = names(running, world)
         assert list(before) == ["A", "B"]
         # An idle engine has nothing to interrupt.
-        assert one.done(f"sfm/worlds/{world}/interrupt", {"uids": None}) == {"interrupted": []}
-        one.done(f"sfm/worlds/{world}/interrupt", {"uids": list(before.values())})
-        assert names(one, world) == before
+        assert running.done(f"sfm/worlds/{world}/interrupt", {"uids": None}) == {"interrupted": []}
+        running.done(f"sfm/worlds/{world}/interrupt", {"uids": list(before.values())})
+        assert names(running, world) == before
 
-        one.done(f"sfm/worlds/{world}/rescale", {"engines": 4})
-        four = names(one, world)
+        running.done(f"sfm/worlds/{world}/rescale", {"engines": 4})
+        four = names(running, world)
         assert list(four) == ["A", "B", 2, 3] and before.items() <= four.items()
-        one.done(f"sfm/worlds/{world}/rescale", {"engines": 1})
-        assert names(one, world) == {"A": before["A"]}
-        assert one.worlds()[world]["engines"] == 1  # the others are not among the dead
-        one.done(f"sfm/worlds/{world}/rescale", {"engines": 3})
-        three = names(one, world)
+        running.done(f"sfm/worlds/{world}/rescale", {"engines": 1})
+        assert names(running, world) == {"A": before["A"]}
+        assert running.worlds()[world]["engines"] == 1  # the others are not among the dead
+        running.done(f"sfm/worlds/{world}/rescale", {"engines": 3})
+        three = names(running, world)
         assert list(three) == ["A", 1, 2]
 
-        one.done(f"sfm/worlds/{world}/restart", {"uids": [three[1]]})
-        again = names(one, world)
+        running.done(f"sfm/worlds/{world}/restart", {"uids": [three[1]]})
+        again = names(running, world)
         assert list(again) == ["A", 1, 2] and again[1] != three[1]
         assert again["A"] == three["A"] and again[2] == three[2]
 
-        one.done(f"sfm/worlds/{world}/stop", {"uids": [again["A"]]})
-        assert list(names(one, world)) == [1, 2]
-        one.done(f"sfm/worlds/{world}/restart", {"uids": None})
-        everybody = names(one, world)
+        running.done(f"sfm/worlds/{world}/stop", {"uids": [again["A"]]})
+        assert list(names(running, world)) == [1, 2]
+        running.done(f"sfm/worlds/{world}/restart", {"uids": None})
+        everybody = names(running, world)
         assert list(everybody) == ["A", 1, 2] and not everybody.items() & again.items()
 
-        status, answer = one.post(f"sfm/worlds/{world}/restart", {"uids": [again["A"]]})
+        status, answer = running.post(f"sfm/worlds/{world}/restart", {"uids": [again["A"]]})
         assert status == 409 and again["A"] in answer["message"]
 
-        one.done(f"sfm/worlds/{world}/stop", {"uids": None})
-        assert not one.worlds() and not descendants(one.process.pid) and not files(sfm_dir)
-        assert one.post(f"sfm/worlds/{world}/stop", {})[0] == 404
+        running.done(f"sfm/worlds/{world}/stop", {"uids": None})
+        assert not running.worlds() and not descendants(running.process.pid) and not files(sfm_dir)
+        assert running.post(f"sfm/worlds/{world}/stop", {})[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -118,15 +116,9 @@ def test_impossible_engines_are_refused(shared: Server, body: object, words: str
     assert not descendants(shared.process.pid)
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with server(tmp_path_factory.mktemp("notebooks")) as running:
-        yield running
-
-
 ENDS: dict[str, Callable[[Server], object]] = {
-    "killed": lambda one: one.process.kill(),
-    "terminated": lambda one: one.close(),
+    "killed": lambda running: running.process.kill(),
+    "terminated": lambda running: running.close(),
 }
 
 
@@ -134,42 +126,44 @@ ENDS: dict[str, Callable[[Server], object]] = {
 def test_the_end_of_the_server_ends_its_clusters(
     tmp_path: Path, sfm_dir: Path, end: Callable[[Server], object]
 ) -> None:
-    with server(tmp_path) as one:
-        one.done("sfm/worlds", {"engines": 2})
-        found = descendants(one.process.pid)
+    with server(tmp_path) as running:
+        running.done("sfm/worlds", {"engines": 2})
+        found = descendants(running.process.pid)
         # holder, controller, heart monitor, supervisor, two engines
         assert len(found) >= 6 and len(files(sfm_dir)) >= 4
-        end(one)
+        end(running)
         goes_away(found, sfm_dir)
 
 
 def goes_away(found: list[psutil.Process], sfm_dir: Path) -> None:
     """Fail unless the processes and all files of clusters disappear by themselves."""
-    wait_for(lambda: not [one for one in found if runs(one)], f"the end of {found}")
+    wait_for(lambda: not any(map(runs, found)), f"the end of {found}")
     wait_for(lambda: not files(sfm_dir), f"the removal of {files(sfm_dir)}")
 
 
 def test_the_server_is_killed_while_engines_start(tmp_path: Path, sfm_dir: Path) -> None:
-    with server(tmp_path) as one:
-        ask = threading.Thread(target=lambda: suppressed(one), name="asks")
+    with server(tmp_path) as running:
+        ask = threading.Thread(target=lambda: suppressed(running), name="asks")
         ask.start()
-        wait_for(lambda: len(descendants(one.process.pid)) >= 2, "the holder starts a controller")
-        found = descendants(one.process.pid)
-        one.process.kill()
+        wait_for(
+            lambda: len(descendants(running.process.pid)) >= 2, "the holder starts a controller"
+        )
+        found = descendants(running.process.pid)
+        running.process.kill()
         goes_away(found, sfm_dir)
         ask.join()
 
 
-def suppressed(one: Server) -> None:
+def suppressed(running: Server) -> None:
     """Request engines from a server that ends before it answers."""
     with contextlib.suppress(OSError, http.client.HTTPException):
-        one.post("sfm/worlds", {"engines": 2})
+        running.post("sfm/worlds", {"engines": 2})
 
 
 def test_the_process_that_holds_a_cluster_is_killed(shared: Server, sfm_dir: Path) -> None:
     world = shared.done("sfm/worlds", {"engines": 1})["world"]
     found = descendants(shared.process.pid)
-    (holder,) = [one for one in found if HOLDER in one.cmdline()]
+    (holder,) = [process for process in found if HOLDER in process.cmdline()]
     holder.kill()
     goes_away(found, sfm_dir)
     wait_for(lambda: world not in shared.worlds(), "the list has heard of it")
@@ -197,10 +191,10 @@ def test_a_holder_that_nobody_tells_to_start() -> None:
 class Notebook:
     """A kernel that the server has started for a file."""
 
-    def __init__(self, one: Server, path: str) -> None:
+    def __init__(self, running: Server, path: str) -> None:
         kernel = {"name": "python3"}
         body = {"path": path, "name": path, "type": "notebook", "kernel": kernel}
-        self.id = one.done("api/sessions", body)["kernel"]["id"]
+        self.id = running.done("api/sessions", body)["kernel"]["id"]
         file = Path(os.environ["JUPYTER_RUNTIME_DIR"], f"kernel-{self.id}.json")
         self.client = BlockingKernelClient(connection_file=str(file))
         self.client.load_connection_file()
@@ -216,13 +210,13 @@ class Notebook:
 
 
 @contextmanager
-def notebook(one: Server, path: str) -> Iterator[Notebook]:
-    book = Notebook(one, path)
+def notebook(running: Server, path: str) -> Iterator[Notebook]:
+    book = Notebook(running, path)
     try:
         yield book
     finally:
         book.client.stop_channels()
-        one.call(f"api/kernels/{book.id}", method="DELETE")
+        running.call(f"api/kernels/{book.id}", method="DELETE")
 
 
 def test_a_notebook_and_its_cluster(shared: Server, sfm_dir: Path) -> None:

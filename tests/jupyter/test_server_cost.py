@@ -64,10 +64,10 @@ def test_a_process_that_joins_an_old_world_is_in_the_next_snapshot(world: str) -
     with sfm_kernel.join(world, "A") as a:
         age(Path(a.folder), 100)
         for _ in range(2):
-            assert [one["name"] for one in take(a)["processes"]] == ["A"]
+            assert [process["name"] for process in take(a)["processes"]] == ["A"]
         with sfm_kernel.join(world, "B"):
-            assert [one["name"] for one in take(a)["processes"]] == ["A", "B"]
-        assert [one["name"] for one in take(a)["processes"] if one["alive"]] == ["A"]
+            assert [process["name"] for process in take(a)["processes"]] == ["A", "B"]
+        assert [process["name"] for process in take(a)["processes"] if process["alive"]] == ["A"]
 
 
 def test_a_reading_for_somebody_else_will_do(world: str, now: list[float]) -> None:
@@ -82,11 +82,11 @@ def test_a_reading_for_somebody_else_will_do(world: str, now: list[float]) -> No
 
 def test_traces_are_read_in_time(world: str, now: list[float]) -> None:
     with sfm_kernel.join(world, "A") as sfm:
-        one = World(world, sfm.folder)
+        seen = World(world, sfm.folder)
 
         def news() -> int:
             """The reported number of messages that have arrived since the last call."""
-            new, _ = one.sample(follow=True, complete=False)
+            new, _ = seen.sample(follow=True, complete=False)
             return len([it for it in new["flights"] if it["received"]]) if new else 0
 
         touch(sfm)

@@ -18,7 +18,7 @@ from sfm_kernel.jupyter.cluster import end_engines
 from sfm_kernel.jupyter.server.clusters import NotInterrupted, interrupt
 from sfm_kernel.observe import snapshot
 from tests.jupyter.notebook import PATIENCE, wait_for
-from tests.jupyter.server import Server, processes, programs, server
+from tests.jupyter.server import Server, processes, programs
 
 pytestmark = [pytest.mark.keeps("one server for the whole module"), pytest.mark.fault]
 
@@ -30,12 +30,6 @@ while True:
     except KeyboardInterrupt:
         say('interrupted')
 """
-
-
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with server(tmp_path_factory.mktemp("notebooks")) as running:
-        yield running
 
 
 def seen(world: str) -> dict[str, dict[str, Any]]:
@@ -51,28 +45,28 @@ def wait_until_blocked(world: str, count: int) -> None:
     )
 
 
-def test_one_then_all(one: Server, world: str) -> None:
+def test_one_then_all(shared: Server, world: str) -> None:
     with programs(world, A=WAITS, B=WAITS) as running:
         wait_until_blocked(world, 2)
         uids = {name: process["uid"] for name, process in seen(world).items()}
-        answer = one.done(f"sfm/worlds/{world}/interrupt", {"uids": [uids["A"]]})
+        answer = shared.done(f"sfm/worlds/{world}/interrupt", {"uids": [uids["A"]]})
         assert answer == {"interrupted": [uids["A"]]}
         assert [running["A"].line() for _ in range(3)] == ["waits", "interrupted", "waits"]
         wait_until_blocked(world, 2)
-        answer = one.done(f"sfm/worlds/{world}/interrupt", {"uids": None})
+        answer = shared.done(f"sfm/worlds/{world}/interrupt", {"uids": None})
         assert sorted(answer["interrupted"]) == sorted(uids.values())
         assert [running["A"].line() for _ in range(2)] == ["interrupted", "waits"]
         # Only once: what was sent to A alone did not reach it.
         assert [running["B"].line() for _ in range(3)] == ["waits", "interrupted", "waits"]
 
 
-def test_the_others_are_interrupted_although_one_cannot_be(one: Server, world: str) -> None:
+def test_the_others_are_interrupted_although_one_cannot_be(shared: Server, world: str) -> None:
     with programs(world, A=WAITS, B=WAITS) as running:
         wait_until_blocked(world, 2)
         uids = {name: process["uid"] for name, process in seen(world).items()}
         running["A"].close()
         body = {"uids": [*uids.values(), "f" * 32]}
-        status, answer = one.post(f"sfm/worlds/{world}/interrupt", body)
+        status, answer = shared.post(f"sfm/worlds/{world}/interrupt", body)
         assert status == 409
         assert "A has ended" in answer["message"] and "Interrupted: B" in answer["message"]
         assert f"{'f' * 32} is no process" in answer["message"]
@@ -80,9 +74,9 @@ def test_the_others_are_interrupted_although_one_cannot_be(one: Server, world: s
 
 
 @pytest.mark.parametrize("body", [[], {"uids": "all"}, {"uids": [1]}])
-def test_a_body_that_says_nothing(one: Server, world: str, body: object) -> None:
+def test_a_body_that_says_nothing(shared: Server, world: str, body: object) -> None:
     with programs(world, A=WAITS):
-        status, answer = one.post(f"sfm/worlds/{world}/interrupt", body)
+        status, answer = shared.post(f"sfm/worlds/{world}/interrupt", body)
         # An empty list of an older client would interrupt all: only null does.
         assert status == 400 and "send" in answer["message"]
 
@@ -120,17 +114,17 @@ def test_engines_are_ended_and_nobody_who_has_their_number(
     cluster, client = SimpleNamespace(engines={}), SimpleNamespace(ids=[])
     with programs(world, A=WAITS, B=WAITS) as running:
         segments = {name: seen(world)[name]["uid"] for name in running}
-        one = {
+        engines = {
             name: SimpleNamespace(
                 segment=os.path.join(directory.root(), world, f"{uid}.seg"),
                 pid=running[name].process.pid,
             )
             for name, uid in segments.items()
         }
-        number_of_a = SimpleNamespace(segment=one["A"].segment, pid=stranger.pid)
-        end_engines(cluster, client, [0, 1], [number_of_a, one["B"]])
+        number_of_a = SimpleNamespace(segment=engines["A"].segment, pid=stranger.pid)
+        end_engines(cluster, client, [0, 1], [number_of_a, engines["B"]])
         assert running["B"].process.wait(PATIENCE) == -signal.SIGTERM
-        with signals.held([(one["A"].segment, one["A"].pid)]) as held:
+        with signals.held([(engines["A"].segment, engines["A"].pid)]) as held:
             running["A"].close()
             signals.send(held, signal.SIGKILL)  # its number may be anybody's
     assert stranger.poll() is None

@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from sfm_kernel.jupyter.server import remote
 from sfm_kernel.jupyter.server.clusters import Clusters, NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.sampler import Worlds
 from sfm_kernel.jupyter.server.stream import Subscription
-from tests.jupyter.server import Server, check, processes, programs, server
+from tests.jupyter.server import Server, blocked, processes, programs, server
 from tests.jupyter.test_server_sampling import publisher, subscriber, touch, until
+from tests.observe.pictures import check
 from tests.tcp import machines as simulated
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
@@ -68,9 +69,9 @@ class Cluster:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    one = Cluster()
-    yield one
-    one.remove()
+    made = Cluster()
+    yield made
+    made.remove()
 
 
 @pytest.fixture
@@ -103,18 +104,8 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def blocked(*names: str) -> Callable[[Any], bool]:
-    """Whether all of them are blocked in recv in a snapshot."""
-
-    def fits(content: Any) -> bool:
-        found = processes(content)
-        return all(found.get(name, {}).get("state") == "blocked in recv" for name in names)
-
-    return fits
-
-
-def uids(one: Server, world: str, *names: str) -> list[str]:
-    with one.stream() as stream:
+def uids(running: Server, world: str, *names: str) -> list[str]:
+    with running.stream() as stream:
         stream.watch(world, "snapshot")
         seen = processes(stream.until("snapshot", blocked(*names)))
         return [seen[name]["uid"] for name in names]
@@ -126,7 +117,7 @@ def uids(one: Server, world: str, *names: str) -> list[str]:
 def test_the_stream_shows_both_machines(
     machines: Machines, stuck: dict[str, subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    with server(tmp_path) as one, one.stream() as stream:
+    with server(tmp_path) as running, running.stream() as stream:
         # At once, before there is a list: no false claim about A, who seems to be alone.
         stream.watch(machines.world, "snapshot", "diagnosis", "timeline")
         came, found = [], dict[str, Any]()
@@ -146,29 +137,29 @@ def test_the_stream_shows_both_machines(
         assert b["waits"] == "recv(src='A', tag=2)" and b["where"]["line"] > 0
         machines.process("C", "there", "sfm.send(dest='A', n=1)\nsfm.recv()")
         stream.until("snapshot", blocked("C"))
-        entry = one.worlds()[machines.world]
+        entry = running.worlds()[machines.world]
         assert (entry["engines"], entry["cluster"]) == (3, machines.world)
-        told = json.dumps([came, entry])
-        assert machines.server.key.hex() not in told and "tcp://" not in told
+        published = json.dumps([came, entry])
+        assert machines.server.key.hex() not in published and "tcp://" not in published
 
 
 def test_an_interrupt_reaches_both_machines(
     machines: Machines, stuck: dict[str, subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     machines.process("C", "far", "sys.stdin.read()", relay=False)
-    with server(tmp_path) as one:
+    with server(tmp_path) as running:
         path = f"sfm/worlds/{machines.world}/interrupt"
-        (there,) = uids(one, machines.world, "B")
-        assert one.done(path, {"uids": [there]}) == {"interrupted": [there]}
+        (there,) = uids(running, machines.world, "B")
+        assert running.done(path, {"uids": [there]}) == {"interrupted": [there]}
         assert said(stuck["B"]) == "stopped"
-        both = uids(one, machines.world, "A", "B")
-        assert sorted(one.done(path, {"uids": both})["interrupted"]) == sorted(both)
-        assert [said(one) for one in stuck.values()] == ["stopped", "stopped"]
-        uids(one, machines.world, "A", "B")
-        status, answer = one.post(path, {"uids": None})
+        both = uids(running, machines.world, "A", "B")
+        assert sorted(running.done(path, {"uids": both})["interrupted"]) == sorted(both)
+        assert [said(process) for process in stuck.values()] == ["stopped", "stopped"]
+        uids(running, machines.world, "A", "B")
+        status, answer = running.post(path, {"uids": None})
         assert status == 409 and "no relay sees" in answer["message"]
         assert answer["message"].count("Interrupted: A, B") == 1
-        assert [said(one) for one in stuck.values()] == ["stopped", "stopped"]
+        assert [said(process) for process in stuck.values()] == ["stopped", "stopped"]
 
 
 def test_an_interrupt_needs_nobody_who_watches(
@@ -176,8 +167,8 @@ def test_an_interrupt_needs_nobody_who_watches(
 ) -> None:
     wait_until(lambda: blocked("B")(machines.snapshot()))
     there = machines.seen("B")["uid"]
-    with server(tmp_path) as one:
-        one.done(f"sfm/worlds/{machines.world}/interrupt", {"uids": [there]})
+    with server(tmp_path) as running:
+        running.done(f"sfm/worlds/{machines.world}/interrupt", {"uids": [there]})
         assert said(stuck["B"]) == "stopped"
 
 
@@ -186,27 +177,27 @@ def test_a_directory_server_that_ends(
 ) -> None:
     goes_on = "while True: sfm.send(dest=sfm.name, n=1); sfm.recv(n=1); time.sleep(0.05)"
     with (
-        server(tmp_path) as one,
-        one.stream() as stream,
-        one.stream() as other,
+        server(tmp_path) as running,
+        running.stream() as stream,
+        running.stream() as other,
         programs(world, C=goes_on),
     ):
         stream.watch(machines.world, "snapshot", "diagnosis")
-        stream.until("diagnosis", lambda told: told["verdict"] == "deadlock")
+        stream.until("diagnosis", lambda diagnosis: diagnosis["verdict"] == "deadlock")
         other.watch(world, "snapshot")
         machines.server.close()
         shown = stream.until_each(
             snapshot=lambda seen: not processes(seen)["B"]["settled"],
-            diagnosis=lambda told: told["verdict"] == "waiting",
+            diagnosis=lambda diagnosis: diagnosis["verdict"] == "waiting",
         )["snapshot"]
         assert processes(shown)["B"]["waits"] == "recv(src='A', tag=2)"  # the last that was seen
         for _ in range(30):
             other.until("snapshot")
         path, there = f"sfm/worlds/{machines.world}/interrupt", processes(shown)["B"]["uid"]
-        status, answer = one.post(path, {"uids": [there]})
+        status, answer = running.post(path, {"uids": [there]})
         assert status == 409 and "directory server" in answer["message"]
         here = processes(shown)["A"]["uid"]
-        assert one.done(path, {"uids": [here]}) == {"interrupted": [here]}
+        assert running.done(path, {"uids": [here]}) == {"interrupted": [here]}
         assert said(stuck["A"]) == "stopped"
 
 
@@ -229,22 +220,22 @@ def test_a_silent_server_keeps_nobody_waiting(
 
     async def story() -> None:
         async with (
-            publisher() as one,
-            subscriber(one) as (first, ours),
-            subscriber(one) as (second, theirs),
+            publisher() as running,
+            subscriber(running) as (first, ours),
+            subscriber(running) as (second, theirs),
         ):
 
             def came(sent: list[dict[str, Any]], kind: str) -> int:
                 return [message["type"] for message in sent].count(kind)
 
-            one.subscribe(first, Subscription(silent, 20, parts))
-            one.subscribe(second, Subscription(world, 20, parts))
+            running.subscribe(first, Subscription(silent, 20, parts))
+            running.subscribe(second, Subscription(world, 20, parts))
             while came(ours, "snapshot") < 5 or came(theirs, "snapshot") < 5:
                 touch(a)
                 touch(b)
                 await asyncio.sleep(0.05)
             await until(lambda: came(theirs, "diagnosis"))
-            there = one._worlds.find(silent).remote
+            there = running._worlds.find(silent).remote
             assert there is not None and (asked := there.ask()) is not None
             assert not asked.done() and not came(ours, "diagnosis")
             there.close()
@@ -264,19 +255,21 @@ def test_nobody_is_called_stuck_while_the_server_is_not_reached(
         sfm.describe(kind="engine")
         worlds = Worlds()
         worlds.refresh()
-        one = worlds.find(cluster.world)
-        told = check("diagnosis", one.diagnoses.read())
+        seen = worlds.find(cluster.world)
+        diagnosis = check("diagnosis", seen.diagnoses.read())
         assert (
-            told["verdict"] == "waiting" and not told["stuck"] and "other machines" in told["title"]
+            diagnosis["verdict"] == "waiting"
+            and not diagnosis["stuck"]
+            and "other machines" in diagnosis["title"]
         )
-        (why,) = told["sentences"]
+        (why,) = diagnosis["sentences"]
         assert "directory server" in why and cluster.key.hex() not in why
-        assert "A" in processes(one.snapshots.read())
-        assert one.remote is not None
+        assert "A" in processes(seen.snapshots.read())
+        assert seen.remote is not None
         there = {"uid": "b" * 32, "name": "B", "pid": 1, "host": "far", "here": False}
         with pytest.raises(NotInterrupted, match=r"B on far: .*directory server"):
-            interrupt(one.folder, [there], ["b" * 32], one.remote.interrupt)
-        one.remote.close()
+            interrupt(seen.folder, [there], ["b" * 32], seen.remote.interrupt)
+        seen.remote.close()
 
 
 def test_the_server_is_asked_only_for_who_watches(
@@ -285,22 +278,22 @@ def test_the_server_is_asked_only_for_who_watches(
     asked: list[str] = []
     exchange = Client.exchange
 
-    def count(self: Client, what: str, *args: Any, **details: Any) -> Any:
-        asked.append(what)
-        return exchange(self, what, *args, **details)
+    def count(self: Client, request: str, *args: Any, **details: Any) -> Any:
+        asked.append(request)
+        return exchange(self, request, *args, **details)
 
     monkeypatch.setattr(Client, "exchange", count)
 
     async def story() -> None:
-        async with publisher() as one, subscriber(one) as (first, _):
-            worlds = one._worlds
+        async with publisher() as running, subscriber(running) as (first, _):
+            worlds = running._worlds
             worlds.refresh()
             worlds.find(cluster.world).snapshots.read()  # as for the list of worlds
             assert not asked
             for _ in range(2):
-                one.subscribe(first, Subscription(cluster.world, 20, frozenset({"snapshot"})))
+                running.subscribe(first, Subscription(cluster.world, 20, frozenset({"snapshot"})))
                 await until(lambda: "snapshots" in asked)
-                one.subscribe(first, Subscription(None, 20, frozenset({"snapshot"})))
+                running.subscribe(first, Subscription(None, 20, frozenset({"snapshot"})))
                 await asyncio.sleep(0.3)
                 asked.clear()
                 await asyncio.sleep(0.3)
@@ -324,7 +317,9 @@ def test_a_directory_server_is_kept_while_its_cluster_is_there(cluster: Cluster)
         assert find().remote is None, "all its processes are on this machine"
         with DirectoryServer(cluster.world, cluster.key, "tcp://127.0.0.1:0") as served:
             cluster.write(served.url)
-            (known,) = (one for name, one in Clusters().by_world().items() if name == cluster.world)
+            (known,) = (
+                entry for name, entry in Clusters().by_world().items() if name == cluster.world
+            )
             assert known.directory == served.url and known.key == cluster.key
             assert str(cluster.key) not in str(known) and cluster.key.hex() not in str(known)
             worlds.refresh()

@@ -23,7 +23,7 @@ from sfm_kernel.jupyter.server.stream import (
     Subscription,
     timeline_text,
 )
-from tests.jupyter.server import check
+from tests.observe.pictures import check, flight
 
 explaining = importlib.import_module("sfm_kernel.observe.explain")  # the package has functions of
 snapshots = importlib.import_module("sfm_kernel.observe.snapshot")  # these names
@@ -50,13 +50,13 @@ async def subscriber(publisher: Publisher) -> AsyncIterator[tuple[Subscriber, Se
     async def write(text: str) -> None:
         sent.append(json.loads(text))
 
-    one = Subscriber(write)
-    task = asyncio.create_task(one.run())
-    publisher.join(one)
+    joined = Subscriber(write)
+    task = asyncio.create_task(joined.run())
+    publisher.join(joined)
     try:
-        yield one, sent
+        yield joined, sent
     finally:
-        publisher.leave(one)
+        publisher.leave(joined)
         task.cancel()
 
 
@@ -89,27 +89,27 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_one_feed_for_all_and_none_for_nobody(world: str, readings: list[str]) -> None:
     async def story() -> None:
         async with (
-            publisher() as one,
-            subscriber(one) as (first, ours),
-            subscriber(one) as (second, theirs),
+            publisher() as running,
+            subscriber(running) as (first, ours),
+            subscriber(running) as (second, theirs),
         ):
             await asyncio.sleep(0.2)
             assert loops() == 0 and not readings
-            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
+            running.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "snapshot" in [it["type"] for it in ours])
             alone = loops()
-            one.subscribe(second, Subscription(world, 20, frozenset({"snapshot"})))
+            running.subscribe(second, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "snapshot" in [it["type"] for it in theirs])
             assert alone == loops() > 0
 
-            one.subscribe(first, Subscription(world, 20, frozenset()))
-            one.subscribe(second, Subscription(None, 20, frozenset({"snapshot"})))
+            running.subscribe(first, Subscription(world, 20, frozenset()))
+            running.subscribe(second, Subscription(None, 20, frozenset({"snapshot"})))
             await until(lambda: loops() == 0)
             readings.clear()
             await asyncio.sleep(0.3)
             assert not readings
 
-            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
+            running.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: [it["type"] for it in ours].count("snapshot") == 2)
 
     with sfm_kernel.join(world, "A"):
@@ -124,16 +124,16 @@ def test_nothing_is_mapped_for_nobody(world: str) -> None:
             return sum(uid in line for line in lines)
 
     async def story(uid: str) -> None:
-        async with publisher() as one, subscriber(one) as (first, sent):
-            own = mapped(uid)
-            one.subscribe(
+        async with publisher() as running, subscriber(running) as (first, sent):
+            count = mapped(uid)
+            running.subscribe(
                 first, Subscription(world, 20, frozenset({"snapshot", "diagnosis", "timeline"}))
             )
             await until(lambda: "diagnosis" in [it["type"] for it in sent])
-            assert mapped(uid) > own
-            one.subscribe(first, Subscription(None, 20, frozenset()))
+            assert mapped(uid) > count
+            running.subscribe(first, Subscription(None, 20, frozenset()))
             await until(lambda: loops() == 0)
-            assert mapped(uid) == own
+            assert mapped(uid) == count
 
     with sfm_kernel.join(world, "A") as sfm:
         asyncio.run(story(sfm.uid))
@@ -178,26 +178,26 @@ def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(explaining, "explain", explain)
     monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
     with sfm_kernel.join(world, "A") as sfm:
-        one = World(world, sfm.folder)
+        seen = World(world, sfm.folder)
 
         def during(seconds: float, act: Callable[[], object]) -> int:
             made.clear()
             for _ in range(round(seconds * 100)):
                 now[0] += 0.01
                 act()
-                one.diagnoses.read()
+                seen.diagnoses.read()
             return len(made)
 
-        settle(one.snapshots)
+        settle(seen.snapshots)
         assert during(10, lambda: touch(sfm)) <= 10 / sampler.PAUSE + 1
         during(sampler.CALM + sampler.PAUSE, lambda: None)
         assert 1 <= during(10, lambda: None) <= 10 / sampler.SECOND_THOUGHT + 1
-        before = one.diagnoses.newest
+        before = seen.diagnoses.newest
         during(10, lambda: None)
-        assert one.diagnoses.newest is before, "that it takes longer is no news"
+        assert seen.diagnoses.newest is before, "that it takes longer is no news"
         verdict[0] = "deadlock"
         during(10, lambda: None)
-        assert one.diagnoses.newest is not before
+        assert seen.diagnoses.newest is not before
 
 
 def touch(sfm: Endpoint) -> None:
@@ -214,18 +214,18 @@ def test_a_slow_reader_gets_the_newest(world: str) -> None:
             sent.append(text)
             await free.wait()
 
-        one = Subscriber(write)
-        one.subscribe(Subscription(world, 20, frozenset({"snapshot"})))
-        task = asyncio.create_task(one.run())
+        reader = Subscriber(write)
+        reader.subscribe(Subscription(world, 20, frozenset({"snapshot"})))
+        task = asyncio.create_task(reader.run())
         for number in range(5):
-            one.post("snapshot", lambda number=number: f"snapshot {number}")  # type: ignore[misc]
+            reader.post("snapshot", lambda number=number: f"snapshot {number}")  # type: ignore[misc]
             await asyncio.sleep(0.01)
         free.set()
         await until(lambda: len(sent) == 2)
         assert sent == ["snapshot 0", "snapshot 4"]
-        one.post("snapshot", lambda: "of another world")
-        one.subscribe(Subscription("other", 20, frozenset({"snapshot"})))
-        one.post("gone", lambda: "last")
+        reader.post("snapshot", lambda: "of another world")
+        reader.subscribe(Subscription("other", 20, frozenset({"snapshot"})))
+        reader.post("gone", lambda: "last")
         await until(lambda: "last" in sent)
         assert "of another world" not in sent
         task.cancel()
@@ -239,8 +239,6 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
         {"uid": "a", "begin": float(n), "end": end, "state": "running", "where": None}
         for n, end in enumerate(ends)
     ]
-    flight: dict[str, Any] = dict.fromkeys(("received", "sent_at", "received_at", "late", "since"))
-    flight |= {"src": "a", "dest": "b", "number": 1, "sent": 0.0, "bytes": 1, "cost": 0.0}
     return {
         "world": "w",
         "begin": begin,
@@ -248,17 +246,17 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
         "missing": 0,
         "processes": [{"uid": "a", "name": "A", "rank": 0}],
         "spans": spans,
-        "flights": [{**flight, "id": one, "attributes": []} for one in ids],
+        "flights": [flight(name, "a", "b", 0.0, 0.5) for name in ids],
     }
 
 
 def test_waiting_timelines_are_merged() -> None:
     parts = [timeline(0, None, ids=("1", "2")), timeline(1, 5.0, None, ids=("2", "3"))]
-    told = json.loads(timeline_text(parts))
-    assert told["type"] == "timeline"
-    merged = check("timeline", told["timeline"])
-    assert [one["end"] for one in merged["spans"]] == [5.0, None]
-    assert [one["id"] for one in merged["flights"]] == ["1", "2", "3"]
+    sent = json.loads(timeline_text(parts))
+    assert sent["type"] == "timeline"
+    merged = check("timeline", sent["timeline"])
+    assert [span["end"] for span in merged["spans"]] == [5.0, None]
+    assert [flight["id"] for flight in merged["flights"]] == ["1", "2", "3"]
     assert merged["begin"] == 1
     large = timeline(0, ids=tuple(map(str, range(1001))))
     assert json.loads(timeline_text([large])) == {"type": "timeline", "timeline": large}
@@ -269,11 +267,11 @@ def test_a_panel_that_falls_behind_gets_the_complete_timeline_again() -> None:
     async def nothing(text: str) -> None: ...
 
     async def story() -> None:
-        one = Subscriber(nothing)
-        one.follows = True
+        reader = Subscriber(nothing)
+        reader.follows = True
         for _ in range(1000):
-            one.post_timeline(timeline(0))
-            if not one.follows:
+            reader.post_timeline(timeline(0))
+            if not reader.follows:
                 return
         pytest.fail("it piles up")
 
@@ -303,8 +301,8 @@ def test_a_feed_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(snapshots, "snapshot", snapshot)
 
     async def story() -> None:
-        async with publisher() as one, subscriber(one) as (first, sent):
-            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
+        async with publisher() as running, subscriber(running) as (first, sent):
+            running.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "error" in [it["type"] for it in sent])
             assert "a damaged segment" in next(it["text"] for it in sent if it["type"] == "error")
             broken.clear()

@@ -18,7 +18,6 @@ import pytest
 from sfm_kernel.classroom.shared_worlds import SILENT
 from tests.jupyter.notebook import Notebook, notebook, wait_for
 from tests.jupyter.server import Server
-from tests.jupyter.server import server as serving
 
 HANG = "%%sfm --no-detect\nother = 'BA'[rank]\nsend(dest=other, tag=3)\nrecv(src=other, tag=2)"
 
@@ -29,10 +28,10 @@ class Page:
     def __init__(self, url: str, authorization: str) -> None:
         self.url, self._authorization = url, authorization
 
-    def get(self, what: str) -> Any:
+    def get(self, path: str) -> Any:
         """The answer to a request of the page."""
         headers = {"Authorization": self._authorization}
-        request = urllib.request.Request(self.url + what, headers=headers)
+        request = urllib.request.Request(self.url + path, headers=headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
@@ -48,12 +47,12 @@ class Page:
 
     def state(self, name: str) -> str:
         """The state of a world; empty if it is unknown."""
-        states = {one["name"]: str(one["state"]) for one in self.worlds()}
+        states = {world["name"]: str(world["state"]) for world in self.worlds()}
         return states.get(name, "")
 
     def details(self, name: str) -> dict[str, Any]:
         """The details of a world."""
-        identity = next(one["id"] for one in self.worlds() if one["name"] == name)
+        identity = next(world["id"] for world in self.worlds() if world["name"] == name)
         found: dict[str, Any] = self.get(f"worlds/{identity}")
         return found
 
@@ -79,8 +78,8 @@ def page() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def _two() -> Iterator[tuple[Notebook, Notebook]]:
-    with notebook("%sfm start A B") as one, notebook("%sfm start A B") as other:
-        yield one, other
+    with notebook("%sfm start A B") as first, notebook("%sfm start A B") as second:
+        yield first, second
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ keeps = pytest.mark.keeps("two notebooks with engines for several tests")
 
 @keeps
 def test_a_class_sees_who_hangs_and_no_other_world(book: Notebook, page: Page) -> None:
-    text = book.run(f"{page.line} --name Ada").ok().text
+    text = book.text(f"{page.line} --name Ada")
     assert text.startswith(f"shared as 'Ada' with {page.url}\n")
     assert "why nothing goes on" in text and "No code" in text and "plain HTTP" not in text
     cell = book.send(HANG)
@@ -103,19 +102,21 @@ def test_a_class_sees_who_hangs_and_no_other_world(book: Notebook, page: Page) -
     seen = page.details("Ada")
     assert seen["title"] == "Deadlock: A → B → A" and seen["code"] == []
     assert "tag is 3, not 2" in seen["sentences"][0]
-    assert [one["where"].split(", ")[1] for one in seen["processes"][:2]] == ["line 4"] * 2
+    assert [process["where"].split(", ")[1] for process in seen["processes"][:2]] == ["line 4"] * 2
     book.interrupt()
     book.wait(cell)
     wait_for(lambda: page.state("Ada") == "idle", "the class sees that it goes on")
     # The other notebook's world is not known, nor is anything by which it could be reached.
     assert len(page.worlds()) == 1
-    told = json.dumps(page.details("Ada"))
-    assert not [key for key in ("key", "pid", "host", "/tmp", os.sep + "dev") if f'"{key}' in told]
+    details = json.dumps(page.details("Ada"))
+    assert not [
+        key for key in ("key", "pid", "host", "/tmp", os.sep + "dev") if f'"{key}' in details
+    ]
 
 
 @keeps
 def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> None:
-    text = book.run(f"{page.line} --name Ada --code").ok().text
+    text = book.text(f"{page.line} --name Ada --code")
     assert "the code around the lines where the processes are" in text
     cell = book.send(HANG)
     wait_for(lambda: page.state("Ada") == "stuck", "the class sees it")
@@ -123,16 +124,16 @@ def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> Non
     assert listing["at"] == [4] and [4, "recv(src=other, tag=2)"] in listing["lines"]
     book.interrupt()
     book.wait(cell)
-    assert "with the code" in book.run("%sfm share").ok().text
+    assert "with the code" in book.text("%sfm share")
 
 
 @keeps
 def test_off_ends_it(book: Notebook, page: Page) -> None:
-    assert "nothing is shared" in book.run("%sfm share").ok().text
+    assert "nothing is shared" in book.text("%sfm share")
     book.run(f"{page.line} --name Ada").ok()
-    assert book.run("%sfm share off").ok().text.strip() == "no longer shared"
+    assert book.text("%sfm share off").strip() == "no longer shared"
     assert page.state("Ada") == "left" and page.details("Ada")["processes"] == []
-    assert book.run("%sfm share off").ok().text.strip() == "nothing was shared"
+    assert book.text("%sfm share off").strip() == "nothing was shared"
 
 
 @keeps
@@ -145,7 +146,7 @@ def test_a_class_that_begins_anew_is_told_again(book: Notebook, page: Page) -> N
 
 @keeps
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "said"),
     [
         ("http://127.0.0.1:1/#token", "no answer from http://127.0.0.1:1/share"),
         ("URL#wrong", "this is not the class's join token"),
@@ -156,9 +157,9 @@ def test_a_class_that_begins_anew_is_told_again(book: Notebook, page: Page) -> N
         ("URL#token --name", "--name needs a value"),
     ],
 )
-def test_wrong_words(book: Notebook, page: Page, words: str, told: str) -> None:
+def test_wrong_words(book: Notebook, page: Page, words: str, said: str) -> None:
     name = "" if words.endswith("--name") else " --name Ada"
-    assert told in book.run(f"%sfm share {words.replace('URL', page.url)}{name}").text
+    assert said in book.run(f"%sfm share {words.replace('URL', page.url)}{name}").text
     assert page.worlds() == []
 
 
@@ -179,8 +180,8 @@ def test_it_ends_with_the_world(page: Page) -> None:
         assert "no engines" in book.run(f"{page.line} --name Ada").text
         book.run("%sfm start A").ok()
         book.run(f"{page.line} --name Ada").ok()
-        assert {one["state"] for one in page.worlds()} > {"left"}
-    assert {one["state"] for one in page.worlds()} == {"left"}  # the kernel has ended
+        assert {world["state"] for world in page.worlds()} > {"left"}
+    assert {world["state"] for world in page.worlds()} == {"left"}  # the kernel has ended
 
 
 @pytest.mark.fault
@@ -189,22 +190,18 @@ def test_a_kernel_that_is_killed_is_gone(page: Page) -> None:
         book.run(f"{page.line} --name Ada").ok()
         book.kill()
         wait_for(lambda: page.state("Ada") == "gone", "it is missed")
-        (one,) = page.worlds()
-        assert one["since"] == one["heard"] and page.get("worlds")["now"] - one["since"] > SILENT
+        (world,) = page.worlds()
+        assert (
+            world["since"] == world["heard"] and page.get("worlds")["now"] - world["since"] > SILENT
+        )
 
 
 # ---- behind a Jupyter server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("class")) as one:
-        yield one
-
-
 @keeps
-def test_a_jupyter_server_shows_a_class_to_its_user_only(server: Server, book: Notebook) -> None:
-    url = f"{server.url}sfm/classroom/"
+def test_a_jupyter_server_shows_a_class_to_its_user_only(shared: Server, book: Notebook) -> None:
+    url = f"{shared.url}sfm/classroom/"
     post = urllib.request.Request(
         f"{url}share", b"{}", {"Authorization": "Bearer x", "X-SFM-Share": "x" * 20}
     )
@@ -219,20 +216,20 @@ def test_a_jupyter_server_shows_a_class_to_its_user_only(server: Server, book: N
     assert wrong.value.code == 403 and b"join token" in wrong.value.read()
     join = page.line.partition("#")[2]
     for authorization in ("", f"Bearer {join}", f"token {join}"):
-        for what in ("worlds", "session", ""):
+        for path in ("worlds", "session", ""):
             stranger = Page(url, authorization)
             try:
-                told = str(stranger.get(what)) if what else ""
+                answer = str(stranger.get(path)) if path else ""
             except (urllib.error.HTTPError, ValueError):
-                told = ""  # 403, or the page of the login
-            assert "Ada" not in told and join not in told
+                answer = ""  # 403, or the page of the login
+            assert "Ada" not in answer and join not in answer
     book.run("%sfm share off").ok()
     assert page.state("Ada") == "left"
 
 
 @keeps
-def test_a_jupyter_server_refuses_what_is_too_large(server: Server) -> None:
-    page = Page(f"{server.url}sfm/classroom/", "token for-tests")
+def test_a_jupyter_server_refuses_what_is_too_large(shared: Server) -> None:
+    page = Page(f"{shared.url}sfm/classroom/", "token for-tests")
     join = page.line.partition("#")[2]
     headers = {"Authorization": f"Bearer {join}", "X-SFM-Share": "x" * 20}
     post = urllib.request.Request(f"{page.url}share", b" " * 300_000, headers)
@@ -241,10 +238,10 @@ def test_a_jupyter_server_refuses_what_is_too_large(server: Server) -> None:
 
 
 @keeps
-def test_the_page_is_where_its_files_are(server: Server, tmp_path: Path) -> None:
+def test_the_page_is_where_its_files_are(shared: Server, tmp_path: Path) -> None:
     for name, begin in {"": b"<!DOCTYPE", "page.js": b"//", "page.css": b"/*"}.items():
         request = urllib.request.Request(
-            f"{server.url}sfm/classroom/{name}", headers={"Authorization": "token for-tests"}
+            f"{shared.url}sfm/classroom/{name}", headers={"Authorization": "token for-tests"}
         )
         with urllib.request.urlopen(request) as answer:
             assert answer.read().startswith(begin)

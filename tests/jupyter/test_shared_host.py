@@ -15,8 +15,6 @@ import psutil
 import pytest
 import zmq
 
-from sfm_kernel.errors import WorldAccess
-from sfm_kernel.jupyter.cluster_files import world_key
 from tests.jupyter.notebook import Notebook, descendants, notebook
 
 pytestmark = pytest.mark.keeps("one cluster for the whole module")
@@ -42,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def book(folder: Path) -> Iterator[Notebook]:
     """A notebook of that folder with two engines, whose user lets others read what they write."""
     # Imports of the user's notebook from the folder are not tested.
-    mine = f"import os, numpy, zmq, ipyparallel; os.umask(0o022); os.chdir({str(folder)!r})"
-    with notebook(mine, "%sfm start A B") as made:
+    begin = f"import os, numpy, zmq, ipyparallel; os.umask(0o022); os.chdir({str(folder)!r})"
+    with notebook(begin, "%sfm start A B") as made:
         yield made
 
 
@@ -71,7 +69,9 @@ def test_a_stranger_hears_nothing_of_cells_and_their_output(book: Notebook) -> N
         context = stack.enter_context(zmq.Context())
         poller = zmq.Poller()
         sockets = [f"ipc://{path}" for path in Path(os.environ["SFM_DIR"]).glob(".sfm-*/*")]
-        assert {f"{one['interface']}:{one['iopub']}" for one in known()} <= {*sockets}
+        assert {f"{connection['interface']}:{connection['iopub']}" for connection in known()} <= {
+            *sockets
+        }
         for url in sockets:  # as if others could reach them
             for wrong in (None, zmq.curve_keypair()[0]):
                 stranger = stack.enter_context(context.socket(zmq.SUB))
@@ -83,7 +83,7 @@ def test_a_stranger_hears_nothing_of_cells_and_their_output(book: Notebook) -> N
                 stranger.connect(url)
                 poller.register(stranger, zmq.POLLIN)
         for _ in range(5):  # in the meantime they are connected
-            assert "said aloud" in book.run("%%sfm\nprint('said', 'aloud')").ok().text
+            assert "said aloud" in book.text("%%sfm\nprint('said', 'aloud')")
             heard = [socket.recv_multipart() for socket, _ in poller.poll(100)]
             assert not heard, heard
 
@@ -94,7 +94,7 @@ def test_one_machine_needs_no_tcp(book: Notebook) -> None:
         assert not connections(book)
     (folder,) = Path(os.environ["SFM_DIR"]).glob(".sfm-*")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o700}
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_one_machine_needs_no_tcp(book: Notebook) -> None:
 )
 def test_a_configuration_may_choose_tcp(before: str, line: str) -> None:
     try:
-        with notebook(f"import os; {before}", line) as one:
-            assert {found.laddr.ip for found in connections(one)} == {"127.0.0.1"}
-            assert one.run("%%sfm\nprint('rank', rank)").ok().text.count("rank") == 2
+        with notebook(f"import os; {before}", line) as another:
+            assert {found.laddr.ip for found in connections(another)} == {"127.0.0.1"}
+            assert another.text("%%sfm\nprint('rank', rank)").count("rank") == 2
     finally:
         CONFIGURED.unlink(missing_ok=True)
         shutil.rmtree(f"{os.environ['SFM_DIR']}/{'long' * 25}", ignore_errors=True)
@@ -118,12 +118,12 @@ def test_a_configuration_may_choose_tcp(before: str, line: str) -> None:
 
 def test_no_key_stands_in_the_environment(book: Notebook) -> None:
     book.run("%sfm restart A").ok()  # by another process
-    keys = [one[name] for one in known() for name in ("key", "curve_serverkey")]
+    keys = [connection[name] for connection in known() for name in ("key", "curve_serverkey")]
     assert all(len(key) >= 40 for key in keys)
     lines: list[str] = []
-    for one in descendants(book.pid):
+    for process in descendants(book.pid):
         with contextlib.suppress(psutil.Error):  # some end meanwhile
-            lines += one.cmdline()
+            lines += process.cmdline()
     assert lines
     assert not [key for key in keys if key in "\n".join(lines)], "everybody may read those"
     show = """
@@ -132,7 +132,7 @@ print('its own:', dict(os.environ))
 get_ipython().system('env')
 print('at its start:', open('/proc/self/environ').read())
 """
-    for text in (book.run(f"%%sfm\n{show}").ok().text, book.run(show).ok().text):
+    for text in (book.text(f"%%sfm\n{show}"), book.text(show)):
         assert text.count("IPYTHONDIR") >= 3 and "at its start" in text
         assert not [key for key in keys if key in text]
         assert not [name for name in ("IPP_CONNECTION", "IPP_SESSION", "IPP_CURVE") if name in text]
@@ -140,15 +140,12 @@ print('at its start:', open('/proc/self/environ').read())
 
 def test_a_key_of_the_user_s_leaves_the_environment_of_cells() -> None:
     given = "import os; os.environ |= dict(IPP_SESSION_KEY='a long text', IPP_ENABLE_CURVE='1')"
-    with notebook(given, "%sfm start 1") as one:
+    with notebook(given, "%sfm start 1") as another:
         assert "a long text" not in [connection["key"] for connection in known()]
-        told = one.run("%%sfm\nimport os; print(os.environ.get('IPP_SESSION_KEY', 'none'))").ok()
-        assert "none" in told.text
-
-
-def test_without_a_session_key_the_world_would_be_open_to_all() -> None:
-    with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
-        world_key({"key": "", "curve_serverkey": "known to nobody"})
+        cell = another.run(
+            "%%sfm\nimport os; print(os.environ.get('IPP_SESSION_KEY', 'none'))"
+        ).ok()
+        assert "none" in cell.text
 
 
 def test_only_the_user_reads_what_is_written_about_a_cluster(book: Notebook, folder: Path) -> None:
@@ -162,5 +159,5 @@ def test_only_the_user_reads_what_is_written_about_a_cluster(book: Notebook, fol
 
 def test_a_file_of_the_folder_is_no_module_of_ours(book: Notebook) -> None:
     """The engines run: the processes that start them imported nothing from the folder."""
-    text = book.run("%%sfm\nimport mine, queue, numpy\nprint(mine.answer, queue.Queue)").ok().text
+    text = book.text("%%sfm\nimport mine, queue, numpy\nprint(mine.answer, queue.Queue)")
     assert text.count("42 <class 'queue.Queue'>") == 2

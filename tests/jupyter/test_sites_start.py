@@ -18,7 +18,7 @@ from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter import gateway
 from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.sites import Sites, settle, take_sites
-from tests.jupyter.notebook import descendants, notebook, runs, wait_for
+from tests.jupyter.notebook import cluster_files, descendants, notebook, runs, wait_for
 
 ROUTES = "%%sfm\nprint(sfm.site, [sfm.route_kind(one) for one in range(3)])"
 GATEWAYS = "sfm_kernel.jupyter.gateways"
@@ -80,12 +80,12 @@ def test_a_cluster_s_gateway_finds_all_in_the_connection_file(tmp_path: Path) ->
         path.write_text(json.dumps(about | {DIRECTORY: server.url}))
         command = [sys.executable, "-m", "sfm_kernel.jupyter.gateway", str(path), "--site", "lyon"]
         command += ["--bind", "127.0.0.1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as one:
-            assert one.stdout is not None and "of site 'lyon'" in one.stdout.readline()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and "of site 'lyon'" in process.stdout.readline()
             with RemoteDirectory(world, server.url, key) as directory:
                 assert [found.site for found in directory.gateways()] == ["lyon"]
-            one.terminate()
-        assert one.returncode == 0
+            process.terminate()
+        assert process.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -112,33 +112,36 @@ def test_a_wrong_connection_file_is_refused(
 def gateways(pid: int) -> list[psutil.Process]:
     """The process that runs a notebook's gateways, and the gateways."""
     found = []
-    for one in descendants(pid):
+    for process in descendants(pid):
         with contextlib.suppress(psutil.Error):  # it has just ended
-            found += [one] if GATEWAYS in " ".join(one.cmdline()) else []
+            found += [process] if GATEWAYS in " ".join(process.cmdline()) else []
     return found
 
 
 @pytest.mark.timeout(600)
 def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
     with notebook() as book:
-        assert "nothing" not in book.run("%sfm start --sites A=2,B=1 --delay 5ms").ok().text
-        told = book.run(ROUTES).ok().text
-        assert "A ['inproc', 'shm', 'gateway']" in told and "A ['shm', 'inproc'" in told
-        assert "B ['gateway', 'gateway', 'inproc']" in told
-        assert "A ['tcp', 'tcp', 'gateway']" in book.run(ROUTES.partition("\n")[2]).ok().text
+        assert "nothing" not in book.text("%sfm start --sites A=2,B=1 --delay 5ms")
+        routes = book.text(ROUTES)
+        assert "A ['inproc', 'shm', 'gateway']" in routes and "A ['shm', 'inproc'" in routes
+        assert "B ['gateway', 'gateway', 'inproc']" in routes
+        assert "A ['tcp', 'tcp', 'gateway']" in book.text(ROUTES.partition("\n")[2])
         book.run("%%sfm\nif rank == 0: send(dest=2, tag='x')\nif rank == 2: recv(tag='x')").ok()
-        wait_for(lambda: "A → B" in book.run("%sfm sites").ok().text, "a report of the gateways")
-        shown = book.run("%sfm sites").ok().text
+        wait_for(lambda: "A → B" in book.text("%sfm sites"), "a report of the gateways")
+        shown = book.text("%sfm sites")
         assert "A-1" in shown and "B-1" in shown and "emulated" in shown
-        assert "site" in book.run("%sfm status").ok().text
+        assert "site" in book.text("%sfm status")
         assert "takes no other number than 3" in book.run("%sfm scale 5").text
         assert "nothing started" in book.run("%sfm start 3").text
-        (victim, *_) = sorted(gateways(book.pid), key=lambda one: -one.pid)
+        (victim, *_) = sorted(gateways(book.pid), key=lambda process: -process.pid)
         victim.kill()
-        wait_for(lambda: len([one for one in gateways(book.pid) if runs(one)]) == 3, "another")
+        wait_for(
+            lambda: len([process for process in gateways(book.pid) if runs(process)]) == 3,
+            "another",
+        )
         book.run("%%sfm\nif rank == 0: send(dest=2, tag='x')\nif rank == 2: recv(tag='x')").ok()
         book.run("%sfm restart 2").ok()
-        wait_for(lambda: "B ['gateway'" in book.run(ROUTES).ok().text, "its way to the gateways")
+        wait_for(lambda: "B ['gateway'" in book.text(ROUTES), "its way to the gateways")
         book.run("%sfm stop").ok()
         assert not gateways(book.pid)
         wait_for(lambda: not [*sfm_dir.glob("ipp-*")], "the removal of the sites")
@@ -149,9 +152,7 @@ def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
 def test_no_gateway_outlives_its_notebook(sfm_dir: Path) -> None:
     with notebook("%sfm start --sites A=1,B=1") as book:
         processes = descendants(book.pid)
-        profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
         assert len(gateways(book.pid)) == 3
         book.kill(signal.SIGKILL)
-        wait_for(lambda: not [one for one in processes if runs(one)], "the end of all")
-        wait_for(lambda: not [*sfm_dir.glob("ipp-*")], "the removal of the sites")
-        wait_for(lambda: not [*profile.glob("*/*sfm-*")], "the removal of the files")
+        wait_for(lambda: not any(map(runs, processes)), "the end of all")
+        wait_for(lambda: not cluster_files(sfm_dir), "the removal of sites and files")

@@ -38,10 +38,10 @@ def test_without_rows_there_are_headings() -> None:
 
 
 def test_a_site_with_a_wrong_clock_is_told_of() -> None:
-    told = "a clock at lyon is 60.0 s behind this machine's"
+    sentence = "a clock at lyon is 60.0 s behind this machine's"
     sites = [
         {"name": name, "processes": [0], "gateways": [], "sentence": text}
-        for name, text in (("lyon", told), ("oslo", ""))
+        for name, text in (("lyon", sentence), ("oslo", ""))
     ]
     shown = SitesView({"processes": [], "sites": sites, "links": []})
-    assert shown.sentences[0] == told and told in repr(shown)
+    assert shown.sentences[0] == sentence and sentence in repr(shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -10,20 +9,15 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
-from tests.jupyter.notebook import Notebook, notebook, wait_until_blocked
+from tests.jupyter.notebook import Notebook, wait_until_blocked
 
 pytestmark = pytest.mark.keeps("one cluster for the whole module")
+
+CELLS = ["%sfm start A B C"]
 
 CROSSED = """%%sfm A,B --no-detect
 send(dest='B' if rank == 0 else 'A', tag=3)
 recv(src='B' if rank == 0 else 'A', tag=2)"""
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    """A notebook with three engines."""
-    with notebook("%sfm start A B C") as made:
-        yield made
 
 
 def test_it_ends_when_all_engines_rest(book: Notebook) -> None:
@@ -51,7 +45,7 @@ def test_it_says_why_and_ends_with_stop(book: Notebook) -> None:
 
 
 def test_for_so_many_seconds(book: Notebook) -> None:
-    assert "as it was at" in book.run("%sfm watch 1").ok().text
+    assert "as it was at" in book.text("%sfm watch 1")
     assert "%sfm watch takes a time" in book.run("%sfm watch now").text
     assert "%sfm watch takes a time" in book.run("%sfm watch 1 2").text
 
@@ -84,7 +78,7 @@ def test_stop_while_it_is_watched(book: Notebook) -> None:
 
 def test_nbconvert_keeps_the_last_state(tmp_path: Path) -> None:
     sources = ["%load_ext sfm_kernel\n%sfm start 2", "%sfm watch 1", "%sfm stop"]
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in sources])
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     NotebookClient(made, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     (shown,) = made.cells[1].outputs
     assert shown.output_type == "display_data"

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from sfm_kernel.jupyter.tables import queue_table
 from sfm_kernel.jupyter.tracebacks import in_short
-from tests.jupyter.notebook import Notebook, notebook, processes, wait_for
+from tests.jupyter.notebook import Notebook, processes, wait_for
 from tests.observe.pictures import message, process
 
 pytestmark = pytest.mark.keeps("one notebook with three engines for the whole module")
 
+CELLS = ["%sfm start A B C"]
+
 RING = "recv(src='ABC'[rank - 1], tag='total')"
 TITLE = "Deadlock: A → C → B → A"
-
-
-@pytest.fixture(scope="module")
-def book() -> Iterator[Notebook]:
-    with notebook("%sfm start A B C") as one:
-        yield one
 
 
 def test_a_deadlock_is_told_once_and_shown_in_short(book: Notebook) -> None:
@@ -43,7 +38,7 @@ def test_in_mpi_it_is_shown_as_short_and_is_an_error_of_mpi(book: Notebook) -> N
     assert "sfm_kernel" not in cell.text and "direct cause" not in cell.text
     catch = "except MPI.Exception as error:\n    "
     catch += "print(error == MPI.ERR_OTHER, 'Deadlock: ' in str(error))"
-    text = book.run(f"%%sfm\ntry:\n    comm.recv(source=rank)\n{catch}").ok().text
+    text = book.text(f"%%sfm\ntry:\n    comm.recv(source=rank)\n{catch}")
     assert text.count("True True") == 3
     # The messages sent before are still there.
     book.run("%%sfm\ncomm.recv(source=(rank - 1) % 3)").ok()
@@ -68,14 +63,16 @@ def test_other_errors_are_shown_as_ever(book: Notebook) -> None:
 
 def test_why_awaits_that_a_cell_has_begun(book: Notebook) -> None:
     book.run(f"%%sfm --noblock\n{RING}").ok()
-    assert book.run("%sfm why").ok().text.startswith(TITLE + "\n")
+    assert book.text("%sfm why").startswith(TITLE + "\n")
     book.run("%%sfm\npass")  # is done when the deadlock was ended
 
 
 def now_of(kind: str) -> list[tuple[str, int]]:
     """The current activity of main threads, and its line of a cell."""
-    found = [one["now"] for one in processes() if one["kind"] == kind and one["now"]]
-    return [(one["does"], one["where"]["line"]) for one in found if one["where"]]
+    found = [
+        process["now"] for process in processes() if process["kind"] == kind and process["now"]
+    ]
+    return [(now["does"], now["where"]["line"]) for now in found if now["where"]]
 
 
 def test_the_line_now_of_a_cell_that_is_in_no_call(book: Notebook) -> None:
@@ -90,17 +87,17 @@ def test_a_notebook_that_waits_for_what_somebody_types(book: Notebook) -> None:
     wait_for(lambda: now_of("notebook") == [("input", 2)], "it asks")
     book.client.input("somebody")
     book.wait(asking)
-    assert "somebody" in book.run("print(name)").ok().text
+    assert "somebody" in book.text("print(name)")
 
 
 def test_the_asking_notebook_is_not_computing(book: Notebook) -> None:
     book.run("%%sfm --noblock A\nrecv(src='B', tag='go')").ok()
-    text = book.run("%sfm why").ok().text
+    text = book.text("%sfm why")
     assert text.startswith("No deadlock yet: you could still give B a cell\n")
     assert "B is idle and sends nothing." in text and "home" not in text
     book.run("%%sfm B\nsend(dest='A', tag='go')").ok()
     book.run("%%sfm A\npass").ok()
-    assert "All are idle" in book.run("%sfm why").ok().text
+    assert "All are idle" in book.text("%sfm why")
 
 
 def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: Notebook) -> None:
@@ -109,14 +106,14 @@ def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: 
     begin = "from threading import Timer\nfrom time import sleep\n"
     book.run(f"%%sfm B\n{begin}callback = regcb({answer}, tag='question')").ok()
     ask = "send(dest='B', tag='question')\nprint(recv(src='B', tag='answer').src)"
-    assert "[stdout:A] B" in book.run(f"%%sfm A\n{ask}").ok().text
+    assert "[stdout:A] B" in book.text(f"%%sfm A\n{ask}")
     later = "callback.unregister()\nTimer(3.5, send, (), dict(dest='A', tag='later')).start()"
     book.run(f"%%sfm B\n{later}").ok()
-    assert "[stdout:A] B" in book.run("%%sfm A\nprint(recv(tag='later').src)").ok().text
+    assert "[stdout:A] B" in book.text("%%sfm A\nprint(recv(tag='later').src)")
     begin = "import asyncio\nasync def after():\n    await asyncio.sleep(3)\n"
     task = "    send(dest='A', tag='task')\ntask = asyncio.ensure_future(after())"
     book.run(f"%%sfm B\n{begin}{task}").ok()
-    assert "[stdout:A] B" in book.run("%%sfm A\nprint(recv(tag='task').src)").ok().text
+    assert "[stdout:A] B" in book.text("%%sfm A\nprint(recv(tag='task').src)")
     wait_for(lambda: "All are idle" in book.run("%sfm why").text, "nothing is left of it")
     assert "DeadlockDetected" in book.run("%%sfm A\nrecv(src='B')").error
 
@@ -134,10 +131,10 @@ def heartbeat():
 thread = Thread(target=heartbeat, name="heart", daemon=True)
 thread.start()"""
     book.run(code).ok()
-    number = int(book.run("print(len(In) - 1)").ok().text) - 1
+    number = int(book.text("print(len(In) - 1)")) - 1
     place = f"(in cell {number}, line 8 (heartbeat), started in cell {number})"
-    told = f"A's cell has ended, but thread 'heart' {place} could go on."
-    assert told in book.run("%sfm why").ok().text
+    sentence = f"A's cell has ended, but thread 'heart' {place} could go on."
+    assert sentence in book.text("%sfm why")
     cell = book.send(f"%%sfm\n{RING}")
     text = book.wait(cell, lambda seen: "can never go on" in seen.text).text
     assert f"It would be a deadlock but for A's thread 'heart': {TITLE[10:]}.\n" in text
@@ -158,9 +155,9 @@ def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
     book.interrupt()
     ended = book.wait(cell)
     assert "KeyboardInterrupt" in ended.error and title not in ended.text, "it is told once"
-    assert "are ended" in book.run("%sfm detect on").ok().text
+    assert "are ended" in book.text("%sfm detect on")
     assert book.run("recv(src='A', tag='never')").error.startswith(f"DeadlockDetected: {title}")
-    assert "but not ended" in book.run("%sfm detect off").ok().text
+    assert "but not ended" in book.text("%sfm detect off")
 
 
 def test_an_unknown_name_is_mentioned(book: Notebook) -> None:
@@ -171,26 +168,26 @@ def test_an_unknown_name_is_mentioned(book: Notebook) -> None:
 def test_messages_of_libraries_are_counted_apart(book: Notebook) -> None:
     """Messages of an ended barrier do not concern users."""
     book.run("%%sfm\nfrom sfm_kernel import Group\ngroup = Group(sfm)\nif rank: group.barrier()")
-    text = book.run("%sfm queues").ok().text
+    text = book.text("%sfm queues")
     assert "failed=" not in text and "of a library" in text
 
 
 def test_the_table_of_queues() -> None:
     def listed(*messages: Any, depth: int) -> list[object]:
-        one = process("A", messages=list(messages), depth=depth)
-        return [row[-1] for row in queue_table([one]).rows]
+        engine = process("A", messages=list(messages), depth=depth)
+        return [row[-1] for row in queue_table([engine]).rows]
 
-    own, library = message("B", tag=2), message("B", "1f", failed="'barrier'")
+    message_of_b, library = message("B", tag=2), message("B", "1f", failed="'barrier'")
     others = "of a library (MPI, a group, …)"
     assert listed(depth=0) == [None]
-    assert listed(own, own, depth=2) == ["src='B', tag=2"] * 2
-    assert listed(own, library, depth=2) == ["src='B', tag=2", f"and 1 {others}"]
+    assert listed(message_of_b, message_of_b, depth=2) == ["src='B', tag=2"] * 2
+    assert listed(message_of_b, library, depth=2) == ["src='B', tag=2", f"and 1 {others}"]
     assert listed(library, library, depth=2) == [f"2 {others}"]
-    assert listed(own, library, depth=9)[1:] == [f"and 1 {others}", "and 7 more"]
+    assert listed(message_of_b, library, depth=9)[1:] == [f"and 1 {others}", "and 7 more"]
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "said"),
     [
         ("DeadlockDetected", "Deadlock: A\nA waits", ("DeadlockDetected", "Deadlock: A")),
         ("Exception", "MPI_ERR_OTHER: Deadlock: A\nA", ("DeadlockDetected", "Deadlock: A")),
@@ -198,5 +195,5 @@ def test_the_table_of_queues() -> None:
         ("ValueError", "Deadlock: A\nB", ("ValueError", "Deadlock: A\nB")),
     ],
 )
-def test_the_summary_of_an_error(name: str, value: str, told: tuple[str, str]) -> None:
-    assert in_short(name, value) == told
+def test_the_summary_of_an_error(name: str, value: str, said: tuple[str, str]) -> None:
+    assert in_short(name, value) == said

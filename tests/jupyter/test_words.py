@@ -30,8 +30,8 @@ class Directory:
         home = Member("f" * 32, 9, None, "home", 1, "host", "", "", {})
         return [home, member(2, 2), member(1, "B"), member(0, "A")]
 
-    def alive(self, one: Member) -> bool:
-        return one.rank != 1
+    def alive(self, member: Member) -> bool:
+        return member.rank != 1
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
     ],
 )
 def test_words_that_name_engines(home: Home, words: list[str], ranks: list[int]) -> None:
-    assert [one.rank for one in home.resolve(words)] == ranks
+    assert [engine.rank for engine in home.resolve(words)] == ranks
 
 
 @pytest.mark.parametrize("word", ["B", "1", "C", "7", "home", "A:B", "-1"])
@@ -126,7 +126,7 @@ def test_the_option_targets_names_engines_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "said"),
     [
         ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how to run cells"),
         ("--out", "expected one argument. `%sfm help`"),
@@ -136,15 +136,15 @@ def test_the_option_targets_names_engines_too() -> None:
         ("--signal-on-interrupt STOP", "no signal STOP; SIGINT is what Stop sends"),
     ],
 )
-def test_a_wrong_option_is_told(line: str, told: str) -> None:
+def test_a_wrong_option_is_told(line: str, said: str) -> None:
     with pytest.raises(UsageError, match="%%sfm: ") as caught:
         options(line)
-    assert told in str(caught.value) and "\n" not in str(caught.value)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_comma_too_many_names_nobody_else(home: Home) -> None:
-    assert [one.rank for one in home.resolve(["A,"])] == [0]
-    assert [one.rank for one in home.resolve([","])] == [0, 2]
+    assert [engine.rank for engine in home.resolve(["A,"])] == [0]
+    assert [engine.rank for engine in home.resolve([","])] == [0, 2]
 
 
 def test_an_option_of_start_that_there_is_none_of_is_told() -> None:
@@ -164,6 +164,8 @@ def test_each_cluster_has_its_own_world(other: dict[str, object]) -> None:
     assert world_name(CONNECTION | other) != world_name(CONNECTION)
 
 
-def test_without_a_session_key_there_is_no_world() -> None:
+@pytest.mark.parametrize("more", [{}, {"curve_serverkey": "known to nobody"}])
+def test_without_a_session_key_there_is_no_world(more: dict[str, str]) -> None:
+    """The world would be open to all users."""
     with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
-        world_key(CONNECTION | {"key": ""})
+        world_key(CONNECTION | {"key": ""} | more)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sfm_kernel import directory
 from sfm_kernel.lessons import CheckFailed, same
 from sfm_kernel.lessons.examine.cell import Attempt, Unready, definitions, find, ready
 from sfm_kernel.lessons.examine.check import checks, of_file
 from sfm_kernel.lessons.examine.check import find as find_check
 from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
+from tests.waiting import wait_until
 
 GOOD = """\
 def ring(word):
@@ -33,12 +34,6 @@ TWICE = Check(
     seconds=1.5,
 )
 """
-
-
-@pytest.fixture(scope="module")
-def examiner() -> Iterator[Examiner]:
-    with Examiner() as one:
-        yield one
 
 
 def judged(examiner: Examiner, text: str, name: str = "ring", file: str = "") -> Verdict:
@@ -69,7 +64,7 @@ def test_definitions_are_kept_and_what_tries_them_is_not() -> None:
         "import math\nN = math.sqrt(4)\nx = ring('a')\nm = sfm.recv()\n"
         f"{GOOD}\nprint(ring('b'))\nif rank == 0:\n    send(dest=1)\n"
     )
-    kept = [type(one).__name__ for one in definitions(text).body]
+    kept = [type(node).__name__ for node in definitions(text).body]
     assert kept == ["Import", "Assign", "FunctionDef"]
 
 
@@ -184,23 +179,16 @@ def test_the_same() -> None:
 
 
 def test_a_stopped_examiner_leaves_nothing() -> None:
-    from sfm_kernel import directory
-
     before = set(directory.worlds())
-    with Examiner() as one:
+    with Examiner() as stopped:
         text = "def ring(word):\n    while True:\n        pass"
-        import threading
-
-        asked = threading.Thread(target=_ask, args=(one, text))
+        asked = threading.Thread(target=_ask, args=(stopped, text))
         asked.start()
-        deadline = time.monotonic() + 60
-        while not set(directory.worlds()) - before and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert set(directory.worlds()) - before
+        wait_until(lambda: set(directory.worlds()) - before)
     asked.join()
     assert set(directory.worlds()) == before
 
 
-def _ask(one: Examiner, text: str) -> None:
+def _ask(examiner: Examiner, text: str) -> None:
     with pytest.raises(CheckFailed, match="ended with exit status"):
-        judged(one, text)
+        judged(examiner, text)

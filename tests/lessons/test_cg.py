@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 @given(n=st.integers(0, 300), engines=st.integers(1, 40))
 def test_blocks_cover_everything_once_and_in_order(n: int, engines: int) -> None:
     blocks = [cg.block(n, rank, engines) for rank in range(engines)]
-    assert [i for one in blocks for i in one] == list(range(n))
+    assert [i for block in blocks for i in block] == list(range(n))
     assert max(map(len, blocks)) - min(map(len, blocks)) <= 1
     assert n < engines or min(map(len, blocks)) >= 1  # nobody's neighbour has no rows
 
@@ -121,8 +121,8 @@ def test_every_allreduce_gives_all_engines_the_same_sum() -> None:
         assert len(found) == len(REDUCTIONS) + 1
         # To the last bit: the engines decide by it when to stop.
         assert all(by_rank[rank][engines] == found for rank in range(engines))
-        for one in found:
-            assert abs(one - math.fsum(PARTS[:engines])) <= 4.0  # rounding at 1e16, in any order
+        for total in found:
+            assert abs(total - math.fsum(PARTS[:engines])) <= 4.0  # rounding at 1e16, in any order
 
 
 def with_a_stranger(sfm: Endpoint) -> float | None:
@@ -154,9 +154,9 @@ def solved(
         if sfm.rank in range(engines):
             group = Group(sfm, range(engines))
             solver = cg.solve(sfm, group, m, tolerance, algorithm)
-            one: Found = {"iterations": solver.iterations, "residual": solver.residual}
-            one |= {"error": solver.error(), "true_residual": solver.true_residual()}
-            found.append(one | {"x": solver.x, "times": solver.times})
+            result: Found = {"iterations": solver.iterations, "residual": solver.residual}
+            result |= {"error": solver.error(), "true_residual": solver.true_residual()}
+            found.append(result | {"x": solver.x, "times": solver.times})
         else:
             found.append({})
     return found
@@ -167,15 +167,15 @@ def test_the_solution_is_that_of_the_equations() -> None:
     by_rank = sfm_kernel.run(solved, 4, sizes, 1e-12)
     for (engines, m), *members in zip(sizes, *by_rank, strict=True):
         members = members[:engines]
-        x = np.concatenate([one["x"] for one in members])
+        x = np.concatenate([result["x"] for result in members])
         rhs = cg.right_hand_side(m, range(m)).ravel()
         assert np.allclose(x.ravel(), np.linalg.solve(dense(m), rhs), rtol=0, atol=1e-11)
-        for one in members:
-            assert one["residual"] <= 1e-12 and one["true_residual"] < 1e-11
-            assert one["iterations"] <= cg.iteration_bound(m, 1e-12)
-            assert one["error"] == np.abs(x - cg.exact(m, range(m))).max()
-            assert all(one[name] == members[0][name] for name in ("iterations", "residual"))
-            assert 0 <= one["times"].halo_alone <= one["times"].communication < 1
+        for result in members:
+            assert result["residual"] <= 1e-12 and result["true_residual"] < 1e-11
+            assert result["iterations"] <= cg.iteration_bound(m, 1e-12)
+            assert result["error"] == np.abs(x - cg.exact(m, range(m))).max()
+            assert all(result[name] == members[0][name] for name in ("iterations", "residual"))
+            assert 0 <= result["times"].halo_alone <= result["times"].communication < 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -194,15 +194,17 @@ def test_the_solution_is_that_of_scipy(n: int) -> None:
 
 
 def test_every_allreduce_serves_the_solver() -> None:
-    for one in sfm_kernel.run(solved, 3, [(3, 15)], 1e-10, REDUCTIONS)[1]:
-        assert one["residual"] <= 1e-10 and one["true_residual"] < 1e-9
-        assert 30 < one["iterations"] < 60 and one["error"] == pytest.approx(1.33306e-4, rel=1e-3)
-        assert 0 < one["times"].halo_alone < one["times"].communication < 1
+    for result in sfm_kernel.run(solved, 3, [(3, 15)], 1e-10, REDUCTIONS)[1]:
+        assert result["residual"] <= 1e-10 and result["true_residual"] < 1e-9
+        assert 30 < result["iterations"] < 60 and result["error"] == pytest.approx(
+            1.33306e-4, rel=1e-3
+        )
+        assert 0 < result["times"].halo_alone < result["times"].communication < 1
 
 
 def test_the_error_falls_with_the_square_of_the_distance() -> None:
     found = sfm_kernel.run(solved, 2, [(2, 15), (2, 31), (2, 63)], 1e-10)[0]
-    errors = [one["error"] for one in found]
+    errors = [result["error"] for result in found]
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.02)
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.02)
 

@@ -6,20 +6,15 @@ No test here looks at how long anything took.
 from __future__ import annotations
 
 import argparse
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
-import sfm_kernel
-from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import chunks
 from sfm_kernel.lessons.chunks.plots import Memory, Throughput, size
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.plots import still
+from tests.lessons.engines import serving
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
@@ -41,7 +36,7 @@ def measured() -> list[Row]:
 def test_a_row_for_each_chunk_window_and_round(measured: list[Row]) -> None:
     configured = [(row["round"], row["chunk_bytes"], row["window"]) for row in measured]
     each = [(1 << 16, 1), (1 << 16, 4), (1 << 18, 1), (1 << 18, 4), (None, None)]
-    assert configured == [(number, *one) for number in range(2) for one in each]
+    assert configured == [(number, *configuration) for number in range(2) for configuration in each]
     for row in measured:
         assert row["seconds"] > 0 and row["bytes"] == SIZE
         assert row["mb_s"] == pytest.approx(16 / row["seconds"])
@@ -56,8 +51,8 @@ def test_the_receiver_never_needs_more_than_its_window(measured: list[Row]) -> N
         pytest.skip("this kernel does not tell a process's peak memory")
     for row in measured:
         assert row["peak_bytes"] <= row["bound_bytes"] + NOISE, row
-    whole = [row["peak_bytes"] for row in measured if row["window"] is None]
-    assert min(whole) >= 0.9 * SIZE, "one send needs memory for all: the measurement sees that"
+    one_send = [row["peak_bytes"] for row in measured if row["window"] is None]
+    assert min(one_send) >= 0.9 * SIZE, "one send needs memory for all: the measurement sees that"
 
 
 def test_the_receivers_memory_does_not_grow_with_the_array() -> None:
@@ -104,43 +99,23 @@ def test_a_kernel_that_does_not_report_memory_leaves_it_out(
 
 
 def test_sizes_as_words() -> None:
-    assert [size(one) for one in (8, 1024, 4096, 1 << 20, 3 << 19)] == [
+    assert [size(nbytes) for nbytes in (8, 1024, 4096, 1 << 20, 3 << 19)] == [
         "8 B", "1 kB", "4 kB", "1 MB", "1.5 MB",
     ]  # fmt: skip
 
 
-@contextmanager
-def serving(world: str) -> Iterator[Endpoint]:
-    """Home of a world whose two engines serve in threads, as cells of a notebook do."""
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        engines = [stack.enter_context(sfm_kernel.join(world, rank=rank)) for rank in range(2)]
-        threads = [threading.Thread(target=chunks.serve, args=(sfm,)) for sfm in engines]
-        for thread in threads:
-            thread.start()
-        yield home
-        for thread in threads:
-            thread.join()
-
-
 def test_rows_from_the_engines_of_a_world(world: str) -> None:
-    with serving(world) as home:
+    with serving(world, 2, chunks.serve) as home:
         rows = list(chunks.rows(home=home, **SMALL, repeat=1))
         assert len(rows) == 5 and not home.peek()
 
 
 def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
-    with serving(world) as home:
+    with serving(world, 2, chunks.serve) as home:
         rows = chunks.rows(home=home, **SMALL)
         assert next(rows)["window"] == 1
         rows.close()
         assert not home.peek()
-
-
-def test_a_guest_cannot_serve(world: str) -> None:
-    with sfm_kernel.join(world, name="home", guest=True) as home:
-        with pytest.raises(SFMError, match="'home' is not an engine"):
-            chunks.serve(home)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The program of cpi, and what all that measure have: rows, the command line.
+"""The program of cpi, and the rows of all programs that measure.
 
 No test here looks at how long anything took.
 """
@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from decimal import Decimal, localcontext
 from pathlib import Path
 
 import pytest
 
-import sfm_kernel
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import ProcessFailed, SFMError
 from sfm_kernel.lessons import cpi, frame, machine, table
 from sfm_kernel.lessons.__main__ import main
 from sfm_kernel.lessons.measure.engines import local_engines
 from sfm_kernel.lessons.measure.rows import write_json
+from tests.lessons.engines import serving
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
@@ -85,32 +82,16 @@ def test_engine_counts_grow_to_all() -> None:
 # --- cpi on engines ----------------------------------------------------------------------------
 
 
-@contextmanager
-def serving(world: str, size: int) -> Iterator[Endpoint]:
-    """Home of a world whose engines serve cpi in threads, as cells of a notebook do; at the end
-    they must have returned."""
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        engines = [stack.enter_context(sfm_kernel.join(world, rank=rank)) for rank in range(size)]
-        threads = [threading.Thread(target=quietly_serve, args=(sfm,)) for sfm in engines]
-        for thread in threads:
-            thread.start()
-        yield home
-        engines[0].close()  # a process that still waits for engine 0 would never end
-        for thread in threads:
-            thread.join()
-
-
 def quietly_serve(sfm: Endpoint) -> None:
     try:
         cpi.serve(sfm)
     except (SFMError, ZeroDivisionError):
-        pass  # reported to home, which the test looks at
+        pass  # reported to home, where the test expects it
 
 
 @pytest.mark.parametrize("split", cpi.SPLITS)
 def test_rows_from_the_engines_of_a_world(split: str, world: str) -> None:
-    with serving(world, 3) as home:
+    with serving(world, 3, quietly_serve) as home:
         rows = list(cpi.rows(home=home, intervals=(10, 1000), repeat=2, split=split))
         assert not home.peek()
     assert len(rows) == 2 * len(cpi.KERNELS) * 2 * 3
@@ -120,13 +101,13 @@ def test_rows_from_the_engines_of_a_world(split: str, world: str) -> None:
         assert row["efficiency"] == pytest.approx(row["speedup"] / row["engines"])
     # Rounds are interleaved: each measures everything once.
     first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
-    for one, other in zip(first, second, strict=True):
-        assert (one["round"], other["round"]) == (0, 1)
-        assert all(one[key] == other[key] for key in ("n", "engines", "kernel"))
+    for row, other in zip(first, second, strict=True):
+        assert (row["round"], other["round"]) == (0, 1)
+        assert all(row[key] == other[key] for key in ("n", "engines", "kernel"))
 
 
 def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
-    with serving(world, 2) as home:
+    with serving(world, 2, quietly_serve) as home:
         rows = cpi.rows(home=home, intervals=(10,), kernels=("python",))
         assert next(rows)["n"] == 10
         rows.close()
@@ -134,7 +115,7 @@ def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
 
 
 def test_engines_that_take_no_part_are_let_go_too(world: str) -> None:
-    with serving(world, 3) as home:
+    with serving(world, 3, quietly_serve) as home:
         rows = list(cpi.rows(2, home=home, intervals=(10,), kernels=("python",), repeat=1))
         assert [row["engines"] for row in rows] == [1, 2]
         with pytest.raises(ValueError, match="choose 1 to 3"):
@@ -143,22 +124,9 @@ def test_engines_that_take_no_part_are_let_go_too(world: str) -> None:
 
 def test_a_job_that_fails_reaches_home(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
     monkeypatch.setitem(cpi.KERNELS, "python", lambda n, mine: 1 / 0)
-    with serving(world, 1) as home:
+    with serving(world, 1, quietly_serve) as home:
         with pytest.raises(SFMError, match="engine 0 stopped serving cpi: ZeroDivisionError"):
             list(cpi.rows(home=home, intervals=(10,), kernels=("python",)))
-
-
-def test_engines_that_do_not_serve_are_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
-    monkeypatch.setattr(cpi, "START_SECONDS", 0.2)
-    with sfm_kernel.join(world, name="home", guest=True) as home, sfm_kernel.join(world):
-        with pytest.raises(SFMError, match=r"run cpi.serve\(sfm\) first"):
-            next(cpi.rows(home=home))
-
-
-def test_a_guest_cannot_serve(world: str) -> None:
-    with sfm_kernel.join(world, name="home", guest=True) as home:
-        with pytest.raises(SFMError, match="'home' is not an engine"):
-            cpi.serve(home)
 
 
 def test_rows_from_local_processes() -> None:
@@ -231,38 +199,6 @@ def test_machine_says_what_times_depend_on() -> None:
 
 
 # --- the command line --------------------------------------------------------------------------
-
-
-def test_without_a_name_the_programs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    listed = capsys.readouterr().out
-    assert "cpi" in listed and "pi by numerical integration" in listed and "pingpong" in listed
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("cpi --engines 0", "--engines: must be at least 1, not 0"),
-        ("cpi --engines two", "'two' is not a whole number"),
-        ("cpi --repeat 0", "--repeat: must be at least 1"),
-        ("cpi --intervals 10,,20", "'' is not a whole number"),
-        ("cpi --kernel fortran", "invalid choice: 'fortran'"),
-        ("nonsense", "there is no 'nonsense', but cpi, pingpong"),
-        ("targets", "need a checkout of sfm-kernel: `python -m benchmarks`"),
-    ],
-)
-def test_bad_values_are_refused(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as status:
-        main(line.split())
-    assert status.value.code == 2
-    assert says in capsys.readouterr().err
-
-
-def test_a_missing_folder_is_noticed_before_measuring(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cpi", "--json", str(tmp_path / "none/rows.json")]) == 1
-    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_cpi_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,18 +8,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import sfm_kernel
 from sfm_kernel.collectives import ALGORITHMS
-from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import dot
 from sfm_kernel.lessons.__main__ import main
@@ -27,6 +22,7 @@ from sfm_kernel.lessons.dot import REDUCTIONS, cg, plots
 from sfm_kernel.lessons.dot.cg import EXAMPLE_2
 from sfm_kernel.lessons.measure.engines import environment_of
 from sfm_kernel.plots import png, still
+from tests.lessons.engines import serving
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
@@ -52,23 +48,8 @@ def test_the_true_product_is_rounded_once() -> None:
 SMALL: dict[str, Any] = {"lengths": (100, 1001), "m": 12, "every": 10, "count": 5, "repeat": 2}
 
 
-@contextmanager
-def serving(world: str, size: int) -> Iterator[Endpoint]:
-    """Home of a world whose engines serve dot in threads, as cells of a notebook do."""
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        engines = [stack.enter_context(sfm_kernel.join(world, rank=rank)) for rank in range(size)]
-        threads = [threading.Thread(target=dot.serve, args=(sfm,)) for sfm in engines]
-        for thread in threads:
-            thread.start()
-        yield home
-        engines[0].close()  # a process that still waits for engine 0 would never end
-        for thread in threads:
-            thread.join()
-
-
 def test_rows_from_the_engines_of_a_world(world: str) -> None:
-    with serving(world, 3) as home:
+    with serving(world, 3, dot.serve) as home:
         rows = list(dot.rows(home=home, **SMALL))
         assert not home.peek()
     dots, solvers = ([row for row in rows if row["what"] == what] for what in dot.WORKS)
@@ -100,7 +81,7 @@ def test_rows_from_the_engines_of_a_world(world: str) -> None:
 
 
 def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
-    with serving(world, 2) as home:
+    with serving(world, 2, dot.serve) as home:
         rows = dot.rows(home=home, works=("cg",), algorithms=("linear",), m=20, every=1)
         assert [next(rows)["iteration"] for _ in range(3)] == [1, 2, 3]
         rows.close()
@@ -108,7 +89,7 @@ def test_rows_that_are_abandoned_let_the_engines_go(world: str) -> None:
 
 
 def test_engines_that_take_no_part_are_let_go_too(world: str) -> None:
-    with serving(world, 3) as home:
+    with serving(world, 3, dot.serve) as home:
         few = {**SMALL, "works": ("dot",), "algorithms": ("binomial",), "repeat": 1}
         rows = list(dot.rows(2, home=home, **few))
         assert [row["engines"] for row in rows] == [1, 2, 1, 2]
@@ -123,12 +104,6 @@ def test_engines_that_share_no_memory_have_no_flags(monkeypatch: pytest.MonkeyPa
     assert {row["algorithm"] for row in rows} == {"linear", "two-level"}
     with pytest.raises(SFMError, match="flags need engines that share memory"):
         next(dot.rows(2, algorithms=("flags",), **few))
-
-
-def test_a_guest_cannot_serve(world: str) -> None:
-    with sfm_kernel.join(world, name="home", guest=True) as home:
-        with pytest.raises(SFMError, match="'home' is not an engine"):
-            dot.serve(home)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +187,8 @@ def test_the_summary_has_medians_and_fastest_times() -> None:
 
 def test_tables_have_a_column_for_each_number_of_engines() -> None:
     tables = dot.tables(MEASURED)
-    one, shares, ms, _, end = tables.values()
-    assert one[0] == pytest.approx(
+    times, shares, ms, _, end = tables.values()
+    assert times[0] == pytest.approx(
         {"length": 10, "algorithm": "a", "1 engine": 11, "2 engines": 21}
     )
     assert shares[1]["2 engines"] == pytest.approx(0.21)
@@ -236,23 +211,6 @@ def test_the_residual_and_the_solution_are_drawn() -> None:
 
 
 # --- the command line --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("--engines 0", "--engines: must be at least 1, not 0"),
-        ("--only telepathy", "no algorithm 'telepathy'; there are example 2"),
-        ("--work sing", "invalid choice: 'sing'"),
-        ("--lengths 10,0", "must be at least 1, not 0"),
-        ("--tolerance 0", "must be above 0, not 0"),
-    ],
-)
-def test_bad_values_are_refused(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as status:
-        main(["dot", *line.split()])
-    assert status.value.code == 2
-    assert says in capsys.readouterr().err
 
 
 def test_a_grid_that_is_too_small_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

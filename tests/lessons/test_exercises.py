@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from tests.lessons.wrong import MISTAKES, Mistake
 
 SOLUTIONS = Path(__file__).parents[2] / "notebooks" / "solutions"
 CHECKS = checks()
-
-
-@pytest.fixture(scope="module")
-def examiner() -> Iterator[Examiner]:
-    with Examiner() as one:
-        yield one
 
 
 def solution(name: str) -> str:
@@ -49,20 +42,23 @@ def test_an_untouched_exercise_is_not_solved_yet(examiner: Examiner, name: str) 
 
 
 @pytest.mark.keeps("one process tries all attempts of the module")
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: f"{one.name}: {one.what}")
-def test_a_mistake_is_told(examiner: Examiner, mistake: Mistake) -> None:
-    text = mistake.text or solution(mistake.name)
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [(name, mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes],
+    ids=lambda value: getattr(value, "what", value),
+)
+def test_a_mistake_is_told(examiner: Examiner, name: str, mistake: Mistake) -> None:
+    text = mistake.text or solution(name)
     for old, new in mistake.changed:
         assert text.count(old) >= 1, old
         text = text.replace(old, new)
-    verdict = judged(examiner, mistake.name, text)
+    verdict = judged(examiner, name, text)
     assert not verdict.passed and verdict.begun
-    assert verdict.text.startswith(f"✗ {mistake.name}: ")
+    assert verdict.text.startswith(f"✗ {name}: ")
     assert mistake.said in verdict.text.replace("\n  ", "\n"), verdict.text
 
 
 def test_each_exercise_has_a_solution_and_two_mistakes() -> None:
     assert {path.stem for path in SOLUTIONS.iterdir()} == CHECKS.keys()
-    count = [one.name for one in MISTAKES]
-    assert {name for name in CHECKS if count.count(name) < 1} == set()
-    assert len(MISTAKES) >= 2 * len(CHECKS)
+    assert MISTAKES.keys() == CHECKS.keys()
+    assert sum(map(len, MISTAKES.values())) >= 2 * len(CHECKS)

@@ -57,17 +57,17 @@ def test_begins_with_what_you_will_learn_and_has_exercises(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_has_what_nbgrader_reads(path: Path) -> None:
     """Its schema 3: https://nbgrader.readthedocs.io (contributor guide, metadata)."""
-    graded = [one["metadata"]["nbgrader"] for one in read(path)["cells"] if _is_graded(one)]
-    assert len({one["grade_id"] for one in graded}) == len(graded)
-    for one in graded:
-        flags = {key: one[key] for key in ("grade", "locked", "solution", "task")}
-        assert one["schema_version"] == 3
-        if one["solution"]:
+    graded = [cell["metadata"]["nbgrader"] for cell in read(path)["cells"] if _is_graded(cell)]
+    assert len({cell["grade_id"] for cell in graded}) == len(graded)
+    for cell in graded:
+        flags = {key: cell[key] for key in ("grade", "locked", "solution", "task")}
+        assert cell["schema_version"] == 3
+        if cell["solution"]:
             assert flags == {"grade": False, "locked": False, "solution": True, "task": False}
-            assert "points" not in one
+            assert "points" not in cell
         else:
             assert flags == {"grade": True, "locked": True, "solution": False, "task": False}
-            assert one["points"] > 0 and one["grade_id"].startswith("check-")
+            assert cell["points"] > 0 and cell["grade_id"].startswith("check-")
 
 
 def _is_graded(cell: Any) -> bool:

@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -22,6 +20,8 @@ from sfm_kernel.lessons import reductions
 from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LogGP, Prices
 from sfm_kernel.lessons.reductions.plots import Growth, Model, laws
 from sfm_kernel.plots import still
+from tests.lessons.engines import serving
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
@@ -88,31 +88,14 @@ def test_processes_share_as_few_cores_as_they_are_told() -> None:
 
 
 def test_engines_of_a_notebook_are_measured_too(world: str) -> None:
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        engines = [stack.enter_context(sfm_kernel.join(world, rank=rank)) for rank in range(3)]
-        threads = [Thread(target=reductions.serve, args=(sfm,)) for sfm in engines]
-        for thread in threads:
-            thread.start()
-        wanted: dict[str, Any] = {"transports": ("shm",), "algorithms": ("linear",), "repeat": 1}
+    wanted: dict[str, Any] = {"transports": ("shm",), "algorithms": ("linear",), "repeat": 1}
+    with serving(world, 3, reductions.serve) as home:  # one engine takes no part
         rows = list(reductions.rows(home=home, processes=(2,), seconds=1e-3, **wanted))
-        for thread in threads:  # also the one that took no part
-            thread.join()
         assert [(row["algorithm"], row["processes"]) for row in rows] == [("linear", 2)]
         with pytest.raises(ValueError, match="more than the 3 engines"):
             next(reductions.rows(home=home, processes=(4,), **wanted))
         with pytest.raises(ValueError, match="only for local processes"):
             next(reductions.rows(home=home, processes=(2,), cores=1, **wanted))
-
-
-def test_engines_that_do_not_serve_are_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
-    monkeypatch.setattr(reductions, "START_SECONDS", 0.2)
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        for rank in range(2):
-            stack.enter_context(sfm_kernel.join(world, rank=rank))
-        with pytest.raises(SFMError, match=r"reductions\.serve\(sfm\) first"):
-            next(reductions.rows(home=home, processes=(2,)))
 
 
 def test_a_wrong_sum_is_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> None:
@@ -128,17 +111,10 @@ def test_a_wrong_sum_is_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> 
         except SFMError as error:
             failures.append(error)
 
-    with ExitStack() as stack:
-        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
-        engines = [stack.enter_context(sfm_kernel.join(world, rank=rank)) for rank in range(2)]
-        threads = [Thread(target=serve, args=(sfm,)) for sfm in engines]
-        for thread in threads:
-            thread.start()
+    with serving(world, 2, serve) as home:
         with pytest.raises(SFMError, match=r"2 processes added 3\.0 up to \[1\.\]"):
             list(reductions.rows(home=home, transports=("shm",), processes=(2,), repeat=1))
-        for thread in threads:
-            thread.join()
-    assert len(failures) == 2
+        wait_until(lambda: len(failures) == 2)
 
 
 def test_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,20 +154,22 @@ def test_bad_arguments_start_nothing(
 def plotted() -> list[dict[str, Any]]:
     return [
         {
-            "algorithm": one, "transport": transport, "processes": p, "cores": 2, "bytes": 8,
+            "algorithm": algorithm, "transport": transport, "processes": p, "cores": 2, "bytes": 8,
             "round": 0, "us": 10.0 * (index + 1) * p,
         }
         for transport, algorithms in reductions.USING.items()
-        for index, one in enumerate(algorithms)
+        for index, algorithm in enumerate(algorithms)
         for p in PROCESSES
     ]  # fmt: skip
 
 
 def test_an_algorithm_has_one_colour_whatever_the_transport() -> None:
-    figure = still(plotted(), *[Growth(one, PROCESSES, cores=2) for one in reductions.TRANSPORTS])
+    figure = still(
+        plotted(), *[Growth(transport, PROCESSES, cores=2) for transport in reductions.TRANSPORTS]
+    )
     colours = [{text.get_text(): text.get_color() for text in axes.texts} for axes in figure.axes]
-    for one in reductions.USING["tcp"]:
-        assert colours[0][one] == colours[1][one]
+    for algorithm in reductions.USING["tcp"]:
+        assert colours[0][algorithm] == colours[1][algorithm]
     assert len(set(colours[0].values())) == 1 + len(reductions.USING["shm"])
     assert "cores: 2" in colours[0]
 
@@ -214,9 +192,9 @@ def test_the_model_is_drawn_as_a_model_and_measurements_as_dots() -> None:
     assert "dashed: model;  dots: measured" in {text.get_text() for text in axes.texts}
     dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert len(dashed) == len(model.algorithms())
-    for line, one in zip(dashed, model.algorithms(), strict=True):
+    for line, algorithm in zip(dashed, model.algorithms(), strict=True):
         assert line.get_xdata()[-1] == 2**20
-        assert line.get_ydata()[-1] == pytest.approx(model.us(one, 2**20, 8))
+        assert line.get_ydata()[-1] == pytest.approx(model.us(algorithm, 2**20, 8))
     full = [
         line for line in axes.lines
         if line.get_linestyle() != "--" and line.get_markerfacecolor() != "white"
@@ -261,7 +239,7 @@ def test_the_size_that_was_asked_for_is_drawn(cores: int) -> None:
     asked = reductions._cells(
         transports, algorithms, (2, 4, 8), (65536, 1024), reductions.MODEL_SIZES, cores
     )
-    rows = [one.row() | {"cores": cores, "us": float(one.nbytes)} for one in asked]
+    rows = [cell.row() | {"cores": cores, "us": float(cell.nbytes)} for cell in asked]
     assert min(row["bytes"] for row in rows) == 8
     figure = reductions.plot([row | {"cpu_us": 1.0, "switches": 0} for row in rows])
     assert [axes.get_ylabel() for axes in figure.axes] == [
@@ -282,19 +260,3 @@ def test_a_command_line_that_measures_nothing_is_refused() -> None:
         next(reductions.measure(options("--only", "flags", "--transport", "tcp")))
     with pytest.raises(SFMError, match="cores 10000: 1 to "):
         next(reductions.measure(options("--cores", "10000")))
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("--processes 2,many", "'many' is not a whole number"),
-        ("--only guess", "no algorithm 'guess'"),
-        ("--transport pigeon", "invalid choice"),
-        ("--seconds 0", "must be above 0"),
-    ],
-)
-def test_bad_values_are_refused(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as status:
-        options(*line.split())
-    assert status.value.code == 2
-    assert says in capsys.readouterr().err

@@ -127,7 +127,7 @@ def test_one_process_pays_nothing(algorithm: str) -> None:
 
 
 def test_all_messages_are_counted() -> None:
-    counted = {one: [messages(one, p) for p in (2, 5, 8)] for one in BILLS}
+    counted = {algorithm: [messages(algorithm, p) for p in (2, 5, 8)] for algorithm in BILLS}
     assert counted == {
         "linear": [2, 8, 14],
         "binomial": [2, 8, 14],
@@ -145,10 +145,10 @@ def synthetic(processes: tuple[int, ...], **columns: Any) -> list[dict[str, Any]
     """Times that follow the model exactly."""
     about = {"transport": "tcp", "cores": 8} | columns
     return [
-        about | {"algorithm": one, "processes": p, "bytes": n, "us": TRUE.us(one, p, n)}
-        for one in (*BILLS, BACK_TO_BACK)
-        if one != "flags"
-        for p in ((2,) if one == BACK_TO_BACK else processes)
+        about | {"algorithm": algorithm, "processes": p, "bytes": n, "us": TRUE.us(algorithm, p, n)}
+        for algorithm in (*BILLS, BACK_TO_BACK)
+        if algorithm != "flags"
+        for p in ((2,) if algorithm == BACK_TO_BACK else processes)
         for n in (8, 65536)
     ]
 

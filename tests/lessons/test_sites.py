@@ -39,7 +39,7 @@ def test_as_much_goes_between_the_sites_as_in_the_paper(name: str, gigabytes: fl
 
 
 def test_messages_between_the_sites_are_those_of_the_paper() -> None:
-    found = {name: Counter(between_sites(one)) for name, one in PATTERNS.items()}
+    found = {name: Counter(between_sites(pattern)) for name, pattern in PATTERNS.items()}
     # Table 2 counts writes of a whole run: 9648 and 16112 of BT's 200 iterations (and one before).
     assert found["BT"] == {26_000: 9648 // 201, 160_000: 16112 // 201}
     assert sum(found["SP"].values()) == (19248 + 32112) // 401
@@ -56,13 +56,13 @@ def connection(restarts: int, **tcp: Any) -> dict[str, Any]:
 
 
 def test_counts_of_processes_and_of_gateways_are_added_up_alike() -> None:
-    one, other = connection(1, total_rto=3), connection(0)
+    restarted, other = connection(1, total_rto=3), connection(0)
     added = {"connections": 2, "restarts": 1, "rto": 3, "retransmitted": 4, "dup_acks": 2}
-    assert counts.of_links([one, other, {**one, "gateway": "its uid"}]) == added
-    peer = {"connections": [one, other]}
+    assert counts.of_links([restarted, other, {**restarted, "gateway": "its uid"}]) == added
+    peer = {"connections": [restarted, other]}
     reports: list[dict[str, Any]] = [{"gateways": [peer]}, {"gateways": []}]
     assert counts.of_reports(reports) == added
-    assert counts.of_links([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
+    assert counts.of_links([{**restarted, "tcp": None}])["restarts"] == 1  # it has just ended
     assert counts.total([added, added])["rto"] == 6
     assert set(counts.of_reports([])) == set(counts.of_links([])) == set(added)
 
@@ -81,7 +81,7 @@ def row(measure: str, way: str, what: str, **more: Any) -> dict[str, Any]:
 
 def test_experiments_that_need_no_lab() -> None:
     known = sites.measures(quick=True)
-    playable = {name for name, one in known.items() if one.playable}
+    playable = {name for name, measure in known.items() if measure.playable}
     assert {"start", "pairs 8", "requests", "barrier", "killed", "killed of two"} <= playable
     assert not playable & {"tcp silence", "loss", "cut 5", "reset", *sites.NAS}
 
@@ -90,8 +90,8 @@ def test_all_experiments_are_of_ways_that_there_are() -> None:
     known = sites.measures(quick=True)
     assert list(known) == [*sites.MEASURES, *sites.NAS]
     assert set(sites.QUICK) <= set(known)
-    for one in known.values():
-        assert set(one.ways) <= set(ROUTES)
+    for measure in known.values():
+        assert set(measure.ways) <= set(ROUTES)
     assert ROUTES["gateway"].kind == "gateway" and ROUTES["direct bbr"].kind == "tcp"
     assert ROUTES["direct"].with_gateways(2).gateways == 0
     assert ROUTES["gateway"].with_gateways(2).gateways == 2

@@ -111,7 +111,7 @@ def test_hangs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         for output in cell.get("outputs", ())
         if "image/svg+xml" in output.get("data", {})
     ]
-    assert len(drawn) == 4 and all("<svg" in one for one in drawn)
+    assert len(drawn) == 4 and all("<svg" in picture for picture in drawn)
     is_shown(notebook, "timeline(sfm).to_dataframe()", printed)
 
 

@@ -87,18 +87,18 @@ def test_the_demo_goes_on_after_a_notebook_that_fails(
         nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
     written = tmp_path / "demo"
     assert run_demo(tmp_path, written) == 1
-    told = capfd.readouterr()
-    lines = [line.split() for line in told.out.splitlines() if ".ipynb" in line]
+    printed = capfd.readouterr()
+    lines = [line.split() for line in printed.out.splitlines() if ".ipynb" in line]
     assert [(line[0], line[-1]) for line in lines] == [
         ("01-raises.ipynb", "failed"), ("02-dies.ipynb", "failed"), ("03-works.ipynb", "passed")
     ]  # fmt: skip
     assert "ZeroDivisionError: division by zero (in the cell that begins with 'before = 1'" in (
-        told.err
+        printed.err
     )
-    assert "without encryption" not in told.err
+    assert "without encryption" not in printed.err
     raised = nbformat.read(written / "01-raises.ipynb", as_version=4)
     assert raised.cells[1].outputs[0].ename == "ZeroDivisionError"
-    assert f"1 of 3 passed; all on one page: file://{written}/index.html" in told.out
+    assert f"1 of 3 passed; all on one page: file://{written}/index.html" in printed.out
     page = (written / "index.html").read_text()
     assert "1 of 3 notebooks passed" in page and "Of &lt;01-raises&gt;" in page
     assert "failed: DeadKernelError" in page and "usable_cores" in page

@@ -36,9 +36,9 @@ def the_farm(notebook: Any) -> None:
     assert f"done: {[x for x in range(20) if x != 7]}" in poisoned
     assert text(notebook, "as_completed(futures)").count("particles: 0.0") == 4
     assert not any(
-        one.output_type == "error"
+        output.output_type == "error"
         for cell in ("Timer", "pool =")
-        for one in outputs(notebook, cell)
+        for output in outputs(notebook, cell)
     )
 
 
@@ -61,17 +61,19 @@ def remote_objects_and_mapreduce(notebook: Any) -> None:
     }.items():
         assert printed in text(notebook, source), source
     pairs, shuffled, less = (
-        int(one.replace(",", ""))
-        for one in re.findall(r"[\d,]+\d", text(notebook, "combined = mapreduce.run"))
+        int(number.replace(",", ""))
+        for number in re.findall(r"[\d,]+\d", text(notebook, "combined = mapreduce.run"))
     )
     assert pairs > 100_000 and less < shuffled / 2
     assert int(re.findall(r"([\d,]+) bytes went", text(notebook, "small ="))[0].replace(",", ""))
     drawn = [
-        one
+        output
         for cell in notebook.cells
         if cell.source == "%sfm timeline"
-        for one in cell.outputs
-        if "image/svg+xml" in one.get("data", {})
+        for output in cell.outputs
+        if "image/svg+xml" in output.get("data", {})
     ]
     assert len(drawn) == 4
-    assert not [one for one in outputs(notebook, "become_dask") if one.output_type == "error"]
+    assert not [
+        output for output in outputs(notebook, "become_dask") if output.output_type == "error"
+    ]

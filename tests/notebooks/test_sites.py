@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(900)
 def test_sites(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notebook, printed = demo("10-sites", 5, tmp_path, capfd)
     routes = text(notebook, "sharing import routes")
-    for one in (r"a2 +A +1 +shm", r"a3 +A +2 +tcp", r"b1 +B +1 +gateway"):
-        assert re.search(one, routes)
+    for route in (r"a2 +A +1 +shm", r"a3 +A +2 +tcp", r"b1 +B +1 +gateway"):
+        assert re.search(route, routes)
     failed = text(notebook, "failing import killed")
     assert re.search(r"lost +0\n", failed) and re.search(r"doubled +0\n", failed)
     for source in ("AfterSilence(0.02", "['start']", "['pairs 2']", "['requests']", "nas.iter"):
@@ -28,7 +28,9 @@ def test_sites(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "PATTERNS.items()", "nas.counts(",
     ):  # fmt: skip
         (shown,) = (
-            one.data for one in outputs(notebook, source) if "text/html" in one.get("data", {})
+            output.data
+            for output in outputs(notebook, source)
+            if "text/html" in output.get("data", {})
         )
         assert 'class="dataframe"' in shown["text/html"] and shown["text/plain"] in printed
     asked = text(notebook, "route_kind(other)")

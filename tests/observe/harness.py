@@ -53,7 +53,9 @@ class Run:
     def process(self, name: object) -> dict[str, Any]:
         """One of its processes, from a snapshot."""
         found: dict[str, Any]
-        (found,) = (one for one in snapshot(self.folder)["processes"] if one["name"] == name)
+        (found,) = (
+            process for process in snapshot(self.folder)["processes"] if process["name"] == name
+        )
         return found
 
     def signal(self, name: object, number: int) -> None:
@@ -63,10 +65,10 @@ class Run:
         """End all its processes, also stopped ones and those that it has started itself."""
         while self.running:
             with contextlib.suppress(FileNotFoundError):
-                for one in snapshot(self.folder)["processes"]:
-                    if one["alive"]:
+                for process in snapshot(self.folder)["processes"]:
+                    if process["alive"]:
                         with contextlib.suppress(ProcessLookupError):
-                            os.kill(one["pid"], signal.SIGKILL)
+                            os.kill(process["pid"], signal.SIGKILL)
             self._call.join(0.05)
 
 
@@ -101,8 +103,8 @@ def launched(program: ModuleType, launcher: str) -> Iterator[Run]:
                 programs.run_mpi(words, 0)
             else:
                 subprocess.run([*LAUNCHER, *words], check=True)
-            told = (json.loads(Path(folder, str(rank)).read_text()) for rank in range(n))
-            return [one and tuple(one) for one in told]
+            endings = (json.loads(Path(folder, str(rank)).read_text()) for rank in range(n))
+            return [ended and tuple(ended) for ended in endings]
 
         with _called(call, n) as run:
             yield run

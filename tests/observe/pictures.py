@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -20,17 +21,23 @@ NOW = 1000.0
 """The time of the snapshots; waits have begun one second before."""
 
 
-def check(what: str, value: Any) -> None:
-    """Raise ValidationError unless the value is valid by the schema's definition ``what``."""
-    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
+@cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"})
+
+
+def check(kind: str, value: Any) -> Any:
+    """The value; raises ValidationError unless it is valid by this definition of the schema."""
+    _validator(kind).validate(value)
+    return value
 
 
 def picture(*processes: Dict) -> Dict:
     """A snapshot of these processes; ranks and uids follow their order."""
     shown = []
-    for nth, one in enumerate(processes):
-        rank = None if one["kind"] == "notebook" else nth
-        shown.append({"rank": rank, "uid": uid(one["name"]), **one})
+    for nth, process in enumerate(processes):
+        rank = None if process["kind"] == "notebook" else nth
+        shown.append({"rank": rank, "uid": uid(process["name"]), **process})
     found = {"world": "made-up", "time": NOW, "processes": shown, "sites": [], "links": []}
     check("snapshot", found)
     return found
@@ -146,9 +153,29 @@ def message(src: object, context_id: str = "", **attributes: object) -> Dict:
     return {**shown, "bytes": 100, "attributes": pairs}
 
 
-def engine(one: Dict) -> Dict:
+def flight(name: str, src: str, dest: str, sent: float, received: float, **changes: Any) -> Dict:
+    """A message of a timeline, for which nobody waited."""
+    return {
+        "id": name,
+        "src": src,
+        "dest": dest,
+        "number": 1,
+        "sent": sent,
+        "received": received,
+        "bytes": 8,
+        "attributes": [],
+        "sent_at": None,
+        "received_at": None,
+        "late": None,
+        "cost": 0.0,
+        "since": None,
+        **changes,
+    }
+
+
+def engine(process: Dict) -> Dict:
     """The process as an engine."""
-    return {**one, "kind": "engine", "size": None}
+    return {**process, "kind": "engine", "size": None}
 
 
 def judge(*processes: Dict, before: Any = None, asker: object = None) -> Dict:

@@ -102,7 +102,8 @@ class Script:
         """Whether all earlier messages of the pair have certainly been received."""
         pair = message[1:3]
         return pair in self.tight and not any(
-            one[1:3] == pair or (one[0] == "by tag" and one[2] == message[2]) for one in self.todo
+            waiting[1:3] == pair or (waiting[0] == "by tag" and waiting[2] == message[2])
+            for waiting in self.todo
         )
 
     def _send(self, message: Message, buffering: int) -> None:
@@ -143,16 +144,16 @@ class Script:
 def play(sfm: Endpoint, steps: list[Step]) -> int:
     """Execute this process's steps; return their number."""
     with contextlib.ExitStack() as callbacks:
-        if any(what == "ask" for _, what, *_ in steps):
+        if any(kind == "ask" for _, kind, *_ in steps):
             answer = sfm.regcb(lambda m: _answer(sfm, m), what="question")
             callbacks.enter_context(answer)
         group = Group(sfm)
         group.barrier()  # all have registered their callbacks
-        own = [step for step in steps if step[0] == sfm.rank]
-        for _, what, *how in own:
-            _STEPS[what](sfm, group, *how)
+        steps_here = [step for step in steps if step[0] == sfm.rank]
+        for _, kind, *how in steps_here:
+            _STEPS[kind](sfm, group, *how)
         group.barrier()  # no callback is removed while others may ask
-    return len(own)
+    return len(steps_here)
 
 
 def _answer(sfm: Endpoint, question: sfm_kernel.Message) -> None:

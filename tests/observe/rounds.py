@@ -69,29 +69,29 @@ def make(seed: str, size: int) -> Round:
 def play(sfm: Endpoint, rounds: list[Round], folder: str) -> int:
     """Play this process's part of all rounds; return the number of deadlocks that it got."""
     deadlocks = 0
-    for nth, one in enumerate(rounds):
+    for nth, round_ in enumerate(rounds):
         _wait_for(Path(folder, f"{nth} begins"))
         with contextlib.suppress(WouldBlock):
             while True:  # drop the messages of earlier rounds
                 sfm.recv_nb(round=lambda number, now=nth: number < now)
         try:
-            if sfm.rank in one.waits:
-                _wait(sfm, nth, one)
+            if sfm.rank in round_.waits:
+                _wait(sfm, nth, round_)
             else:
-                sfm.show_running(sfm.rank not in one.ended)
+                sfm.show_running(sfm.rank not in round_.ended)
                 _wait_for(Path(folder, f"{nth} ends"))
                 sfm.show_running(True)
         except DeadlockDetected:
             deadlocks += 1
         else:
-            _release(sfm, nth, one)
+            _release(sfm, nth, round_)
         Path(folder, f"{nth} done by {sfm.rank}").touch()
     return deadlocks
 
 
-def _wait(sfm: Endpoint, nth: int, one: Round) -> None:
-    peer = one.waits[int(sfm.rank or 0)]
-    if sfm.rank in one.sends:
+def _wait(sfm: Endpoint, nth: int, round_: Round) -> None:
+    peer = round_.waits[int(sfm.rank or 0)]
+    if sfm.rank in round_.sends:
         sfm.with_buffering(0).send(dest=peer, round=nth, what="parcel")
     elif peer is None:
         sfm.recv(round=nth, what="token")
@@ -99,12 +99,12 @@ def _wait(sfm: Endpoint, nth: int, one: Round) -> None:
         sfm.recv(src=peer, round=nth, what="token")
 
 
-def _release(sfm: Endpoint, nth: int, one: Round) -> None:
+def _release(sfm: Endpoint, nth: int, round_: Round) -> None:
     """Release the processes that wait for this one."""
-    for rank, peer in one.waits.items():
-        if rank in one.stuck:
+    for rank, peer in round_.waits.items():
+        if rank in round_.stuck:
             continue
-        if rank in one.sends and peer == sfm.rank:
+        if rank in round_.sends and peer == sfm.rank:
             sfm.recv(src=rank, round=nth, what="parcel")
         elif peer in (sfm.rank, None) and rank != sfm.rank:
             sfm.send(dest=rank, round=nth, what="token")

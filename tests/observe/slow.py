@@ -237,7 +237,7 @@ def one_waits_for_somebody_who_dies(sfm: Endpoint) -> None:
             worker.kill()
 
 
-ALL = [one for name, one in list(globals().items()) if name.startswith(("a_", "one_"))]
+ALL = [program for name, program in list(globals().items()) if name.startswith(("a_", "one_"))]
 
 
 def meet_and_go_on(sfm: Endpoint) -> None:

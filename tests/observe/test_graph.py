@@ -48,7 +48,7 @@ def test_two_receive_from_each_other() -> None:
 def test_a_send_and_a_receive() -> None:
     found = judge(recv("A", "B"), send("B", "A"), process("C"))
     assert found["cycle"] == ["A", "B"]
-    assert [(one["from"], one["to"], one["kind"], one["cycle"]) for one in found["edges"]] == [
+    assert [(edge["from"], edge["to"], edge["kind"], edge["cycle"]) for edge in found["edges"]] == [
         ("A", "B", "recv", True),
         ("B", "A", "send", True),
     ]
@@ -67,7 +67,7 @@ def test_one_who_computes_frees_those_who_wait_for_it() -> None:
     assert stuck(recv("A", "B"), recv("B", "C"), process("C")) == NOBODY
     found = judge(recv("A", "B"), recv("B", "C"), process("C"))
     assert found["verdict"] == "waiting" and found["since"] is None
-    assert [one["verdict"] for one in found["processes"]] == ["waits", "waits", "acts"]
+    assert [judged["verdict"] for judged in found["processes"]] == ["waits", "waits", "acts"]
 
 
 def test_any_of_several_is_enough() -> None:
@@ -89,7 +89,7 @@ def test_one_who_waits_for_itself() -> None:
 def test_victims_are_stuck_and_no_part_of_the_cycle() -> None:
     found = judge(recv("A", "B"), recv("B", "C"), recv("C", "B"), recv("D", "A"))
     assert (found["cycle"], found["stuck"]) == (["B", "C"], ["A", "B", "C", "D"])
-    assert [one["name"] for one in found["processes"]] == ["B", "C", "A", "D"]
+    assert [judged["name"] for judged in found["processes"]] == ["B", "C", "A", "D"]
 
 
 def test_the_first_of_several_cycles_is_reported_and_all_are_stuck() -> None:
@@ -117,7 +117,7 @@ def test_a_receive_from_any_sender_waits_for_no_particular_one() -> None:
 
 def test_a_receive_from_any_sender_has_edges_to_those_that_could_send() -> None:
     found = judge(recv("A"), recv("B", "A"), idle("C", **ended))
-    assert [(one["from"], one["to"]) for one in found["edges"]] == [("A", "B"), ("B", "A")]
+    assert [(edge["from"], edge["to"]) for edge in found["edges"]] == [("A", "B"), ("B", "A")]
 
 
 def test_the_last_to_halt_says_since_when() -> None:
@@ -154,7 +154,7 @@ def test_the_dead_and_those_who_left_can_send_no_more() -> None:
     found = judge(recv("A"), dead("B"), dead("C", "left"))
     assert found["stuck"] == ["A"]
     assert found["sentences"][1:3] == ["B has died.", "C has left."]
-    assert [one["verdict"] for one in found["processes"]] == ["stuck", "dead", "left"]
+    assert [judged["verdict"] for judged in found["processes"]] == ["stuck", "dead", "left"]
 
 
 def test_nobody_waits_for_ever_for_one_that_has_died() -> None:
@@ -240,7 +240,7 @@ def test_a_message_on_its_way_to_one_who_waits_for_anybody() -> None:
 def test_peers_that_are_not_told_apart(whose: str) -> None:
     shared = {"uid": SHARED, "name": None, "sent": 5, "arrived": 5, "received": 5}
     peers = {whose: [shared]}
-    both = [recv(one, CROSSED[one], peers=peers.get(one, [])) for one in CROSSED]
+    both = [recv(name, CROSSED[name], peers=peers.get(name, [])) for name in CROSSED]
     assert stuck(*both) == NOBODY
 
 

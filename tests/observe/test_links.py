@@ -50,8 +50,8 @@ def restart(**more: Any) -> Dict:
 
 
 def direct(clock: float = 0.0, **more: Any) -> Dict:
-    told = {UIDS["P"]: [line(**more)]}
-    (found,) = links_of(told, [process("P"), process("Q")], [], {UIDS["P"]: clock})
+    reports = {UIDS["P"]: [line(**more)]}
+    (found,) = links_of(reports, [process("P"), process("Q")], [], {UIDS["P"]: clock})
     return found
 
 
@@ -73,7 +73,7 @@ def gateway(**more: Any) -> Dict:
 
 def test_sites_have_their_processes_and_gateways() -> None:
     found = sites_of([process("Q"), process("P")], [gateway()], {})
-    assert [(one["name"], one["processes"], len(one["gateways"])) for one in found] == [
+    assert [(site["name"], site["processes"], len(site["gateways"])) for site in found] == [
         ("A", ["P"], 1),
         ("B", ["Q"], 0),
     ]
@@ -88,8 +88,8 @@ def test_a_line_that_does_well_is_not_talked_about() -> None:
 
 
 def test_the_other_end_tells_of_duplicate_acknowledgements() -> None:
-    told = {UIDS["P"]: [line()], UIDS["Q"]: [line(peer=UIDS["P"], out_of_order=9)]}
-    there, back = links_of(told, [process("P"), process("Q")], [], {})
+    reports = {UIDS["P"]: [line()], UIDS["Q"]: [line(peer=UIDS["P"], out_of_order=9)]}
+    there, back = links_of(reports, [process("P"), process("Q")], [], {})
     assert (there["dup_acks"], back["dup_acks"]) == (9, 4)
 
 
@@ -157,41 +157,45 @@ def test_a_gateways_notes_are_shown_with_its_site() -> None:
     (a, b) = sites_of([process("P"), process("Q")], [gateway()], {})
     assert a["sentence"] == ""
     assert b["sentence"] == "B has no gateway: messages between it and other sites go directly"
-    one = gateway()
-    one["report"]["notes"] = ["two sites\x1b[2J have this name", 7, *("x" * 999 for _ in range(99))]
-    (a,) = sites_of([], [one], {})
+    noted = gateway()
+    noted["report"]["notes"] = [
+        "two sites\x1b[2J have this name",
+        7,
+        *("x" * 999 for _ in range(99)),
+    ]
+    (a,) = sites_of([], [noted], {})
     assert a["sentence"].startswith("gateway A-1: two sites[2J have this name. gateway A-1: xxx")
     assert len(a["sentence"]) < 3000
 
 
 @pytest.mark.parametrize("wrong", [-3600.0, -3.0, 3.0, 3600.0])
 def test_a_clock_that_is_wrong_is_told_and_corrected(wrong: float) -> None:
-    theirs = time.time() + wrong
+    their_time = time.time() + wrong
     (a, b) = sites_of([process("P"), process("Q")], [], {UIDS["P"]: -wrong, UIDS["Q"]: 0.1})
     way = "ahead of" if wrong > 0 else "behind"
     assert a["sentence"].startswith(f"a clock at A is {abs(wrong)} s {way} this machine's: times")
     assert b["sentence"] == ""
-    silent = direct(clock=-wrong, silent_since=theirs - 12)
+    silent = direct(clock=-wrong, silent_since=their_time - 12)
     assert silent["silent_s"] == pytest.approx(12, abs=1)
-    assert "+60 ms" in direct(clock=-wrong, last_restart=restart(at=theirs - 2))["sentence"]
-    assert direct(clock=-wrong, last_restart=restart(at=theirs - 3600))["sentence"] == ""
+    assert "+60 ms" in direct(clock=-wrong, last_restart=restart(at=their_time - 2))["sentence"]
+    assert direct(clock=-wrong, last_restart=restart(at=their_time - 3600))["sentence"] == ""
 
 
 @pytest.mark.parametrize("wrong", [-3600.0, 3600.0])
 def test_a_gateway_s_clock_that_is_wrong_is_corrected(wrong: float) -> None:
-    theirs = time.time() + wrong
-    for ago, told in ((7.0, True), (3600.0, False)):
-        one = gateway(last_restart=restart(at=theirs - ago))
-        one["report"] |= {"time": theirs - 5, "age": 5.0}
-        (found,) = links_of({}, [], [one], {})
-        assert ("+60 ms" in found["sentence"]) is told
+    their_time = time.time() + wrong
+    for ago, is_reported in ((7.0, True), (3600.0, False)):
+        reported = gateway(last_restart=restart(at=their_time - ago))
+        reported["report"] |= {"time": their_time - 5, "age": 5.0}
+        (found,) = links_of({}, [], [reported], {})
+        assert ("+60 ms" in found["sentence"]) is is_reported
 
 
 @pytest.mark.parametrize("nonsense", [None, 7, [], [7], {}, "x", [{"site": 1, "listed": True}]])
 def test_nonsense_is_passed_over(nonsense: object) -> None:
     assert links_of({UIDS["P"]: nonsense}, [process("P")], [], {}) == []  # type: ignore[dict-item]
-    told = gateway() | {"report": {"gateways": nonsense}}
-    assert links_of({}, [], [told], {}) == []
+    connected = gateway() | {"report": {"gateways": nonsense}}
+    assert links_of({}, [], [connected], {}) == []
     assert links_of({}, [], [gateway() | {"report": nonsense}], {}) == []
     noted = gateway() | {"report": {"notes": nonsense}}
     assert isinstance(sites_of([], [noted], {})[0]["sentence"], str)

@@ -19,10 +19,10 @@ def near(template: Dict, *messages: Dict) -> list[tuple[Any, list[tuple[str, Any
     found = near_misses(recv("A", template=template, messages=list(messages)))
     return [
         (
-            one["message"]["src"],
-            [(miss["name"], miss["has"], miss["wants"]) for miss in one["misses"]],
+            near_miss["message"]["src"],
+            [(miss["name"], miss["has"], miss["wants"]) for miss in near_miss["misses"]],
         )
-        for one in found
+        for near_miss in found
     ]
 
 
@@ -154,8 +154,8 @@ def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
 
 def test_the_sentences_about_near_misses() -> None:
     assert told({"tag": 2}) == ""
-    one = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
-    assert told({"tag": 2}, message("B", tag=3)) == one
+    single = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
+    assert told({"tag": 2}, message("B", tag=3)) == single
     two = "A's inbox holds 2 messages that nearly fit: tag is 3, not 2; it has no n."
     template = {"tag": 2, "n": 1}
     assert told(template, message("B", tag=3, n=1), message("B", tag=2)) == two
@@ -194,15 +194,15 @@ def test_short_lists_are_told_whole() -> None:
 def test_the_sentences_if_not_all_messages_are_known() -> None:
     far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, and"
     assert told({"tag": 2}, *far, depth=70) == f"{front} none fits."
-    one = f"{front} at least 1 nearly fits: tag is 3, not 2."
-    assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == one
+    at_least = f"{front} at least 1 nearly fits: tag is 3, not 2."
+    assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == at_least
 
 
 def test_messages_of_libraries_are_not_counted() -> None:
     library = [message("B", "1f", failed="'barrier'")] * 3
     assert told({"tag": 2}, *library) == ""
-    one = "A's inbox holds 1 message, which does not fit."
-    assert told({"tag": 2}, *library, message("B", n=1)) == one
+    single = "A's inbox holds 1 message, which does not fit."
+    assert told({"tag": 2}, *library, message("B", n=1)) == single
     near = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, *library, message("B", tag=3), message("B", "1f", tag=3)) == near
 

@@ -33,9 +33,9 @@ def type_in() -> None:
 
 
 def lock() -> None:
-    mine = threading.Lock()
-    with mine:
-        mine.acquire()
+    held = threading.Lock()
+    with held:
+        held.acquire()
 
 
 def lock_for_a_while() -> None:
@@ -135,9 +135,9 @@ def test_a_stopped_process() -> None:
         )
         run.signal(0, signal.SIGSTOP)
         wait_until(lambda: run.process(0)["now"] == {"does": "stopped", "where": None})
-        told = explain(run.folder)
+        found = explain(run.folder)
         does = "0 is stopped (SIGSTOP), and does nothing until somebody continues it."
-        assert (told["title"], told["processes"][0]["text"]) == (
+        assert (found["title"], found["processes"][0]["text"]) == (
             "No deadlock is proven: 0 is stopped",
             does,
         )
@@ -154,8 +154,8 @@ def test_a_stopped_process() -> None:
     ],
 )
 def test_the_activities_of_several_processes(does: list[str | None], title: str) -> None:
-    now = [one and {"does": one, "where": None} for one in does]
-    shown = [process(f"P{nth}", now=one) for nth, one in enumerate(now)]
+    now = [activity and {"does": activity, "where": None} for activity in does]
+    shown = [process(f"P{nth}", now=activity) for nth, activity in enumerate(now)]
     assert judge(recv("A", "P0"), *shown)["title"] == f"No deadlock: {title}"
 
 

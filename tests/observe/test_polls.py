@@ -35,7 +35,7 @@ def polls(**changes: Any) -> Dict:
 
 
 def texts(found: Dict) -> list[str]:
-    return [one["text"] for one in found["processes"]]
+    return [judged["text"] for judged in found["processes"]]
 
 
 def test_the_polled_call_and_the_near_misses() -> None:
@@ -96,17 +96,19 @@ def poll(sfm: Endpoint) -> None:
 
 def test_every_way_to_poll_is_seen() -> None:
     with running(poll, len(WAYS)) as run:
-        wait_until(lambda: all(one["polls"] for one in snapshot(run.folder)["processes"]))
+        wait_until(lambda: all(process["polls"] for process in snapshot(run.folder)["processes"]))
         seen = snapshot(run.folder)
         check("snapshot", seen)
-        found = [one["polls"] for one in seen["processes"]]
-        assert [one["wait"]["text"] for one in found] == [
+        found = [process["polls"] for process in seen["processes"]]
+        assert [polled["wait"]["text"] for polled in found] == [
             "recv_nb(tag=2)", "peek(tag=2)", "recv(0.02, tag=2)", "comm.iprobe(source=0, tag=2)",
             "request.test(source=0, tag=2)",
         ]  # fmt: skip
-        assert all(one["count"] > 1 and one["where"]["function"] == "poll" for one in found)
-        assert len({one["where"]["line"] for one in found}) == len(WAYS)
-        assert all({"tag", "2"} <= {*one["wait"]["template"][-1].values()} for one in found)
+        assert all(
+            polled["count"] > 1 and polled["where"]["function"] == "poll" for polled in found
+        )
+        assert len({polled["where"]["line"] for polled in found}) == len(WAYS)
+        assert all({"tag", "2"} <= {*polled["wait"]["template"][-1].values()} for polled in found)
         wait_until(lambda: all(" polls " in text for text in texts(explain(run.folder))))
         diagnosis = explain(run.folder)
         check("diagnosis", diagnosis)

@@ -21,6 +21,7 @@ from sfm_kernel.observe import record
 from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.observe.record.listing import MOST, key_of, lines_of_files, listings
 from sfm_kernel.observe.timeline import Timeline
+from tests.observe.pictures import flight
 
 END = "</script><img src=x onerror=alert(2)>"
 HOSTILE = END + "<script>alert(1)</script>\u2028'\"&\x00\ud800"
@@ -54,11 +55,11 @@ class Reader(HTMLParser):
 
     def texts(self, tag: str) -> list[str]:
         """The texts of elements."""
-        return [text for one, text in self._texts if one == tag]
+        return [text for element, text in self._texts if element == tag]
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         """The attributes of elements."""
-        return [attributes for one, attributes in self.elements if one == tag]
+        return [attributes for element, attributes in self.elements if element == tag]
 
     @property
     def data(self) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
     assert "        b.recv(tag=1)\n" in shown.text
     # The drawing for browsers that run no scripts.
     assert len(shown.all("svg")) == 1
-    assert [one["name"] for one in shown.data["timeline"]["processes"]] == ["A", "B"]
+    assert [process["name"] for process in shown.data["timeline"]["processes"]] == ["A", "B"]
     assert len(shown.data["timeline"]["flights"]) == 2
 
 
@@ -105,13 +106,13 @@ def test_texts_are_never_markup(tmp_path: Path) -> None:
     assert "alert(2)" in shown.text and "onerror" not in {
         name for _, attributes in shown.elements for name in attributes
     }
-    values = [dict(one["attributes"])["text"] for one in shown.data["timeline"]["flights"]]
+    values = [dict(flight["attributes"])["text"] for flight in shown.data["timeline"]["flights"]]
     assert values == [repr(END)] * 2
 
 
 def test_nothing_is_loaded_and_only_our_script_runs(tmp_path: Path) -> None:
     shown = talk("rec-policy", tmp_path / "a.html", sources=no_code)
-    policy = next(one for one in shown.all("meta") if one.get("http-equiv"))["content"]
+    policy = next(meta for meta in shown.all("meta") if meta.get("http-equiv"))["content"]
     digest = base64.b64encode(hashlib.sha256(shown.scripts[1].encode()).digest()).decode()
     assert policy is not None and policy.startswith("default-src 'none'; ")
     assert f"script-src 'sha256-{digest}';" in policy
@@ -160,23 +161,10 @@ def test_nothing_is_left_if_it_cannot_be_written(tmp_path: Path) -> None:
 
 def long_run(count: int) -> Timeline:
     """A message every second."""
-    where = {"file": "/a.py", "line": 3, "function": None, "cell": None, "cell_id": None}
+    line = {"file": "/a.py", "line": 3, "function": None, "cell": None, "cell_id": None}
+    about = {"attributes": [["text", repr("x" * 90)]], "sent_at": line, "received_at": line}
     flights = [
-        {
-            "id": f"a-b-{n}",
-            "src": "a",
-            "dest": "b",
-            "number": n,
-            "sent": 1000.0 + n,
-            "received": 1000.5 + n,
-            "bytes": 8,
-            "attributes": [["text", repr("x" * 90)]],
-            "sent_at": where,
-            "received_at": where,
-            "late": None,
-            "cost": 0.0,
-            "since": None,
-        }
+        flight(f"a-b-{n}", "a", "b", 1000.0 + n, 1000.5 + n, number=n, **about)
         for n in range(count)
     ]
     processes = [{"uid": uid, "name": uid, "rank": None} for uid in "ab"]
@@ -196,7 +184,7 @@ def test_a_long_run_is_there_from_its_begin_to_its_end(tmp_path: Path) -> None:
 def test_many_listings_are_cut_too() -> None:
     places = [{"file": f"/{n}.py", "cell": None, "cell_id": None} for n in range(MOST + 5)]
     found, notes = listings([*places, *places], lambda where: "x = 1\n" * 30_000)
-    assert len(found) == MOST and all(len(one.lines) < 20_000 for one in found)
+    assert len(found) == MOST and all(len(listing.lines) < 20_000 for listing in found)
     assert notes[0] == "Of 0.py only the first 100 kB are shown." and "more than 40" in notes[-1]
     cell = {"file": "/tmp/x", "cell": 3, "cell_id": "abc"}
     assert key_of(cell) == "cell 3 abc"

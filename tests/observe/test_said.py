@@ -58,7 +58,7 @@ def test_a_lone_process_that_waits_for_an_unknown_name() -> None:
 
 def test_the_states_of_the_processes_that_others_wait_for() -> None:
     def told(*processes: Dict) -> list[str]:
-        return [str(one) for one in judge(*processes)["sentences"]]
+        return [str(sentence) for sentence in judge(*processes)["sentences"]]
 
     wait = "A waits for the text."
     assert told(recv("A", "B"), idle("B", **ended))[:2] == [
@@ -94,23 +94,23 @@ def test_a_send_that_finds_no_room() -> None:
 def test_calls_of_mpi() -> None:
     """They wait for a message, with a template or without, or for other processes."""
 
-    def told(one: Dict) -> str:
-        text: str = judge(one, process("B"))["sentences"][0]
+    def told(caller: Dict) -> str:
+        text: str = judge(caller, process("B"))["sentences"][0]
         return text
 
     about = {"text": "Mprobe", "purpose": "Mprobe", "context_id": "1f"}
     any_one = told(recv("A", **about))
     assert any_one.startswith("A is in Mprobe and waits for any message.")
-    one = told(recv("A", "B", template={"src": "'B'", "tag": 7}, **about))
-    assert one.startswith("A is in Mprobe and waits for a message with src='B', tag=7.")
+    matched = told(recv("A", "B", template={"src": "'B'", "tag": 7}, **about))
+    assert matched.startswith("A is in Mprobe and waits for a message with src='B', tag=7.")
     ours = told(blocked("A", "other", ["B"], text="Ssend", purpose="Ssend"))
     assert ours.startswith("A is in Ssend and waits for B.")
 
 
 def test_groups_are_named_where_there_are_several() -> None:
-    def told(one: object, other: object) -> list[str]:
-        a = collective("A", "B", purpose="barrier()", group=one)
-        b = collective("B", "A", purpose="barrier() of 'rows'", group=other)
+    def told(of_a: object, of_b: object) -> list[str]:
+        a = collective("A", "B", purpose="barrier()", group=of_a)
+        b = collective("B", "A", purpose="barrier() of 'rows'", group=of_b)
         return [str(text) for text in judge(a, b)["sentences"]]
 
     first, rows = ["1", "the group that was made in f.py, line 2"], ["2", "'rows'"]
@@ -129,8 +129,8 @@ def test_long_lists_are_cut() -> None:
     many = [recv(f"P{nth}", f"P{(nth + 1) % 30}") for nth in range(30)]
     last = judge(*many)["sentences"][-1]
     assert last.startswith("P0, P1, ") and "P11 and 18 others wait for each other" in last
-    whole = [recv(f"P{nth}", f"P{(nth + 1) % 13}") for nth in range(13)]
-    assert "P11 and P12 wait for each other" in judge(*whole)["sentences"][-1]
+    thirteen = [recv(f"P{nth}", f"P{(nth + 1) % 13}") for nth in range(13)]
+    assert "P11 and P12 wait for each other" in judge(*thirteen)["sentences"][-1]
 
 
 # ---- the asker ----
@@ -169,7 +169,7 @@ def test_the_asker_is_not_said_to_run() -> None:
 )
 def test_the_asker_may_be_able_to_help(processes: list[Dict], you_can: str | None) -> None:
     """The asker can help only if no other process can; and it is no deadlock."""
-    shown = [one if one["kind"] == "notebook" else engine(one) for one in processes]
+    shown = [other if other["kind"] == "notebook" else engine(other) for other in processes]
     found = judge(*shown, process("home", kind="notebook"), asker="home")
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
     if you_can:
@@ -203,11 +203,11 @@ def test_a_deadlock_but_for_what_nobody_can_judge() -> None:
         recv("A", "B", others=[beat], **LONG_AGO), recv("B", "A", others=[more], **LONG_AGO)
     )
     assert (found["verdict"], found["cycle"], found["stuck"]) == ("waiting", [], [])
-    who = "A's thread 'beat' and B's callback regcb(tag=1)"
-    assert found["title"] == f"It would be a deadlock but for {who}: A → B → A"
+    doubts = "A's thread 'beat' and B's callback regcb(tag=1)"
+    assert found["title"] == f"It would be a deadlock but for {doubts}: A → B → A"
     place = "in cell 3, line 4 (beat), started in cell 2"
     assert f"That may end: thread 'beat' ({place}) could go on." in found["sentences"][0]
-    assert found["sentences"][-1] == f"If {who} do nothing, A and B can never go on."
+    assert found["sentences"][-1] == f"If {doubts} do nothing, A and B can never go on."
     assert found["but_for"]["cycle"] == ["A", "B"]
     assert found["but_for"]["others"][0] == {"process": "A", "other": beat}
 
@@ -215,8 +215,8 @@ def test_a_deadlock_but_for_what_nobody_can_judge() -> None:
 def test_but_for_what_a_program_has_left() -> None:
     ends = [process("B", others=[other("SIGUSR1", "signal")], **LONG_AGO)]
     found = judge(recv("A", "B", **LONG_AGO), *ends)
-    told = "A waits for a message that nobody will send"
-    assert found["title"] == f"It would be a deadlock but for B's handler of SIGUSR1: {told}"
+    reason = "A waits for a message that nobody will send"
+    assert found["title"] == f"It would be a deadlock but for B's handler of SIGUSR1: {reason}"
     assert "B has come to its end, but handler of SIGUSR1 could go on." in found["sentences"]
     found = judge(engine(idle("A")), engine(ends[0]))
     assert found["title"] == "Nobody runs, but B's handler of SIGUSR1 could go on"
@@ -224,10 +224,10 @@ def test_but_for_what_a_program_has_left() -> None:
 
 
 def test_it_is_not_said_too_soon_nor_where_it_would_be_none() -> None:
-    one = {"others": [other("beat")]}
-    assert judge(recv("A", "B", **one), recv("B", "A"))["but_for"] is None
-    assert judge(recv("A", "B", **one, **LONG_AGO), process("B"))["but_for"] is None
-    two = [recv("A", "B", **LONG_AGO), recv("B", "A", **LONG_AGO), recv("C", **one, **LONG_AGO)]
+    doubt = {"others": [other("beat")]}
+    assert judge(recv("A", "B", **doubt), recv("B", "A"))["but_for"] is None
+    assert judge(recv("A", "B", **doubt, **LONG_AGO), process("B"))["but_for"] is None
+    two = [recv("A", "B", **LONG_AGO), recv("B", "A", **LONG_AGO), recv("C", **doubt, **LONG_AGO)]
     found = judge(*two)
     assert (found["verdict"], found["but_for"]) == ("deadlock", None)
 

@@ -50,7 +50,11 @@ def told(run: Run) -> tuple[Dict, Dict, Dict]:
 
 def see(run: Run, states: dict[Any, str]) -> None:
     """Wait until the processes are in these states; all snapshots until then are valid."""
-    wait_until(lambda: {one["name"]: one["state"] for one in told(run)[0]["processes"]} == states)
+    wait_until(
+        lambda: (
+            {process["name"]: process["state"] for process in told(run)[0]["processes"]} == states
+        )
+    )
 
 
 def test_hostile_messages_and_templates() -> None:
@@ -60,7 +64,7 @@ def test_hostile_messages_and_templates() -> None:
         wait_until(lambda: explain(run.folder)["verdict"] == "deadlock")
         picture, diagnosis, timeline = told(run)
         assert diagnosis["stuck"] == ["A", name]
-        receiver = next(one for one in picture["processes"] if one["name"] == name)
+        receiver = next(process for process in picture["processes"] if process["name"] == name)
         assert receiver["depth"] == 60 and len(receiver["messages"]) == 50
         shown = dict(receiver["messages"][0]["attributes"])
         assert shown["html"] == f"'{HTML}'" and shown["control"] == "'a b c [31m  '"
@@ -115,9 +119,9 @@ def test_the_core_gives_the_fields_of_the_schema() -> None:
     with running(nasty, 2) as run:
         wait_until(lambda: explain(run.folder)["verdict"] == "deadlock")
         paths = list(segments(run.folder).values())
-        for one in _native.Observer().segments(paths):
-            assert one is not None
-            same_fields("native/python/src/observer.rs", one, "segment")
+        for segment in _native.Observer().segments(paths):
+            assert segment is not None
+            same_fields("native/python/src/observer.rs", segment, "segment")
         check_segments(run)
         (shown, *_) = snapshot(run.folder)["processes"]
         same_fields("_Process.shown in observe/snapshot.py", shown, "process")
@@ -126,23 +130,23 @@ def test_the_core_gives_the_fields_of_the_schema() -> None:
 def check_segments(run: Run) -> None:
     """The segments' states, and the JSON in their texts, are valid by jsonschema."""
     fields = SCHEMA["$defs"]["segment"]["properties"]
-    for one in states(run.folder):
-        as_sent = json.loads(json.dumps(one))
+    for segment in states(run.folder):
+        as_sent = json.loads(json.dumps(segment))
         check_state(as_sent)
         check("segment", as_sent)
-        facts, info = parse(one["facts"]), parse(one["info"])
-        others = parse_others(one["others"])
+        facts, info = parse(segment["facts"]), parse(segment["info"])
+        others = parse_others(segment["others"])
         contents = [(SCHEMA["$defs"]["info"], info), (fields["others"], others)]
         contents += [(SCHEMA["$defs"]["facts"], facts)] if facts else []
         for schema, content in contents:
-            whole = {**SCHEMA, **schema["contentSchema"]}
-            jsonschema.Draft202012Validator(whole).validate(content)
+            definition = {**SCHEMA, **schema["contentSchema"]}
+            jsonschema.Draft202012Validator(definition).validate(content)
 
 
 def test_states_that_are_made_here_have_the_fields_of_the_schema() -> None:
-    one = damaged("a" * 32, alive=True)
-    same_fields("unknown in observe/states.py", one, "segment")
-    as_sent = json.loads(json.dumps(one))
+    segment = damaged("a" * 32, alive=True)
+    same_fields("unknown in observe/states.py", segment, "segment")
+    as_sent = json.loads(json.dumps(segment))
     check_state(as_sent)
     check("segment", as_sent)
     assert set(SCHEMA["$defs"]["segment"]["required"]) == set(FIELDS)
@@ -160,11 +164,11 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(FIELDS)), JSON | st.dictionaries(st.text(max_size=5), JSON))
 def test_the_checks_refuse_what_the_schema_refuses(field: str, value: Any) -> None:
     """They are stricter than JSON Schema requires: they take 1.0 for no integer."""
-    one = {**state(), field: value}
+    changed = {**state(), field: value}
     schema = {**SCHEMA, "$ref": "#/$defs/segment"}
-    if not jsonschema.Draft202012Validator(schema).is_valid(one):
+    if not jsonschema.Draft202012Validator(schema).is_valid(changed):
         with pytest.raises(ValueError, match=field):
-            check_state(one)
+            check_state(changed)
     are_sound({**state(), field: value})
 
 

@@ -37,7 +37,7 @@ class World:
 
     def calls(self, *_: Any) -> dict[str, tuple[int, str]]:
         shown = picture(*self.processes)["processes"]
-        return {one["uid"]: (one["call"], one["state"]) for one in shown}
+        return {process["uid"]: (process["call"], process["state"]) for process in shown}
 
     def explain(self, *_: Any, **__: Any) -> Dict:
         self.explained += 1
@@ -107,7 +107,7 @@ def test_any_change_begins_it_anew(
     look: Look, world_of_two: World, change: Callable[[World], object]
 ) -> None:
     assert looks_until_proven(look)
-    before = [dict(one) for one in world_of_two.processes]
+    before = [dict(process) for process in world_of_two.processes]
     change(world_of_two)
     assert not look()
     world_of_two.processes[:] = before
@@ -138,13 +138,15 @@ def test_nothing_is_explained_if_no_process_is_blocked(look: Look, world_of_two:
 
 def looks(world: World, **options: Any) -> list[str]:
     """The titles that a reporter reports in ten seconds."""
-    told: list[str] = []
+    titles: list[str] = []
     watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world.time)
-    lookout = DeadlockReporter(watch, lambda text: told.append(text.partition("\n")[0]), **options)
+    lookout = DeadlockReporter(
+        watch, lambda text: titles.append(text.partition("\n")[0]), **options
+    )
     for _ in range(20):
         world.time += 0.5
         lookout.check()
-    return told
+    return titles
 
 
 RING = "Deadlock: A → B → A."
@@ -161,8 +163,8 @@ def test_a_deadlock_but_for_a_thread_is_reported_too(world_of_two: World) -> Non
     world_of_two.processes[0].update(others=[other("beat")], since=since)
     world_of_two.processes[1].update(since=since)
     ended: list[Dict] = []
-    told = looks(world_of_two, end=lambda found: ended.append(found) or [])
-    assert told == ["It would be a deadlock but for A's thread 'beat': A → B → A."]
+    titles = looks(world_of_two, end=lambda found: ended.append(found) or [])
+    assert titles == ["It would be a deadlock but for A's thread 'beat': A → B → A."]
     assert not ended
 
 
@@ -192,14 +194,14 @@ def blocked(endpoint: Endpoint, call: Callable[[], Any]) -> tuple[Background, Di
 
 def judgement(process: Dict, *sentences: str, call: int | None = None, **more: Any) -> Dict:
     """A diagnosis that finds this process stuck."""
-    one = {"uid": process["uid"], "name": process["name"], "verdict": "stuck"}
-    one |= {"call": process["call"] if call is None else call, "text": "A waits."}
+    judged = {"uid": process["uid"], "name": process["name"], "verdict": "stuck"}
+    judged |= {"call": process["call"] if call is None else call, "text": "A waits."}
     return {
         "cycle": [],
         "stuck": ["A"],
         "title": "Deadlock: A waits for itself",
         "sentences": list(sentences),
-        "processes": [one],
+        "processes": [judged],
         **more,
     }
 
@@ -274,7 +276,9 @@ def test_a_message_after_the_judgement_is_not_for_the_judged_call(alone: Endpoin
         alone.wait_for("B")
 
         def seen() -> Dict:
-            (found,) = (one for one in snapshot(alone)["processes"] if one["name"] == "B")
+            (found,) = (
+                process for process in snapshot(alone)["processes"] if process["name"] == "B"
+            )
             return found
 
         wait_until(lambda: seen()["wait"] is not None)
@@ -324,10 +328,10 @@ def test_a_long_diagnosis_is_cut_at_a_line(alone: Endpoint, count: int, length: 
     end_calls(alone, judgement(process, *sentences))
     with pytest.raises(DeadlockDetected) as failure:
         call.result()
-    title, *told, rest = str(failure.value).splitlines()
+    title, *lines, rest = str(failure.value).splitlines()
     assert title == "Deadlock: A waits for itself."
-    assert told == sentences[: len(told)]
-    assert rest == f"… and {count - len(told)} more lines"
+    assert lines == sentences[: len(lines)]
+    assert rest == f"… and {count - len(lines)} more lines"
     assert failure.value.cycle == ["A"]
 
 

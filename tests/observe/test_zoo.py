@@ -22,8 +22,8 @@ FOUND = [
     importlib.import_module(f"{zoo.__name__}.{found.name}")
     for found in pkgutil.iter_modules(zoo.__path__)
 ]
-PROGRAMS = [one for one in FOUND if hasattr(one, "SAID")]
-REFUSED = [one for one in FOUND if hasattr(one, "RAISES")]
+PROGRAMS = [program for program in FOUND if hasattr(program, "SAID")]
+REFUSED = [program for program in FOUND if hasattr(program, "RAISES")]
 PROOF = 0.5
 
 OTHERWISE = ("collective_forgotten", "lost_reply")
@@ -58,7 +58,7 @@ def test_it_is_explained_and_ended(program: ModuleType, launcher: str) -> None:
     title, *sentences = said(program)
     stuck = getattr(program, "STUCK", program.CYCLE)
     with launched(program, launcher) as run:
-        found = look(run, stuck, lambda one: one["sentences"] == sentences)
+        found = look(run, stuck, lambda diagnosis: diagnosis["sentences"] == sentences)
         assert found["sentences"] == sentences
         assert (found["title"], found["verdict"]) == (title, "deadlock")
         assert (found["cycle"], set(found["stuck"])) == (program.CYCLE, set(stuck))
@@ -72,10 +72,10 @@ def test_it_is_explained_and_ended(program: ModuleType, launcher: str) -> None:
         # A process that has got the error from a member of its group does not get it again.
         judged = set(end_calls(run.folder, proven))
         assert judged and judged <= set(stuck)
-        told = "\n".join([f"{title}.", *sentences])
-        raised = ("DeadlockDetected", program.CYCLE or stuck, told)
+        text = "\n".join([f"{title}.", *sentences])
+        raised = ("DeadlockDetected", program.CYCLE or stuck, text)
         if name_of(program).startswith("mpi_"):
-            raised = ("MPI.Exception", None, told)
+            raised = ("MPI.Exception", None, text)
         for name, ended in zip(program.NAMES, run.results(), strict=True):
             assert (ended is not None) == (name in stuck)
             if ended:  # in a group, perhaps by another member's error

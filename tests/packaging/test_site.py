@@ -45,8 +45,8 @@ def extension(name: str) -> ModuleType:
     return module
 
 
-def is_error(one: object) -> bool:
-    return isinstance(one, type) and issubclass(one, Exception)
+def is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
 
 
 def text(page: Path) -> str:
@@ -77,7 +77,7 @@ def test_the_reference_is_whole(site: Path) -> None:
     assert len(functions) > 30
     assert {name for name in functions if f"{name}(" not in header} == set()
     classes = text(site / "reference/errors.html")
-    names = [one.__name__ for one in vars(errors).values() if is_error(one)]
+    names = [value.__name__ for value in vars(errors).values() if is_error(value)]
     assert {name for name in names if f"sfm_kernel.errors.{name}" not in classes} == set()
 
 

@@ -99,16 +99,16 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Bare:
     """The wheel, installed."""
     folder, home = tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("home")
     venv.create(folder, symlinks=True, with_pip=False)
-    one = Bare(folder, home)
-    pip = [sys.executable, "-m", "pip", "--python", str(one.python), "install", "--no-index"]
+    installed = Bare(folder, home)
+    pip = [sys.executable, "-m", "pip", "--python", str(installed.python), "install", "--no-index"]
     subprocess.run([*pip, "--no-deps", "--quiet", str(wheel)], check=True)
-    places = one.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    places = installed.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     shared = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     Path(places.strip(), "dependencies.pth").write_text("\n".join(sorted(shared)))
     (folder / "ordinary").mkdir()
     for name in ORDINARY:
         (folder / "ordinary" / name).symlink_to(Path("/bin", name))
-    return one
+    return installed
 
 
 def names(archive: Path) -> set[str]:
@@ -117,13 +117,13 @@ def names(archive: Path) -> set[str]:
         with zipfile.ZipFile(archive) as file:
             return {name for name in file.namelist() if not name.endswith("/")}
     with tarfile.open(archive) as tar:
-        return {one.name.partition("/")[2] for one in tar if one.isfile()}
+        return {member.name.partition("/")[2] for member in tar if member.isfile()}
 
 
 def tracked(*folders: str) -> set[str]:
     """Files of the repository below these folders."""
     listed = {path.relative_to(ROOT) for path in repository()}
-    return {str(path) for path in listed if any(path.is_relative_to(one) for one in folders)}
+    return {str(path) for path in listed if any(path.is_relative_to(folder) for folder in folders)}
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
@@ -153,7 +153,9 @@ def test_the_wheel_tells_nothing_about_who_built_it(wheel: Path) -> None:
     """No folder of the building machine: neither in the libraries nor beside them."""
     cargo = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
     folders = {str(ROOT), cargo, sys.prefix, os.path.expanduser("~/.rustup")}
-    searched = re.compile(b"|".join(re.escape(os.fsencode(one)) + b"/" for one in sorted(folders)))
+    searched = re.compile(
+        b"|".join(re.escape(os.fsencode(folder)) + b"/" for folder in sorted(folders))
+    )
     with zipfile.ZipFile(wheel) as file:
         found = {name: searched.search(file.read(name)) for name in file.namelist()}
     assert {name: hit[0] for name, hit in found.items() if hit} == {}
@@ -226,7 +228,9 @@ EXECUTE = """
 
 @pytest.mark.jupyter
 def test_a_notebook(bare: Bare) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in CELLS])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in CELLS]
+    )
     path = bare.home / "first.ipynb"
     nbformat.write(notebook, path)
     bare.run("python", "-c", textwrap.dedent(EXECUTE), path, timeout=600)

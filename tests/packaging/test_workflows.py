@@ -27,8 +27,10 @@ def steps(path: Path) -> list[dict[str, Any]]:
 
 
 def step(name: str) -> dict[str, Any]:
-    (one,) = [one for one in steps(ROOT / ".github/workflows/release.yml") if name in str(one)]
-    return one
+    (found,) = [
+        found for found in steps(ROOT / ".github/workflows/release.yml") if name in str(found)
+    ]
+    return found
 
 
 def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -42,12 +44,12 @@ def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def test_well_formed(path: Path) -> None:
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {"contents": "read"}, "a job says what it needs more"
-    for one in steps(path):
-        assert ("uses" in one) != ("run" in one), one
-        if "uses" in one:
-            assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", one["uses"]), one["uses"]
+    for step in steps(path):
+        assert ("uses" in step) != ("run" in step), step
+        if "uses" in step:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+(\.\d+)*", step["uses"]), step["uses"]
         else:
-            script = re.sub(r"\$\{\{.*?\}\}", "value", one["run"])
+            script = re.sub(r"\$\{\{.*?\}\}", "value", step["run"])
             checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
             assert checked.returncode == 0, checked.stderr
     if actionlint := shutil.which("actionlint"):

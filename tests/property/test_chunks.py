@@ -97,8 +97,8 @@ def test_a_transfer(ways: Pair, data: st.DataObject, dtype: str, layouts: tuple[
         kwargs={"chunk_bytes": chunk * sent.dtype.itemsize, "window": window},
     )
     sending.start()
-    where = draw(st.sampled_from([(0, 7), (ANY, 7), (0, ANY), (ANY, ANY)]))
-    got = mpi_recv_buf(b, dst, after[0], count + room, dtype, *where, COMM)
+    origin = draw(st.sampled_from([(0, 7), (ANY, 7), (0, ANY), (ANY, ANY)]))
+    got = mpi_recv_buf(b, dst, after[0], count + room, dtype, *origin, COMM)
     sending.join()
 
     assert got == Received(count, 0, 7)

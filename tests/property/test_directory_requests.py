@@ -35,7 +35,7 @@ WISH = st.dictionaries(
     ANYTHING,
 )
 REQUESTS = st.builds(
-    lambda what, more, wish: {"number": 1, "ask": what, **more, **({"wish": wish} if wish else {})},
+    lambda ask, more, wish: {"number": 1, "ask": ask, **more, **({"wish": wish} if wish else {})},
     st.sampled_from(["hello", "join", "leave", "state", "relay", "snapshots", "order", "answer"])
     | ANYTHING,
     st.dictionaries(FIELDS, ANYTHING),

@@ -87,7 +87,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(template=TEMPLATES)
     def receive(self, template: dict[str, Any]) -> None:
-        expected = next((one for one in self.list if matches(one[1], template)), None)
+        expected = next((entry for entry in self.list if matches(entry[1], template)), None)
         assert self.calls.peek(**template) == (expected is not None)
         if expected is None:
             with pytest.raises(WouldBlock):
@@ -99,7 +99,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(template=TEMPLATES)
     def receive_and_be_interrupted(self, template: dict[str, Any]) -> None:
         """A message that nobody has looked at when Stop strikes goes back to where it was."""
-        if any(matches(one[1], template) for one in self.list):
+        if any(matches(entry[1], template) for entry in self.list):
             with pytest.raises(KeyboardInterrupt):
                 [self.calls.recv_nb(**template), interrupt()]
 

@@ -79,7 +79,7 @@ def stop_now_and_then(run: Run, seed: int) -> None:
     """Stop one of its processes for up to 0.8 s, again and again."""
     chance = random.Random(seed)
     try:
-        pids = [one["pid"] for one in snapshot(run.folder)["processes"]]
+        pids = [process["pid"] for process in snapshot(run.folder)["processes"]]
     except FileNotFoundError:
         return  # it has ended already
     while run.running:
@@ -91,7 +91,7 @@ def stop_now_and_then(run: Run, seed: int) -> None:
         time.sleep(chance.uniform(0, 0.2))
 
 
-@pytest.mark.parametrize("program", slow.ALL, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("program", slow.ALL, ids=lambda program: program.__name__)
 def test_programs_that_look_stuck(program: Callable[[Endpoint], None]) -> None:
     with running(program, 2, names=["A", "B"]) as run:
         verdicts, alarm = watch(run)
@@ -128,8 +128,8 @@ def test_members_missing_at_a_tree_are_compared_from_the_first_tick_on(world: st
     with sfm_kernel.join(world, "A") as sfm:
         group = Group(sfm, ["A"])
         group.barrier()
-        told = json.loads(group._team.tick_at_tree([0]))
-    assert 0 < told["known"] <= time.time(), "0 says that there is nothing to compare"
+        facts = json.loads(group._team.tick_at_tree([0]))
+    assert 0 < facts["known"] <= time.time(), "0 says that there is nothing to compare"
 
 
 def test_somebody_may_still_join(world: str) -> None:

@@ -53,7 +53,7 @@ def test_round_trip(attributes: dict[str, object]) -> None:
 
 @given(st.lists(ATTRIBUTES, max_size=6), st.data())
 def test_a_stream_cut_anywhere(packets: list[dict[str, object]], data: st.DataObject) -> None:
-    stream = b"".join(encode(**one) for one in packets)
+    stream = b"".join(encode(**attributes) for attributes in packets)
     got = []
     leftover = b""
     while stream:
@@ -62,15 +62,15 @@ def test_a_stream_cut_anywhere(packets: list[dict[str, object]], data: st.DataOb
         got += messages
         stream = stream[cut:]
     assert leftover == b""
-    assert [list(one) for one in got] == [list(one) for one in packets]
+    assert [list(names) for names in got] == [list(names) for names in packets]
 
 
 @given(ATTRIBUTES, st.data())
 def test_damage_never_crashes(attributes: dict[str, object], data: st.DataObject) -> None:
     packet = bytearray(encode(**attributes))
     for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, min(len(packet), 200) - 1))
-        packet[at] = data.draw(st.integers(0, 255))
+        position = data.draw(st.integers(0, min(len(packet), 200) - 1))
+        packet[position] = data.draw(st.integers(0, 255))
     try:
         messages, _ = decode(bytes(packet))
     except PacketError:

@@ -53,23 +53,23 @@ def wild(draw: st.DrawFn) -> Histories:
     states = ["idle", *style.STATES, "left", "gap"]
     happens = st.tuples(half_seconds, process, st.sampled_from(states))
     acts: list[tuple[float, int, str, Any]] = [
-        (*one, None) for one in draw(st.lists(happens, max_size=30))
+        (*event, None) for event in draw(st.lists(happens, max_size=30))
     ]
     messages = st.tuples(half_seconds, process, process, half_seconds)
     for sent, src, dest, flies in sorted(draw(st.lists(messages, max_size=10))):
-        number = sum((one[1], one[2], one[3]) == (src, "sent", dest) for one in acts) + 1
+        number = sum((act[1], act[2], act[3]) == (src, "sent", dest) for act in acts) + 1
         # The sending may be written down after the receipt.
         acts.append((sent + 0.5, src, "sent", dest))
         acts.append((sent + flies, dest, "received", (src, number)))
-    for time, nth, what, peer in sorted(acts, key=itemgetter(0)):
-        if what == "gap":
+    for time, nth, kind, peer in sorted(acts, key=itemgetter(0)):
+        if kind == "gap":
             h.skip(nth, 1)
-        elif what == "sent":
+        elif kind == "sent":
             h.sent(nth, peer, time)
-        elif what == "received":
+        elif kind == "received":
             h.received(peer[0], nth, time, peer[1])
         else:
-            h.event(nth, time, what)
+            h.event(nth, time, kind)
     return h
 
 
@@ -80,13 +80,13 @@ def whole(h: Histories) -> dict[str, Any]:
 
 
 def length(h: Histories) -> float:
-    return max((one["time"] for one in h.events), default=BEGIN) - BEGIN
+    return max((event["time"] for event in h.events), default=BEGIN) - BEGIN
 
 
 @given(runs)
 def test_flights_go_forward_in_time(h: Histories) -> None:
     flights = whole(h)["flights"]
-    assert 2 * len(flights) == sum(one["what"] in ("sent", "received") for one in h.events)
+    assert 2 * len(flights) == sum(event["what"] in ("sent", "received") for event in h.events)
     for flight in flights:
         assert flight["sent"] <= flight["received"]
         assert flight["cost"] >= 0 and (flight["late"] is not None) == (flight["cost"] > 0)
@@ -97,26 +97,26 @@ def test_flights_go_forward_in_time(h: Histories) -> None:
 def test_spans_cover_a_history_and_do_not_overlap(h: Histories) -> None:
     data = whole(h)
     for process in data["processes"]:
-        spans = [one for one in data["spans"] if one["uid"] == process["uid"]]
-        times = [one["time"] for one in h.events if one["uid"] == process["uid"]]
+        spans = [span for span in data["spans"] if span["uid"] == process["uid"]]
+        times = [event["time"] for event in h.events if event["uid"] == process["uid"]]
         assert (spans[0]["begin"], spans[-1]["end"]) == (min(times), max(times))
-        for one, following in pairwise(spans):
-            assert one["begin"] < one["end"] == following["begin"]
-            assert one["state"] != following["state"]
+        for span, following in pairwise(spans):
+            assert span["begin"] < span["end"] == following["begin"]
+            assert span["state"] != following["state"]
 
 
 @given(runs)
 def test_late_ones_cost_no_more_than_was_waited(h: Histories) -> None:
     """All together, process by process and state by state: no wait counts twice."""
     data = whole(h)
-    for late, state, who in (
+    for late, state, end in (
         ("sender", "blocked in recv", "dest"),
         ("receiver", "blocked in send", "src"),
     ):
         for process in data["processes"]:
             uid = process["uid"]
             cost = [
-                one["cost"] for one in data["flights"] if (one["late"], one[who]) == (late, uid)
+                one["cost"] for one in data["flights"] if (one["late"], one[end]) == (late, uid)
             ]
             spans = [
                 one["end"] - one["begin"]
@@ -168,7 +168,7 @@ def told_by(recorder: Recorder, reading: Reading) -> dict[str, Any]:
 
 
 def by_id(flights: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(flights, key=lambda one: one["id"])
+    return sorted(flights, key=lambda flight: flight["id"])
 
 
 def by_begin(span: dict[str, Any]) -> tuple[str, float]:

@@ -79,7 +79,7 @@ def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
             serving.serve(sfm)
             return None
         with contextlib.ExitStack() as stack:
-            names = [one.name for one in sfm.members() if one.rank]
+            names = [member.name for member in sfm.members() if member.rank]
             engines = [stack.enter_context(remote.connect(sfm, name)) for name in sorted(names)]
             return use(sfm, *engines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -12,9 +13,8 @@ from sfm_kernel import farm, serving
 @pytest.fixture(scope="module")
 def three() -> Iterator[serving.LocalProcesses]:
     """Processes that serve one farm after the other."""
-    own = serving.LocalProcesses(3)
-    yield own
-    own.close()
+    with closing(serving.LocalProcesses(3)) as started:
+        yield started
 
 
 @pytest.fixture
@@ -27,9 +27,5 @@ def workers(three: serving.LocalProcesses) -> Iterator[farm.Farm]:
 @pytest.fixture
 def mortals() -> Iterator[farm.Farm]:
     """A farm of three that may die."""
-    own = serving.LocalProcesses(3)
-    try:
-        with farm.connect(own.sfm) as found:
-            yield found
-    finally:
-        own.close()
+    with closing(serving.LocalProcesses(3)) as started, farm.connect(started.sfm) as found:
+        yield found

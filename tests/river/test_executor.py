@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent import futures
+from contextlib import closing
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import farm, serving
 from sfm_kernel.errors import EncodeError, TaskFailed
+from tests.river.tasks import square
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -26,19 +28,14 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[serving.LocalProcesses]:
-    own = serving.LocalProcesses(2)
-    yield own
-    own.close()
+    with closing(serving.LocalProcesses(2)) as started:
+        yield started
 
 
 @pytest.fixture
 def pool(two: serving.LocalProcesses) -> Iterator[farm.Executor]:
     with farm.Executor(two.sfm) as found:
         yield found
-
-
-def square(x: int) -> int:
-    return x * x
 
 
 def nap(seconds: float) -> float:
@@ -96,13 +93,13 @@ def test_an_error_of_a_call_keeps_its_type_and_its_traceback(pool: farm.Executor
 
 def test_the_states_of_a_future(pool: farm.Executor) -> None:
     running = [pool.submit(nap, 0.5) for _ in range(2)]
-    wait_until(lambda: all(one.running() for one in running))
+    wait_until(lambda: all(future.running() for future in running))
     waiting = [pool.submit(nap, 0.0) for _ in range(20)]
     assert not running[0].cancel() and not running[0].done()
     assert waiting[-1].cancel() and waiting[-1].cancelled() and waiting[-1].done()
     with pytest.raises(futures.CancelledError):
         waiting[-1].result()
-    assert [one.result() for one in waiting[:-1]] == [0.0] * 19
+    assert [future.result() for future in waiting[:-1]] == [0.0] * 19
     called: list[futures.Future[float]] = []
     running[0].add_done_callback(called.append)
     assert running[0].result() == 0.5 and running[0].done()
@@ -111,7 +108,7 @@ def test_the_states_of_a_future(pool: farm.Executor) -> None:
 
 def test_wait_and_as_completed(pool: farm.Executor) -> None:
     some = [pool.submit(nap, 0.01 * n) for n in range(4)]
-    assert {one.result() for one in futures.as_completed(some)} == {0.0, 0.01, 0.02, 0.03}
+    assert {future.result() for future in futures.as_completed(some)} == {0.0, 0.01, 0.02, 0.03}
     slow, bad = pool.submit(nap, 1.0), pool.submit(fail, "it")
     done, left = futures.wait([slow, bad], return_when=futures.FIRST_EXCEPTION)
     assert done == {bad} and left == {slow}
@@ -131,13 +128,13 @@ def test_many_threads_submit(pool: farm.Executor) -> None:
     found: list[int] = []
 
     def some() -> None:
-        found.extend(one.result() for one in [pool.submit(square, x) for x in range(50)])
+        found.extend(future.result() for future in [pool.submit(square, x) for x in range(50)])
 
     threads = [threading.Thread(target=some) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sorted(found) == sorted([x * x for x in range(50)] * 4)
 
 
@@ -145,7 +142,7 @@ def test_shutdown_awaits_what_was_submitted(two: serving.LocalProcesses) -> None
     pool = farm.Executor(two.sfm)
     some = [pool.submit(nap, 0.02) for _ in range(8)]
     pool.shutdown()
-    assert all(one.done() for one in some)
+    assert all(future.done() for future in some)
     pool.shutdown()  # harmless
     with pytest.raises(RuntimeError, match="cannot schedule new futures after shutdown"):
         pool.submit(square, 1)
@@ -155,7 +152,7 @@ def test_shutdown_that_does_not_wait(two: serving.LocalProcesses) -> None:
     pool = farm.Executor(two.sfm)
     some = [pool.submit(nap, 0.1) for _ in range(3)]
     pool.shutdown(wait=False)
-    assert [one.result() for one in some] == [0.1] * 3
+    assert [future.result() for future in some] == [0.1] * 3
 
 
 def test_shutdown_that_cancels(two: serving.LocalProcesses) -> None:
@@ -163,16 +160,14 @@ def test_shutdown_that_cancels(two: serving.LocalProcesses) -> None:
     some = [pool.submit(nap, 0.3) for _ in range(20)]
     wait_until(some[0].running)
     pool.shutdown(cancel_futures=True)
-    assert all(one.done() for one in some) and some[0].result() == 0.3
+    assert all(future.done() for future in some) and some[0].result() == 0.3
     assert some[-1].cancelled()
 
 
 def test_a_farm_and_its_executor(two: serving.LocalProcesses) -> None:
-    with farm.connect(two.sfm, [1]) as one, farm.Executor(one) as pool:
-        assert (
-            pool.submit(lambda: sfm_kernel.join and os.getpid()).result()
-            == one.everywhere(os.getpid).pop()
-        )
+    with farm.connect(two.sfm, [1]) as workers, farm.Executor(workers) as pool:
+        (pid,) = workers.everywhere(os.getpid)
+        assert pool.submit(lambda: sfm_kernel.join and os.getpid()).result() == pid
 
 
 @pytest.mark.fault
@@ -184,7 +179,7 @@ def test_an_executor_whose_workers_die() -> None:
         some = [pool.submit(nap, 0.5) for _ in range(9)]
         for pid in pids:
             os.kill(pid, 9)
-        errors = [one.exception() for one in some]
+        errors = [future.exception() for future in some]
         assert isinstance(errors[-1], futures.BrokenExecutor)
         with pytest.raises(futures.BrokenExecutor, match="no worker lives"):
             pool.submit(square, 1)

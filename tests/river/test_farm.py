@@ -28,7 +28,7 @@ def test_results_are_in_order(workers: farm.Farm, schedule: str, chunk: int) -> 
     assert list(workers.map(square, items, schedule=schedule, chunk=chunk)) == [
         square(x) for x in items
     ]
-    assert sum(one["calls"] for one in workers.report().values()) == 50
+    assert sum(worker["calls"] for worker in workers.report().values()) == 50
 
 
 def test_unordered_results_are_all_there(workers: farm.Farm) -> None:
@@ -66,7 +66,7 @@ def test_arrays_and_classes_of_the_program(workers: farm.Farm) -> None:
             self.x = x
 
     arrays = workers.map(lambda a: a + 1, [np.zeros(10000), np.ones(10000)])
-    assert [one.sum() for one in arrays] == [10000, 20000]
+    assert [array.sum() for array in arrays] == [10000, 20000]
     (point,) = workers.map(lambda p: Point(p.x + 1), [Point(1)])
     assert isinstance(point, Point) and point.x == 2
 
@@ -84,14 +84,14 @@ def test_a_function_reads_the_current_value_of_a_variable(workers: farm.Farm) ->
 
 def test_static_parts_are_equal(workers: farm.Farm) -> None:
     list(workers.map(square, range(99), schedule="static"))
-    assert [one["calls"] for one in workers.report().values()] == [33, 33, 33]
+    assert [worker["calls"] for worker in workers.report().values()] == [33, 33, 33]
 
 
 def test_a_worker_that_has_done_its_part_steals_from_another(workers: farm.Farm) -> None:
     uneven = [0.03] * 30 + [0.0] * 60
     pids = list(workers.map(nap, uneven, schedule="stealing"))
     assert len(set(pids[:30])) > 1, "the long ones were all in one part"
-    assert sum(one["stolen"] for one in workers.report().values()) > 0
+    assert sum(worker["stolen"] for worker in workers.report().values()) > 0
 
 
 def test_bad_arguments(workers: farm.Farm) -> None:
@@ -106,10 +106,10 @@ def test_bad_arguments(workers: farm.Farm) -> None:
 
 
 def test_fork_and_join(workers: farm.Farm) -> None:
-    one = workers.fork(1, os.getpid)
+    forked = workers.fork(1, os.getpid)
     others = [workers.fork(name, os.getpid) for name in workers.workers]
     pids = workers.join(others)
-    assert len(set(pids)) == 3 and workers.join(one) == pids[1] == workers.join(one)
+    assert len(set(pids)) == 3 and workers.join(forked) == pids[1] == workers.join(forked)
     assert workers.join(workers.fork(None, square, 3)) == 9
     assert workers.everywhere(square, 2) == [4, 4, 4]
 
@@ -160,9 +160,9 @@ def program(sfm: sfm_kernel.Endpoint) -> object:
     if sfm.rank:
         return farm.serve(sfm)
     with farm.connect(sfm) as first, farm.connect(sfm, [2]) as second:
-        one, other = first.map(square, range(10)), second.map(str, range(10))
+        squares, texts = first.map(square, range(10)), second.map(str, range(10))
         assert second.workers == [2]
-        return list(one), list(other)
+        return list(squares), list(texts)
 
 
 def test_two_farms_of_one_program() -> None:

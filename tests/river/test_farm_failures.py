@@ -27,9 +27,9 @@ def test_a_task_that_raises(workers: farm.Farm, unordered: bool) -> None:
     found = []
     with pytest.raises(
         TaskFailed, match=r"fail_at\(4, 4\) failed on worker \d: ValueError: no 4"
-    ) as told:
+    ) as caught:
         found += results
-    error = told.value
+    error = caught.value
     assert isinstance(error.__cause__, ValueError) and error.worker in workers.workers
     assert 'raise ValueError(f"no {x}")' in error.traceback
     assert error.tasks is results
@@ -88,9 +88,9 @@ def test_an_error_that_cannot_be_sent_is_told(workers: farm.Farm) -> None:
         error.lock = threading.Lock()  # type: ignore[attr-defined]
         raise error
 
-    with pytest.raises(TaskFailed, match="ValueError: odd") as told:
+    with pytest.raises(TaskFailed, match="ValueError: odd") as caught:
         workers.join(workers.fork(0, odd))
-    assert told.value.__cause__ is None
+    assert caught.value.__cause__ is None
 
 
 def test_the_end_of_a_process_is_no_way_out_of_a_task(workers: farm.Farm) -> None:
@@ -104,9 +104,11 @@ def test_a_changed_global_is_warned_of(workers: farm.Farm) -> None:
         global counted
         counted = 1
 
-    with pytest.warns(UserWarning, match="count changes the global counted: each process") as told:
+    with pytest.warns(
+        UserWarning, match="count changes the global counted: each process"
+    ) as caught:
         workers.everywhere(count)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         workers.everywhere(square, 2)
@@ -118,7 +120,7 @@ def test_cancelled_tasks_are_not_run(workers: farm.Farm) -> None:
     results.cancel()
     assert list(results) == []
     assert list(workers.map(square, range(9), schedule="static")) == [x * x for x in range(9)]
-    assert sum(one["calls"] for one in workers.report().values()) < 30
+    assert sum(worker["calls"] for worker in workers.report().values()) < 30
 
 
 # ---- death ----
@@ -128,11 +130,13 @@ def test_cancelled_tasks_are_not_run(workers: farm.Farm) -> None:
 @pytest.mark.parametrize("schedule", farm.SCHEDULES)
 def test_a_poisoned_task(mortals: farm.Farm, schedule: str) -> None:
     results = mortals.map(die_at, range(40), [17] * 40, schedule=schedule)
-    with pytest.raises(TaskPoisoned, match=r"die_at\(17, 17\) failed: workers \d, \d died") as told:
+    with pytest.raises(
+        TaskPoisoned, match=r"die_at\(17, 17\) failed: workers \d, \d died"
+    ) as caught:
         list(results)
     assert results.finish() == {x: x for x in range(40) if x != 17}
-    assert len(set(told.value.workers)) == 2
-    assert set(told.value.workers).isdisjoint(mortals.workers) and len(mortals.workers) == 1
+    assert len(set(caught.value.workers)) == 2
+    assert set(caught.value.workers).isdisjoint(mortals.workers) and len(mortals.workers) == 1
 
 
 @pytest.mark.fault

@@ -45,9 +45,9 @@ def job(inputs: Any, *how: dict[str, Any], n: int = 3, **common: Any) -> list[An
             return None
         runs = []
         with serving.Attachment(sfm, serving.workers(sfm), serving.Service, "the test"):
-            for one in how or ({},):
+            for options in how or ({},):
                 result = mapreduce.run(
-                    sfm, inputs, **({"map": words, "reduce": count} | common | one)
+                    sfm, inputs, **({"map": words, "reduce": count} | common | options)
                 )
                 runs.append((list(result), dict(result.counts)))
             assert not sfm.context("answers").peek(), "messages are left"
@@ -75,8 +75,8 @@ SOURCES = sorted(Path(os.__file__).parent.glob("[a-c]*.py"))
 
 @pytest.fixture(scope="module")
 def counted() -> list[tuple[str, int]]:
-    text = (one.read_bytes().decode(errors="surrogateescape") for one in SOURCES)
-    return sorted(Counter(word for one in text for word in one.split()).items())
+    text = (path.read_bytes().decode(errors="surrogateescape") for path in SOURCES)
+    return sorted(Counter(word for content in text for word in content.split()).items())
 
 
 @pytest.mark.parametrize("n", [2, 4])
@@ -121,12 +121,12 @@ def test_each_line_is_in_one_split(written: list[str], size: int, end: str, last
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "text")
         path.write_bytes((end.join(written) + (end if last else "")).encode())
-        found = [one for split in cut([path], size, 3) for one in lines(*split)]
+        found = [line for split in cut([path], size, 3) for line in lines(*split)]
         data = path.read_bytes()
-    wanted = [one.removesuffix(b"\r") for one in data.split(b"\n")]
+    wanted = [line.removesuffix(b"\r") for line in data.split(b"\n")]
     assert [line.encode() for _, line in found] == (wanted[:-1] if wanted[-1] == b"" else wanted)
-    assert all(data[at:].startswith(line.encode()) for at, line in found)
-    assert all((line.file, line.offset) == (path, at) for at, line in found)
+    assert all(data[offset:].startswith(line.encode()) for offset, line in found)
+    assert all((line.file, line.offset) == (path, offset) for offset, line in found)
 
 
 @given(
@@ -198,12 +198,12 @@ def test_keys_of_all_kinds() -> None:
 
 def test_the_hash_is_that_of_other_processes() -> None:
     code = "from sfm_kernel.records import stable_hash as h; print(h('a'), h(b'a'), h(('a', 2.5)))"
-    told = set()
+    hashes = set()
     for seed in "12":
         environment = os.environ | {"PYTHONHASHSEED": seed}
         run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
-        told.add(run.stdout.split(b"\n")[0])
-    assert len(told) == 1 and b" " in told.pop()
+        hashes.add(run.stdout.split(b"\n")[0])
+    assert len(hashes) == 1 and b" " in hashes.pop()
 
 
 def fails(match: str, *, n: int = 3, **how: Any) -> str:
@@ -220,21 +220,21 @@ def fails(match: str, *, n: int = 3, **how: Any) -> str:
             assert mapreduce.run(sfm, ["a b", "b"], words, count) == [("a", 1), ("b", 2)]
         return f"{type(failure.value).__name__}: {failure.value}"
 
-    told = str(sfm_kernel.run(program, n, timeout=150)[0])
-    assert re.search(match, told), told
-    return told
+    error = str(sfm_kernel.run(program, n, timeout=150)[0])
+    assert re.search(match, error), error
+    return error
 
 
 def test_map_raises(tmp_path: Path) -> None:
     path = tmp_path / "numbers.txt"
     path.write_text("1\n2\nthree\n4\n")
-    told = fails(
+    error = fails(
         r"JobFailed: map, .* raised ValueError.*three.* at .*numbers.txt, line 3 \(byte 4\)",
         inputs=[path],
         split=3,
         map=lambda line: [(int(line), 1)],
     )
-    assert "in <lambda>" in told and "Traceback (on" in told
+    assert "in <lambda>" in error and "Traceback (on" in error
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             serving.serve(sfm)
             tempfile.TemporaryFile = make  # this process is a fork, and may serve other tests
             opened = map("/proc/self/fd/{}".format, os.listdir("/proc/self/fd"))
-            return [one for one in map(os.path.realpath, opened) if str(tmp_path) in one]
+            return [path for path in map(os.path.realpath, opened) if str(tmp_path) in path]
         with serving.Attachment(sfm, [1, 2], serving.Service, "the test"):
             with pytest.raises(JobFailed) as failure:
                 mapreduce.run(sfm, range(9000), numbers, count, memory=100_000, spill=str(tmp_path))
@@ -301,17 +301,17 @@ def test_a_full_disk(tmp_path: Path) -> None:
     def numbers(number: int) -> Iterator[tuple[str, int]]:
         yield f"the number {number}, a key that is not short", 1
 
-    (told, length), *left = sfm_kernel.run(program, 3, timeout=150)
-    assert f"cannot be spilled to {str(tmp_path)!r}: [Errno 28] No space left on device" in told
-    assert "on 1" in told and "Give another folder (spill=), more memory" in told
+    (error, length), *left = sfm_kernel.run(program, 3, timeout=150)
+    assert f"cannot be spilled to {str(tmp_path)!r}: [Errno 28] No space left on device" in error
+    assert "on 1" in error and "Give another folder (spill=), more memory" in error
     assert length == 9000
     assert left == [[], []] and os.listdir(tmp_path) == []
 
 
 def test_a_folder_that_is_not_there() -> None:
-    told = fails("cannot be spilled to '/no/such'", inputs=range(999), map=lambda i: [(i, i)],
+    error = fails("cannot be spilled to '/no/such'", inputs=range(999), map=lambda i: [(i, i)],
                  memory=1, spill="/no/such")  # fmt: skip
-    assert "No such file" in told
+    assert "No such file" in error
 
 
 def test_a_spill_that_fails_leaves_what_there_is(tmp_path: Path) -> None:
@@ -343,9 +343,9 @@ def test_a_worker_dies(when: str) -> None:
 
     with pytest.raises(ProcessFailed) as failure:
         sfm_kernel.run(program, 3, timeout=150)
-    told = str(failure.value)
+    error = str(failure.value)
     # The killed worker fails the run as well: either error may come first.
-    assert "was killed by SIGKILL" in told or "while it worked on a MapReduce job" in told
+    assert "was killed by SIGKILL" in error or "while it worked on a MapReduce job" in error
 
 
 def test_two_owners_at_once() -> None:
@@ -361,5 +361,5 @@ def test_two_owners_at_once() -> None:
             other.recv()
             return mapreduce.run(sfm, SOURCES[:20], words, count, workers=[2, 3], memory=50_000)
 
-    one, two, *_ = sfm_kernel.run(program, 4, timeout=150)
-    assert list(one) == list(two) and len(one) > 1000
+    first, second, *_ = sfm_kernel.run(program, 4, timeout=150)
+    assert list(first) == list(second) and len(first) > 1000

@@ -84,7 +84,7 @@ def test_references_end_with_their_owner() -> None:
         here = a.new(lambda: lambda: len(table()))  # asks the process itself
         before = here()
         many = [a.new(Account, number) for number in range(20)]
-        again = [one.me() for one in many]
+        again = [account.me() for account in many]
         assert here() == before + 20
         del many
         assert here() == before + 20
@@ -108,7 +108,7 @@ def test_references_of_the_dead_end() -> None:
     def program(sfm: Endpoint) -> None:
         if sfm.rank == 2:
             remote.export(
-                "accounts", lambda: sum(isinstance(one, Account) for one in table().values())
+                "accounts", lambda: sum(isinstance(found, Account) for found in table().values())
             )
             serving.serve(sfm)
         elif sfm.rank == 1:
@@ -119,7 +119,9 @@ def test_references_of_the_dead_end() -> None:
             with remote.connect(sfm, 2) as there:
                 sfm.recv(kept="<Account(1) on 2>")
                 assert there.accounts() == 1
-                os.kill(next(one.pid for one in sfm.members() if one.rank == 1), signal.SIGKILL)
+                os.kill(
+                    next(member.pid for member in sfm.members() if member.rank == 1), signal.SIGKILL
+                )
                 wait_until(lambda: there.accounts() == 0)
                 raise ArithmeticError("all is well")
 
@@ -139,8 +141,8 @@ def test_arguments() -> None:
         assert a.account.pay(remote.ref(mine), 5) == 5 == mine.balance  # A calls here
         with pytest.raises(RemoteError, match=r"lock.*remote\.ref\(x\)") as failure:
             a.account.pay(mine, 5)
-        told = "on 'A' was not called: argument 1, a Account, cannot be sent: TypeError"
-        assert told in str(failure.value)
+        sentence = "on 'A' was not called: argument 1, a Account, cannot be sent: TypeError"
+        assert sentence in str(failure.value)
         a.account.keep(mine := remote.ref(mine))
         b.account.keep(None)
         a.account.keep(None)
@@ -152,13 +154,13 @@ def test_calls_in_a_circle() -> None:
     """A process that waits serves calls that are made on behalf of its own call."""
 
     def use(sfm: Endpoint, a: Any, b: Any, c: Any) -> None:
-        one, two, three = a.account, b.account, c.account
-        assert one.pass_on(two, one, 1) == 11  # A → B → A
-        assert one.pass_on(two, three, 1) == 11
-        assert three.pass_on(two, three, 1) == 12
+        of_a, of_b, of_c = a.account, b.account, c.account
+        assert of_a.pass_on(of_b, of_a, 1) == 11  # A → B → A
+        assert of_a.pass_on(of_b, of_c, 1) == 11
+        assert of_c.pass_on(of_b, of_c, 1) == 12
         home = Account("home")
-        assert one.pass_on(two, remote.ref(home), 4) == 4 == home.balance  # home → A → B → home
-        assert two.pass_on(remote.ref(home), one, 2) == 13
+        assert of_a.pass_on(of_b, remote.ref(home), 4) == 4 == home.balance  # home → A → B → home
+        assert of_b.pass_on(remote.ref(home), of_a, 2) == 13
 
     bank(use, 4)
 
@@ -173,9 +175,9 @@ def test_calls_that_wait_for_each_other_are_told() -> None:
 
     with pytest.raises(ProcessFailed) as failure:
         sfm_kernel.run(program, 2, names=["A", "B"], detect=True, timeout=100)
-    told = str(failure.value)
-    assert DeadlockDetected.__name__ in told
-    assert "A is in account on B and waits for B" in told
+    error = str(failure.value)
+    assert DeadlockDetected.__name__ in error
+    assert "A is in account on B and waits for B" in error
 
 
 def test_errors() -> None:

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.usefixtures("forked")
 
 def test_calls_of_several_overlap() -> None:
     def use(sfm: Endpoint, *engines: Any) -> None:
-        began = [one.meet.future(["A", "B", "C"]) for one in engines]
+        began = [engine.meet.future(["A", "B", "C"]) for engine in engines]
         done, rest = futures.wait(began)  # nobody calls result()
         assert len(done) == 3 and not rest
-        began = [one.meet.future(["A", "B", "C"]) for one in engines]
-        assert sorted(one.result() for one in futures.as_completed(began)) == ["A", "B", "C"]
+        began = [engine.meet.future(["A", "B", "C"]) for engine in engines]
+        assert sorted(call.result() for call in futures.as_completed(began)) == ["A", "B", "C"]
         came = threading.Event()
         engines[0].account.nap.future(0.01).add_done_callback(lambda _: came.set())
         assert came.wait(100)
@@ -69,7 +69,7 @@ def test_the_process_dies() -> None:
     def use(sfm: Endpoint, a: Any, b: Any) -> None:
         nap = a.account.nap
         calls = [nap.future(1000), nap.future(1000)]
-        os.kill(next(one.pid for one in sfm.members() if one.name == "A"), signal.SIGKILL)
+        os.kill(next(member.pid for member in sfm.members() if member.name == "A"), signal.SIGKILL)
         for call in calls:
             with pytest.raises(PeerLost, match="'A' is gone") as failure:
                 call.result()
@@ -106,16 +106,16 @@ def test_observers_are_told_what_is_called() -> None:
             with remote.connect(sfm, "A") as a:
                 a.account.nap(2)
         else:
-            told = ""
+            sentences = ""
 
             def look() -> bool:
-                nonlocal told
-                told = "\n".join(explain(sfm)["sentences"])
-                return "is in account.nap" in told
+                nonlocal sentences
+                sentences = "\n".join(explain(sfm)["sentences"])
+                return "is in account.nap" in sentences
 
             wait_until(look)
-            return told
+            return sentences
         return None
 
-    told = sfm_kernel.run(program, 3, names=["home", "A", "C"], timeout=100)[2]
-    assert "home is in account.nap(2) on A and waits for A" in told
+    sentences = sfm_kernel.run(program, 3, names=["home", "A", "C"], timeout=100)[2]
+    assert "home is in account.nap(2) on A and waits for A" in sentences

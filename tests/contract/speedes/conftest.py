@@ -10,25 +10,24 @@ from typing import Any
 import pytest
 
 from sfm_kernel import Endpoint
-from sfm_kernel.speedes import (
-    Received,
-    SpeedesComm,
-    fuzzy,
-    start_up,
-)
-from tests.contract.conftest import Background
+from sfm_kernel.speedes import Received, SpeedesComm, fuzzy, start_up
+from tests.contract.conftest import Background, Join, results
 from tests.waiting import wait_until
 
 LARGE = 200_000
 """Bytes that are written once for several receivers."""
 
 Nodes = list[SpeedesComm]
+MakeEndpoints = Callable[[int], list[Endpoint]]
+MakeGroup = Callable[[int], Nodes]
+
+in_memory = pytest.mark.parametrize("kind", ["inproc", "shm"], indirect=True)
+"""Runs only if the transport shares memory."""
 
 
 def together(calls: list[Callable[[], Any]]) -> list[Any]:
     """Run each call in a thread of its own, and return the results."""
-    running = [Background(call) for call in calls]
-    return [one.result() for one in running]
+    return results([Background(call) for call in calls])
 
 
 def at_all(nodes: Nodes, call: Callable[[SpeedesComm], Any]) -> list[Any]:
@@ -40,12 +39,12 @@ def start(endpoints: list[Endpoint], *args: Any, **options: Any) -> Nodes:
 
 
 @pytest.fixture
-def endpoints(join: Callable[..., Endpoint]) -> Callable[[int], list[Endpoint]]:
+def endpoints(join: Join) -> MakeEndpoints:
     return lambda n: [join() for _ in range(n)]
 
 
 @pytest.fixture
-def group(endpoints: Callable[[int], list[Endpoint]]) -> Iterator[Callable[[int], Nodes]]:
+def group(endpoints: MakeEndpoints) -> Iterator[MakeGroup]:
     """``group(n)``: the n nodes of a group; closed at the end."""
     with contextlib.ExitStack() as stack:
 

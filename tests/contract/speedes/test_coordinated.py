@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from sfm_kernel import SFMError
-from sfm_kernel.speedes import (
-    Destination,
-    Received,
-    SimTime,
-    SpeedesComm,
-)
+from sfm_kernel.speedes import Destination, Received, SimTime, SpeedesComm
 from tests.contract.conftest import Background
-from tests.contract.speedes.conftest import (
-    LARGE,
-    Nodes,
-    at_all,
-    comes,
-    drain,
-)
+from tests.contract.speedes.conftest import LARGE, MakeGroup, at_all, comes, drain
 from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_all_know_when_nothing_is_in_transit(group: Callable[[int], Nodes], n: int) -> None:
+def test_all_know_when_nothing_is_in_transit(group: MakeGroup, n: int) -> None:
     nodes = group(n)
 
     def work(comm: SpeedesComm) -> list[list[tuple[int, bytes]]]:
@@ -50,7 +37,7 @@ def test_all_know_when_nothing_is_in_transit(group: Callable[[int], Nodes], n: i
             assert got == sorted(expected)
 
 
-def test_a_message_is_answered_in_its_cycle(group: Callable[[int], Nodes]) -> None:
+def test_a_message_is_answered_in_its_cycle(group: MakeGroup) -> None:
     """A tree of messages: each that arrives sends two, until they are used up."""
     nodes = group(3)
 
@@ -70,7 +57,7 @@ def test_a_message_is_answered_in_its_cycle(group: Callable[[int], Nodes]) -> No
         assert sum(at_all(nodes, work)) == 2**8 - 1
 
 
-def test_receive_blocks_while_something_may_come(group: Callable[[int], Nodes]) -> None:
+def test_receive_blocks_while_something_may_come(group: MakeGroup) -> None:
     a, b = group(2)
     waiting = Background(lambda: drain(b))
     waiting.join(0.2)
@@ -82,7 +69,7 @@ def test_receive_blocks_while_something_may_come(group: Callable[[int], Nodes]) 
     assert [message.data for message in waiting.result()] == [b"it has"]
 
 
-def test_a_synchronisation_call_in_the_middle_is_an_error(group: Callable[[int], Nodes]) -> None:
+def test_a_synchronisation_call_in_the_middle_is_an_error(group: MakeGroup) -> None:
     a, b = nodes = group(2)
     a.enter_fuzzy_barrier()
     a.coordinated_send(1, b"x")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sfm_kernel import Endpoint, EndpointClosed, RecvTimeout
-from sfm_kernel.speedes import (
-    start_up,
-)
+from sfm_kernel import EndpointClosed, RecvTimeout
+from sfm_kernel.speedes import start_up
+from tests.contract.conftest import Join
 from tests.contract.speedes.conftest import (
     LARGE,
+    MakeEndpoints,
     at_all,
     comes,
     drain,
@@ -24,35 +23,31 @@ from tests.contract.speedes.conftest import (
 from tests.waiting import wait_until
 
 
-def test_groups_do_not_hear_each_other(
-    endpoints: Callable[[int], list[Endpoint]],
-) -> None:
+def test_groups_do_not_hear_each_other(endpoints: MakeEndpoints) -> None:
     ends = endpoints(3)
-    ones, twos = start(ends, group_id=1), start(ends, group_id=2)
-    pair = start(ends[1:], nodes=[2, 1], group_id=3)
-    assert [comm.get_node_id() for comm in pair] == [1, 0]
-    for comm, text in ((ones[0], b"one"), (twos[0], b"two"), (pair[0], b"pair")):
+    group_1, group_2 = start(ends, group_id=1), start(ends, group_id=2)
+    group_3 = start(ends[1:], nodes=[2, 1], group_id=3)
+    assert [comm.get_node_id() for comm in group_3] == [1, 0]
+    for comm, text in ((group_1[0], b"one"), (group_2[0], b"two"), (group_3[0], b"pair")):
         comm.broadcast(1, text)
     ends[0].send(dest=1, kind="message", number=1, text="plain")
-    for nodes, text in ((ones, b"one"), (twos, b"two"), (pair, b"pair")):
+    for nodes, text in ((group_1, b"one"), (group_2, b"two"), (group_3, b"pair")):
         for comm in nodes:
             assert comes(comm, 1).data == text and comm.receive(1) is None
     assert ends[1].recv(10).text == "plain"
     for sfm in ends:
         assert not sfm.peek()
-    both = [lambda comm=comm: comm.global_sum(1) for comm in ones + twos + pair]
-    ones[0].enter_fuzzy_barrier()
-    twos[1].enter_fuzzy_barrier()
-    twos[2].enter_fuzzy_barrier()
+    both = [lambda comm=comm: comm.global_sum(1) for comm in group_1 + group_2 + group_3]
+    group_1[0].enter_fuzzy_barrier()
+    group_2[1].enter_fuzzy_barrier()
+    group_2[2].enter_fuzzy_barrier()
     assert together(both[3:]) == [3, 3, 3, 2, 2] and together(both[:3]) == [3, 3, 3]
-    assert not ones[0].exit_fuzzy_barrier() and not twos[1].exit_fuzzy_barrier()
-    for comm in ones + twos + pair:
+    assert not group_1[0].exit_fuzzy_barrier() and not group_2[1].exit_fuzzy_barrier()
+    for comm in group_1 + group_2 + group_3:
         comm.close()
 
 
-def test_a_group_that_is_started_again_begins_afresh(
-    endpoints: Callable[[int], list[Endpoint]],
-) -> None:
+def test_a_group_that_is_started_again_begins_afresh(endpoints: MakeEndpoints) -> None:
     ends = endpoints(3)
     first = start(ends)
     first[0].enter_fuzzy_barrier()
@@ -78,10 +73,7 @@ def test_a_group_that_is_started_again_begins_afresh(
 
 
 def test_start_up_checks_what_it_is_told(
-    endpoints: Callable[[int], list[Endpoint]],
-    join: Callable[..., Endpoint],
-    tmp_path: Path,
-    kind: str,
+    endpoints: MakeEndpoints, join: Join, tmp_path: Path, kind: str
 ) -> None:
     ends, here = endpoints(2), 1 if kind == "tcp" else 2
     file = tmp_path / "speedes.toml"

@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel import Endpoint, PeerLost, SFMError
+from sfm_kernel import PeerLost, SFMError
 from sfm_kernel.speedes import SpeedesComm, blocks
 from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
-    Nodes,
+    MakeEndpoints,
+    MakeGroup,
     at_all,
     comes,
     drain,
+    in_memory,
     multicast_files,
     start,
     written,
 )
-from tests.contract.speedes.test_memory import in_memory
 from tests.waiting import wait_until
 
 
@@ -29,7 +30,7 @@ def stop(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-def lost_to(comm: SpeedesComm, node: int, call: Callable[[], Any]) -> None:
+def lost_to(node: int, call: Callable[[], Any]) -> None:
     with pytest.raises(PeerLost, match=f"process {node} is gone") as error:
         call()
     assert error.value.peer == node
@@ -38,7 +39,7 @@ def lost_to(comm: SpeedesComm, node: int, call: Callable[[], Any]) -> None:
 # --- left --------------------------------------------------------------------------------------
 
 
-def test_a_node_that_has_left_is_gone_for_the_others(group: Callable[[int], Nodes]) -> None:
+def test_a_node_that_has_left_is_gone_for_the_others(group: MakeGroup) -> None:
     """The process of that node still lives."""
     nodes = group(4)
     at_all(nodes, lambda comm: comm.barrier_sync())
@@ -46,25 +47,20 @@ def test_a_node_that_has_left_is_gone_for_the_others(group: Callable[[int], Node
     nodes[3].close()
     assert comes(nodes[0], 1).data == b"the last word"
     wait_until(lambda: [nodes[0].receive(), 3 in nodes[0]._post._left][1])
-    lost_to(nodes[0], 3, lambda: nodes[0].send(3, 1, b"x"))
+    lost_to(3, lambda: nodes[0].send(3, 1, b"x"))
     with pytest.raises(PeerLost, match="it has left the group"):
         nodes[0].broadcast(2, b"to the rest")
     for comm in nodes[:3]:
         assert comes(comm, 2).data == b"to the rest"
-    waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:3]]
-    for comm, one in zip(nodes, waiting, strict=False):
-        lost_to(comm, 3, one.result)
+    at_all(nodes[:3], lambda comm: lost_to(3, lambda: drain(comm)))
 
 
 @pytest.mark.usefixtures("any_fuzzy")
-def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> None:
+def test_a_fuzzy_barrier_does_not_wait_for_it(group: MakeGroup) -> None:
     nodes = group(3)
     for comm in nodes:
         comm.enter_fuzzy_barrier()
-    inside = list(nodes)
-    wait_until(
-        lambda: [inside.remove(c) for c in inside[:] if c.exit_fuzzy_barrier()] and not inside
-    )
+    at_all(nodes, lambda comm: wait_until(comm.exit_fuzzy_barrier))
     nodes[1].close()
     nodes[0].enter_fuzzy_barrier()
     nodes[2].enter_fuzzy_barrier()
@@ -78,21 +74,17 @@ def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> 
     wait_until(lost)
 
 
-def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
-    group: Callable[[int], Nodes],
-) -> None:
+def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(group: MakeGroup) -> None:
     """The node that left was in the last call, and is missed in the next one."""
     nodes = group(3)
     at_all(nodes, lambda comm: comm.barrier_sync())
     nodes[2].close()
     wait_until(lambda: [nodes[0].receive(), 2 in nodes[0]._post._left][1])
     nodes[0]._post.while_in_a_collective()  # as if it were still waiting
-    waiting = [Background(lambda comm=comm: comm.barrier_sync()) for comm in nodes[:2]]
-    for comm, one in zip(nodes, waiting, strict=False):
-        lost_to(comm, 2, one.result)
+    at_all(nodes[:2], lambda comm: lost_to(2, comm.barrier_sync))
 
 
-def test_nodes_that_close_at_once_disturb_nobody(group: Callable[[int], Nodes]) -> None:
+def test_nodes_that_close_at_once_disturb_nobody(group: MakeGroup) -> None:
     for _ in range(4):
         nodes = group(4)
 
@@ -111,7 +103,7 @@ def test_nodes_that_close_at_once_disturb_nobody(group: Callable[[int], Nodes]) 
             comm._sfm.close()
 
 
-def test_closing_drops_messages_that_were_not_received(group: Callable[[int], Nodes]) -> None:
+def test_closing_drops_messages_that_were_not_received(group: MakeGroup) -> None:
     nodes = group(2)
     for _ in range(20):
         nodes[0].send(1, 1, bytes(LARGE))
@@ -124,19 +116,19 @@ def test_closing_drops_messages_that_were_not_received(group: Callable[[int], No
 
 @in_memory
 def test_memory_that_it_has_not_read_is_free(
-    group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch
+    group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "WARM", 0.0)
     nodes = group(4)
-    for told in (False, True):  # before it leaves, and before the sender knows
-        if told:
+    for leaves in (False, True):  # before it leaves, and before the sender knows
+        if leaves:
             nodes[3].close()
         nodes[0].multicast([1, 2, 3], 1, bytes(LARGE))
         for comm in nodes[1:3]:
             assert comes(comm, 1).nbytes == LARGE
-    own = Path(nodes[0]._post._blocks.path)
-    assert own in multicast_files(nodes[0])
-    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
+    file = Path(nodes[0]._post._blocks.path)
+    assert file in multicast_files(nodes[0])
+    wait_until(lambda: [nodes[0].receive(), written(file)][1] == 0)
 
 
 # --- cut short ---------------------------------------------------------------------------------
@@ -184,7 +176,7 @@ def barrier_sync(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda cut: cut.__name__,
 )
 def test_a_call_that_is_cut_short_leaves_nobody_waiting(
-    endpoints: Callable[[int], list[Endpoint]],
+    endpoints: MakeEndpoints,
     monkeypatch: pytest.MonkeyPatch,
     cut: Callable[[SpeedesComm, pytest.MonkeyPatch], None],
 ) -> None:
@@ -201,9 +193,7 @@ def test_a_call_that_is_cut_short_leaves_nobody_waiting(
     ):  # fmt: skip
         with pytest.raises(SFMError, match=r"KeyboardInterrupt .*: call start_up again on all"):
             call()
-    waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:3]]
-    for comm, one in zip(nodes, waiting, strict=False):
-        lost_to(comm, 3, one.result)
+    at_all(nodes[:3], lambda comm: lost_to(3, lambda: drain(comm)))
     again = start(ends)
     assert at_all(again, lambda comm: comm.global_sum(1)) == [4] * 4
     assert at_all(again, lambda comm: len(drain(comm))) == [0] * 4
@@ -211,7 +201,7 @@ def test_a_call_that_is_cut_short_leaves_nobody_waiting(
         comm.close()
 
 
-def test_stop_while_a_node_waits_cuts_nothing_short(group: Callable[[int], Nodes]) -> None:
+def test_stop_while_a_node_waits_cuts_nothing_short(group: MakeGroup) -> None:
     a, b = group(2)
     tick = b._post._context.tick
     b._post._context.tick = stop
@@ -223,7 +213,7 @@ def test_stop_while_a_node_waits_cuts_nothing_short(group: Callable[[int], Nodes
     assert [message.data for message in drain(b)] == [b"x"] and waiting.result() == []
 
 
-def test_stop_between_inbox_and_node_loses_nothing(group: Callable[[int], Nodes]) -> None:
+def test_stop_between_inbox_and_node_loses_nothing(group: MakeGroup) -> None:
     a, b = group(2)
     a.send(1, 1, b"x")
     wait_until(lambda: b._post._context.peek(number=1))

@@ -13,12 +13,12 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.directory import DirectoryServer
-from sfm_kernel.speedes import (
-    SpeedesComm,
-)
-from tests.contract.conftest import Background
+from sfm_kernel.speedes import SpeedesComm
+from tests.contract.conftest import Background, Join, results
 from tests.contract.speedes.conftest import (
     LARGE,
+    MakeEndpoints,
+    MakeGroup,
     Nodes,
     at_all,
     comes,
@@ -30,19 +30,19 @@ from tests.contract.speedes.conftest import (
 from tests.waiting import wait_until
 
 
-def test_a_node_that_leaves_is_noticed_by_all_who_wait(group: Callable[[int], Nodes]) -> None:
+def test_a_node_that_leaves_is_noticed_by_all_who_wait(group: MakeGroup) -> None:
     """Nodes that are not next to it in the tree notice it, too."""
     nodes = group(5)
     waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:4]]
     nodes[4].close()
     nodes[4]._sfm.close()
-    for one in waiting:
+    for call in waiting:
         with pytest.raises(PeerLost, match=r"process 4 is gone .* in coordinated_receive\(\)"):
-            one.result()
+            call.result()
 
 
 @pytest.mark.usefixtures("any_fuzzy")
-def test_a_fuzzy_barrier_notices_it_too(group: Callable[[int], Nodes]) -> None:
+def test_a_fuzzy_barrier_notices_it_too(group: MakeGroup) -> None:
     nodes = group(3)
     nodes[0].enter_fuzzy_barrier()
     nodes[2].enter_fuzzy_barrier()
@@ -58,7 +58,7 @@ def test_a_fuzzy_barrier_notices_it_too(group: Callable[[int], Nodes]) -> None:
 
 
 def test_the_successor_of_a_lost_node_gets_no_messages_of_the_group(
-    endpoints: Callable[[int], list[Endpoint]], join: Callable[..., Endpoint]
+    endpoints: MakeEndpoints, join: Join
 ) -> None:
     ends = endpoints(3)
     nodes = start(ends)
@@ -110,8 +110,7 @@ def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> Non
     inside = [Background(lambda c=c: getattr(c, call)(*arguments)) for c in (first, between)]
     assert comes(last, 1).data == b"come" and comes(last, 2).nbytes == LARGE
     getattr(last, call)(*arguments)
-    for one in inside:
-        one.result()
+    results(inside)
     assert between.get_pending_message(1) is not None  # taken in, and not lost
 
 

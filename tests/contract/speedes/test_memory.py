@@ -5,31 +5,27 @@ from __future__ import annotations
 import errno
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint, PeerLost
-from sfm_kernel.speedes import (
-    blocks,
-)
+from sfm_kernel import PeerLost
+from sfm_kernel.speedes import blocks
 from tests.contract.speedes.conftest import (
     LARGE,
-    Nodes,
+    MakeEndpoints,
+    MakeGroup,
     comes,
+    in_memory,
     multicast_files,
     start,
     written,
 )
 from tests.waiting import wait_until
 
-in_memory = pytest.mark.parametrize("kind", ["inproc", "shm"], indirect=True)
-"""Runs only if the transport shares memory."""
 
-
-def test_a_multicast_is_written_once(group: Callable[[int], Nodes], kind: str) -> None:
+def test_a_multicast_is_written_once(group: MakeGroup, kind: str) -> None:
     nodes = group(4)
     data = np.random.default_rng(2).bytes(1 << 20)
     nodes[0].broadcast(1, data)
@@ -50,11 +46,11 @@ def test_a_multicast_is_written_once(group: Callable[[int], Nodes], kind: str) -
             nodes[0].broadcast(1, data)
             for comm in nodes:
                 assert comes(comm, 1).data == data
-        (own,) = multicast_files(nodes[0])
-        assert written(own) < 1.1 * len(data)
+        (file,) = multicast_files(nodes[0])
+        assert written(file) < 1.1 * len(data)
 
 
-def test_a_small_multicast_goes_to_each(group: Callable[[int], Nodes]) -> None:
+def test_a_small_multicast_goes_to_each(group: MakeGroup) -> None:
     nodes = group(3)
     nodes[0].broadcast(1, b"x" * 1000)
     nodes[0].multicast([1], 2, b"x" * LARGE)  # and so does a large one to a single node
@@ -63,7 +59,7 @@ def test_a_small_multicast_goes_to_each(group: Callable[[int], Nodes]) -> None:
     assert comes(nodes[1], 2).nbytes == LARGE
 
 
-def test_several_multicasts_wait_side_by_side(group: Callable[[int], Nodes]) -> None:
+def test_several_multicasts_wait_side_by_side(group: MakeGroup) -> None:
     nodes = group(3)
     sizes = [140_000 * (1 + number % 3) for number in range(12)]
     for number, size in enumerate(sizes):
@@ -81,23 +77,23 @@ def test_several_multicasts_wait_side_by_side(group: Callable[[int], Nodes]) -> 
 
 @in_memory
 def test_memory_goes_back_when_it_was_not_used(
-    group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch
+    group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "WARM", 0.0)
     nodes = group(3)
     for _ in range(3):
         nodes[0].multicast([1, 2], 1, b"x" * LARGE)
-        own = Path(nodes[0]._post._blocks.path)
+        file = Path(nodes[0]._post._blocks.path)
         nodes[0].receive()
-        assert written(own) >= LARGE  # as long as somebody has not read
+        assert written(file) >= LARGE  # as long as somebody has not read
         assert comes(nodes[1], 1).nbytes == comes(nodes[2], 1).nbytes == LARGE
         nodes[0].receive()
-        assert written(own) == 0
+        assert written(file) == 0
 
 
 @pytest.mark.parametrize("why", ["fallocate", "link", "half is in use", "larger than the space"])
 def test_each_receiver_gets_a_copy_if_memory_is_short(
-    group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch, why: str
+    group: MakeGroup, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
@@ -122,9 +118,7 @@ def test_each_receiver_gets_a_copy_if_memory_is_short(
             assert comes(comm, 1).data == bytes([number]) * LARGE
 
 
-def test_messages_are_received_after_their_sender_has_left(
-    group: Callable[[int], Nodes],
-) -> None:
+def test_messages_are_received_after_their_sender_has_left(group: MakeGroup) -> None:
     nodes = group(3)
     nodes[0].broadcast(1, b"x" * LARGE)
     nodes[0].close()
@@ -136,28 +130,26 @@ def test_messages_are_received_after_their_sender_has_left(
 
 @in_memory
 def test_a_multicast_s_memory_is_free_though_a_receiver_has_left(
-    group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch
+    group: MakeGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The header of that receiver counts as read, and its name of the file is removed."""
     monkeypatch.setattr(blocks, "WARM", 0.0)
     nodes = group(4)
     nodes[0].multicast([1, 2, 3], 1, b"x" * LARGE)
     assert comes(nodes[1], 1).nbytes == comes(nodes[2], 1).nbytes == LARGE
-    own = Path(nodes[0]._post._blocks.path)
+    file = Path(nodes[0]._post._blocks.path)
     nodes[3].close()
     nodes[3]._sfm.close()
-    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
-    assert multicast_files(nodes[0]) == [own]
+    wait_until(lambda: [nodes[0].receive(), written(file)][1] == 0)
+    assert multicast_files(nodes[0]) == [file]
     with pytest.raises(PeerLost):
         nodes[0].multicast([1, 2, 3], 1, b"y" * LARGE)
     assert comes(nodes[1], 1).data == comes(nodes[2], 1).data == b"y" * LARGE
-    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
+    wait_until(lambda: [nodes[0].receive(), written(file)][1] == 0)
 
 
 @in_memory
-def test_an_object_that_is_forgotten_leaves_nothing(
-    endpoints: Callable[[int], list[Endpoint]],
-) -> None:
+def test_an_object_that_is_forgotten_leaves_nothing(endpoints: MakeEndpoints) -> None:
     ends = endpoints(3)
     nodes = start(ends)
     nodes[0].broadcast(1, b"x" * LARGE)

@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint, UnknownName
-from sfm_kernel.speedes import (
-    NET_INT,
-    Destination,
-    net_array,
-    net_struct,
-)
+from sfm_kernel import UnknownName
+from sfm_kernel.speedes import NET_INT, Destination, net_array, net_struct
 from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
-    Nodes,
+    MakeEndpoints,
+    MakeGroup,
     at_all,
     comes,
     drain,
@@ -29,7 +25,7 @@ from tests.contract.speedes.conftest import (
 from tests.waiting import wait_until
 
 
-def test_one_a_set_and_all(group: Callable[[int], Nodes]) -> None:
+def test_one_a_set_and_all(group: MakeGroup) -> None:
     nodes = group(4)
     nodes[1].send(2, 7, b"one")
     nodes[1].multicast(Destination([3, 1, 2]), 7, b"set")
@@ -46,7 +42,7 @@ def test_one_a_set_and_all(group: Callable[[int], Nodes]) -> None:
         assert comm.receive(7) is None
 
 
-def test_receive_takes_in_and_pending_only_looks_there(group: Callable[[int], Nodes]) -> None:
+def test_receive_takes_in_and_pending_only_looks_there(group: MakeGroup) -> None:
     a, b = group(2)
     for type, data in ((5, b"x"), (0, b"first"), (255, b"y"), (0, b"second")):
         a.send(1, type, data)
@@ -66,7 +62,7 @@ def test_receive_takes_in_and_pending_only_looks_there(group: Callable[[int], No
     assert comes(b, 255).data == b"y"
 
 
-def test_a_node_sends_to_itself(group: Callable[[int], Nodes]) -> None:
+def test_a_node_sends_to_itself(group: MakeGroup) -> None:
     (comm,) = group(1)
     data = bytearray(b"to me")
     comm.send(0, 1, data)
@@ -77,19 +73,19 @@ def test_a_node_sends_to_itself(group: Callable[[int], Nodes]) -> None:
 
 
 @pytest.mark.parametrize("count", [10, LARGE])
-def test_received_data_are_the_receivers_own(group: Callable[[int], Nodes], count: int) -> None:
+def test_received_data_are_the_receivers_own(group: MakeGroup, count: int) -> None:
     nodes = group(3)
     array, raw = np.arange(float(count)), bytearray(b"\1" * count)
     nodes[0].broadcast(1, array)
     nodes[0].broadcast(2, raw)
     array[:], raw[:] = -1, b"\2" * count
     for comm in nodes:
-        numbers, mine = comes(comm, 1), comes(comm, 2)
-        assert isinstance(numbers.data, np.ndarray) and isinstance(mine.data, bytearray)
+        numbers, octets = comes(comm, 1), comes(comm, 2)
+        assert isinstance(numbers.data, np.ndarray) and isinstance(octets.data, bytearray)
         assert (numbers.data == np.arange(count)).all() and numbers.nbytes == 8 * count
-        assert mine.data == b"\1" * count
+        assert octets.data == b"\1" * count
         numbers.data += 1
-        mine.data[:] = b"\3" * count
+        octets.data[:] = b"\3" * count
     assert array[0] == -1 and raw[0] == 2
 
 
@@ -104,7 +100,7 @@ def test_received_data_are_the_receivers_own(group: Callable[[int], Nodes], coun
     ],
     ids=lambda array: f"{array.dtype.str}{array.shape}",
 )  # fmt: skip
-def test_arrays_come_as_they_are(group: Callable[[int], Nodes], array: Any) -> None:
+def test_arrays_come_as_they_are(group: MakeGroup, array: Any) -> None:
     nodes = group(3)
     nodes[0].broadcast(1, array)
     for comm in nodes:
@@ -114,7 +110,7 @@ def test_arrays_come_as_they_are(group: Callable[[int], Nodes], array: Any) -> N
         assert (data == array).all()
 
 
-def test_a_structure_keeps_its_byte_order(group: Callable[[int], Nodes]) -> None:
+def test_a_structure_keeps_its_byte_order(group: MakeGroup) -> None:
     a, b = group(2)
     track = net_struct(id=NET_INT, position=("<f8", 3))
     a.send(1, 1, net_array([(7, (1, 2, 3))], track).tobytes())
@@ -125,7 +121,7 @@ def test_a_structure_keeps_its_byte_order(group: Callable[[int], Nodes]) -> None
 
 
 def test_messages_larger_than_the_ring_go_in_parts(
-    endpoints: Callable[[int], list[Endpoint]], monkeypatch: pytest.MonkeyPatch
+    endpoints: MakeEndpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFM_RING_BYTES", "4096")
     monkeypatch.setenv("SFM_ARENA_BYTES", "0")
@@ -140,9 +136,7 @@ def test_messages_larger_than_the_ring_go_in_parts(
         comm.close()
 
 
-def test_sends_never_wait_for_their_receiver(
-    endpoints: Callable[[int], list[Endpoint]],
-) -> None:
+def test_sends_never_wait_for_their_receiver(endpoints: MakeEndpoints) -> None:
     ends = endpoints(2)
     for sfm in ends:
         sfm.buffering = 1000
@@ -156,7 +150,7 @@ def test_sends_never_wait_for_their_receiver(
                 assert comes(comm, 1).nbytes == 5000
 
 
-def test_order(group: Callable[[int], Nodes]) -> None:
+def test_order(group: MakeGroup) -> None:
     nodes = group(3)
     for number in range(60):
         size = [3, 90_000, 9_000][number % 3]
@@ -170,7 +164,7 @@ def test_order(group: Callable[[int], Nodes]) -> None:
             assert int.from_bytes(comes(comm, 4).data[:2], "big") == number
 
 
-def test_bad_messages_send_nothing(group: Callable[[int], Nodes]) -> None:
+def test_bad_messages_send_nothing(group: MakeGroup) -> None:
     a, b = group(2)
     wrong: list[tuple[type[Exception], str, Callable[[], object]]] = [
         (ValueError, "message types are 0 to 255, not 256", lambda: a.send(1, 256, b"")),

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sfm_kernel import SFMError
-from sfm_kernel.speedes import (
-    SimTime,
-    SpeedesComm,
-)
-from tests.contract.conftest import Background
-from tests.contract.speedes.conftest import (
-    Nodes,
-    at_all,
-)
+from sfm_kernel.speedes import SimTime, SpeedesComm
+from tests.contract.conftest import Background, results
+from tests.contract.speedes.conftest import MakeGroup, at_all
 from tests.waiting import wait_until
 
 NAN = float("nan")
 
 
-def test_nodes_are_counted_from_0(group: Callable[[int], Nodes], kind: str) -> None:
+def test_nodes_are_counted_from_0(group: MakeGroup, kind: str) -> None:
     nodes = group(3)
     assert [comm.get_node_id() for comm in nodes] == [0, 1, 2]
     assert {comm.get_num_nodes() for comm in nodes} == {3}
@@ -33,7 +26,7 @@ def test_nodes_are_counted_from_0(group: Callable[[int], Nodes], kind: str) -> N
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_global_operations(group: Callable[[int], Nodes], n: int) -> None:
+def test_global_operations(group: MakeGroup, n: int) -> None:
     nodes = group(n)
 
     def work(comm: SpeedesComm) -> list[Any]:
@@ -53,22 +46,20 @@ def test_global_operations(group: Callable[[int], Nodes], n: int) -> None:
     ]  # fmt: skip
     for found in at_all(nodes, work):
         assert found == expected
-        assert [type(one) for one in found] == [int] * 3 + [float] * 3 + [SimTime] * 3
+        assert [*map(type, found)] == [int] * 3 + [float] * 3 + [SimTime] * 3
 
 
-def test_numbers_of_several_kinds_meet(group: Callable[[int], Nodes]) -> None:
+def test_numbers_of_several_kinds_meet(group: MakeGroup) -> None:
     nodes = group(3)
     given: list[Any] = [10**400, 2.5, np.int16(1)]
     assert at_all(nodes, lambda comm: comm.global_min(given[comm.get_node_id()])) == [1.0] * 3
     assert at_all(nodes, lambda comm: comm.global_sum(given[comm.get_node_id()])) == [np.inf] * 3
     given = [7, 2.5, SimTime(1.0, 1)]
     found = at_all(nodes, lambda comm: comm.global_max(given[comm.get_node_id()]))
-    assert found == [SimTime(7.0)] * 3 and all(type(one) is SimTime for one in found)
+    assert found == [SimTime(7.0)] * 3 and set(map(type, found)) == {SimTime}
 
 
-def test_values_that_cannot_be_reduced_are_refused_before_anybody_waits(
-    group: Callable[[int], Nodes],
-) -> None:
+def test_values_that_cannot_be_reduced_are_refused_before_anybody_waits(group: MakeGroup) -> None:
     (comm, _) = nodes = group(2)
     for call in (comm.global_min, comm.global_max):
         with pytest.raises(ValueError, match=r"global_m\w+ cannot order NaN"):
@@ -84,21 +75,19 @@ def test_values_that_cannot_be_reduced_are_refused_before_anybody_waits(
     [[NAN, SimTime(1.0), 2], [SimTime(np.inf), 1.0, -np.inf], [-(10**400), SimTime(np.inf), 0]],
     ids=["NaN", "infinities", "a huge int"],
 )
-def test_simtimes_without_a_sum_are_told_to_all(
-    group: Callable[[int], Nodes], given: list[Any]
-) -> None:
+def test_simtimes_without_a_sum_are_told_to_all(group: MakeGroup, given: list[Any]) -> None:
     nodes = group(3)
 
-    def told(comm: SpeedesComm) -> str:
+    def reason(comm: SpeedesComm) -> str:
         with pytest.raises(ValueError, match="global_sum: these SimTimes have no sum") as error:
             comm.global_sum(given[comm.get_node_id()])
         return str(error.value)
 
-    assert len(set(at_all(nodes, told))) == 1
+    assert len(set(at_all(nodes, reason))) == 1
     assert at_all(nodes, lambda comm: comm.global_sum(SimTime(1.0))) == [SimTime(3.0)] * 3
 
 
-def test_nobody_passes_the_barrier_before_all_are_there(group: Callable[[int], Nodes]) -> None:
+def test_nobody_passes_the_barrier_before_all_are_there(group: MakeGroup) -> None:
     nodes = group(3)
     passed: list[int] = []
 
@@ -110,22 +99,13 @@ def test_nobody_passes_the_barrier_before_all_are_there(group: Callable[[int], N
     early[0].join(0.2)
     assert passed == []
     work(nodes[2])
-    for one in early:
-        one.result()
+    results(early)
     assert sorted(passed) == [0, 1, 2]
-
-
-def leave(inside: Nodes) -> bool:
-    """Take out those whose barrier is over; whether it is over for all."""
-    inside[:] = [comm for comm in inside if not comm.exit_fuzzy_barrier()]
-    return not inside
 
 
 @pytest.mark.usefixtures("any_fuzzy")
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_the_fuzzy_barrier_is_over_when_all_have_entered(
-    group: Callable[[int], Nodes], n: int
-) -> None:
+def test_the_fuzzy_barrier_is_over_when_all_have_entered(group: MakeGroup, n: int) -> None:
     nodes = group(n)
     for last in range(n):
         for comm in nodes[:last] + nodes[last + 1 :]:
@@ -134,11 +114,10 @@ def test_the_fuzzy_barrier_is_over_when_all_have_entered(
         # News may still be on its way; this checks that no node leaves too early.
         assert not any(comm.exit_fuzzy_barrier() for comm in nodes[:last] + nodes[last + 1 :])
         nodes[last].enter_fuzzy_barrier()
-        inside = list(nodes)
-        wait_until(lambda inside=inside: leave(inside))
+        at_all(nodes, lambda comm: wait_until(comm.exit_fuzzy_barrier))
 
 
-def test_the_answer_depends_on_nobody_who_computes(group: Callable[[int], Nodes]) -> None:
+def test_the_answer_depends_on_nobody_who_computes(group: MakeGroup) -> None:
     """Each of up to 16 nodes leaves, though the others call nothing after they have entered."""
     nodes = group(4)
     for comm in nodes:
@@ -148,7 +127,7 @@ def test_the_answer_depends_on_nobody_who_computes(group: Callable[[int], Nodes]
 
 
 @pytest.mark.usefixtures("any_fuzzy")
-def test_a_fast_node_is_one_barrier_ahead_at_most(group: Callable[[int], Nodes]) -> None:
+def test_a_fast_node_is_one_barrier_ahead_at_most(group: MakeGroup) -> None:
     nodes = group(3)
     reached = [0, 0, 0]
 
@@ -163,7 +142,7 @@ def test_a_fast_node_is_one_barrier_ahead_at_most(group: Callable[[int], Nodes])
     at_all(nodes, work)
 
 
-def test_fuzzy_errors(group: Callable[[int], Nodes]) -> None:
+def test_fuzzy_errors(group: MakeGroup) -> None:
     comm, other = group(2)
     with pytest.raises(SFMError, match=r"in no fuzzy barrier: call enter_fuzzy_barrier\(\) first"):
         comm.exit_fuzzy_barrier()
