@@ -147,20 +147,17 @@ impl Arena {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::splitmix::SplitMix;
 
     #[test]
     fn blocks_never_overlap_and_all_space_comes_back() {
         let size = 64 * PAGE;
         let mut arena = Arena::new(size);
         let mut held: Vec<Block> = Vec::new();
-        let mut random = 12345u64;
-        let mut next = |below: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % below
-        };
+        let mut random = SplitMix::new(12345);
         for _ in 0..20_000 {
-            if next(2) == 0 {
-                if let Some(block) = arena.allocate(next(6 * PAGE) as usize) {
+            if random.below(2) == 0 {
+                if let Some(block) = arena.allocate(random.below(6 * PAGE as usize)) {
                     assert!(block.offset + block.length <= size);
                     for other in &held {
                         assert_ne!(other.index, block.index);
@@ -171,8 +168,8 @@ mod tests {
                     held.push(block);
                 }
             } else if !held.is_empty() {
-                let removed = held.swap_remove(next(held.len() as u64) as usize);
-                if next(2) == 0 {
+                let removed = held.swap_remove(random.below(held.len()));
+                if random.below(2) == 0 {
                     arena.release(removed);
                 } else {
                     arena.reclaim(|index| index == removed.index);

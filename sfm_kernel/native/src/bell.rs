@@ -21,21 +21,12 @@ const RING: u64 = 1 << 32;
 #[cfg(not(loom))]
 const UPPER: usize = if cfg!(target_endian = "little") { 1 } else { 0 };
 
+#[derive(Default)]
 #[repr(C)]
 pub struct Bell {
     word: AtomicU64,
     #[cfg(loom)]
     model: loom_futex::Futex,
-}
-
-impl Default for Bell {
-    fn default() -> Self {
-        Bell {
-            word: AtomicU64::new(0),
-            #[cfg(loom)]
-            model: loom_futex::Futex::default(),
-        }
-    }
 }
 
 /// Why a sleep ended.

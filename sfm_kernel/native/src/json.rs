@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-/// Writes JSON, value by value.
 #[derive(Default)]
 pub struct Json(pub String);
 
@@ -21,13 +20,11 @@ impl Json {
     pub fn text(&mut self, text: &str) {
         self.comma();
         self.0.push('"');
-        for one in text.chars() {
-            match one {
-                '"' | '\\' => self.0.extend(['\\', one]),
-                one if (one as u32) < 0x20 => {
-                    write!(self.0, "\\u{:04x}", one as u32).expect("memory")
-                }
-                one => self.0.push(one),
+        for c in text.chars() {
+            match c {
+                '"' | '\\' => self.0.extend(['\\', c]),
+                c if (c as u32) < 0x20 => write!(self.0, "\\u{:04x}", c as u32).expect("memory"),
+                c => self.0.push(c),
             }
         }
         self.0.push('"');

@@ -3,6 +3,8 @@
 //! ```text
 //! sync, clock, bell, packet,
 //! value                            atomics, time, sleeping, the wire format, comparable values
+//! signals, event_fd, fork_list,
+//! splitmix                         threads without signals, their alarms; forks; random numbers
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, text, code_location,
 //! peers, polls, main_thread, trace,
@@ -39,6 +41,10 @@ pub mod code_location;
 #[cfg(not(loom))]
 pub mod core;
 #[cfg(not(loom))]
+mod event_fd;
+#[cfg(not(loom))]
+pub mod fork_list;
+#[cfg(not(loom))]
 pub mod json;
 #[cfg(not(loom))]
 pub mod lab;
@@ -65,7 +71,11 @@ pub mod send_credit;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]
+pub mod signals;
+#[cfg(not(loom))]
 pub mod spin;
+#[cfg(not(loom))]
+mod splitmix;
 #[cfg(not(loom))]
 pub mod summary;
 #[cfg(not(loom))]

@@ -84,7 +84,7 @@ pub struct Damaged;
 
 impl ObservedSegment {
     pub fn open(path: &Path) -> io::Result<ObservedSegment> {
-        let options = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let options = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(true).custom_flags(options).open(path)?;
         // SAFETY: no preconditions.
         if file.metadata()?.uid() != unsafe { libc::geteuid() } {
@@ -196,8 +196,8 @@ impl ObservedSegment {
         };
         let version = with_copies(answers)?;
         // A new number, whatever other observers request at the same time.
-        let request_summary = (now() as u32).wrapping_add(std::process::id() << 20);
-        self.write(&request_summary.to_ne_bytes(), offset_of!(Shared, requests))?;
+        let request = (now() as u32).wrapping_add(std::process::id() << 20);
+        self.write(&request.to_ne_bytes(), offset_of!(Shared, requests))?;
         self.ring(offset_of!(Shared, network));
         Ok(version)
     }

@@ -1,6 +1,6 @@
 //! Random damage, for tests: the same each time, unless SFM_LONG is set; then much more of it.
 
-use crate::lab::splitmix::SplitMix;
+use crate::splitmix::SplitMix;
 
 pub struct Random(SplitMix);
 
@@ -17,7 +17,7 @@ impl Random {
     }
 
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.0.next() % limit as u64) as usize
+        self.0.below(limit)
     }
 
     /// Change some of the first `end` bytes: bits, bytes with a meaning, words.

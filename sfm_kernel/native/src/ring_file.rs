@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::arena::{Flag, BLOCKS};
 use crate::claims::{Claim, CLAIMS};
@@ -237,52 +237,30 @@ unsafe impl Memory for Arc<RingFile> {
 
 /// What a fork does to this process's blocks.
 mod forks {
-    use super::{Arc, AtomicBool, Ordering, RingFile, Weak};
-    use std::cell::UnsafeCell;
+    use super::{Arc, RingFile};
+    use crate::fork_list::ForkList;
     use std::sync::Once;
 
-    /// The rings that this process receives from. Its lock is held while the process forks, so that
-    /// the child finds the list consistent.
-    struct Rings {
-        locked: AtomicBool,
-        list: UnsafeCell<Vec<Weak<RingFile>>>,
-    }
-    // SAFETY: the list is only touched under the lock.
-    unsafe impl Sync for Rings {}
+    /// The rings that this process receives from.
+    static RINGS: ForkList<RingFile> = ForkList::new();
 
-    static RINGS: Rings =
-        Rings { locked: AtomicBool::new(false), list: UnsafeCell::new(Vec::new()) };
-
-    extern "C" fn lock() {
-        while RINGS.locked.swap(true, Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+    extern "C" fn before() {
+        RINGS.lock();
     }
-    extern "C" fn unlock() {
-        RINGS.locked.store(false, Ordering::Release);
+    extern "C" fn parent() {
+        RINGS.unlock();
     }
-    extern "C" fn in_child() {
-        // SAFETY: the forking thread holds the lock.
-        for ring in unsafe { &mut *RINGS.list.get() }.drain(..) {
-            if let Some(ring) = ring.upgrade() {
-                ring.detach();
-            }
-        }
-        unlock();
+    extern "C" fn child() {
+        RINGS.empty(|ring| ring.detach());
     }
 
     pub fn register(ring: &Arc<RingFile>) {
         static HANDLERS: Once = Once::new();
         // SAFETY: the handlers touch nothing but RINGS.
         HANDLERS.call_once(|| unsafe {
-            libc::pthread_atfork(Some(lock), Some(unlock), Some(in_child));
+            libc::pthread_atfork(Some(before), Some(parent), Some(child));
         });
-        lock();
-        // SAFETY: under the lock.
-        let list = unsafe { &mut *RINGS.list.get() };
-        list.retain(|ring| ring.strong_count() > 0);
-        list.push(Arc::downgrade(ring));
-        unlock();
+        RINGS.add(Arc::downgrade(ring));
     }
 
     /// Replace shared pages by private ones with the same contents, at the same address.
@@ -293,14 +271,9 @@ mod forks {
     pub unsafe fn make_private(start: *mut u8, length: usize) {
         // SAFETY: a fresh mapping, filled and then moved over the old one in one step.
         unsafe {
-            let fresh = libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
+            let (access, kind) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let fresh = libc::mmap(std::ptr::null_mut(), length, access, kind, -1, 0);
             if fresh == libc::MAP_FAILED {
                 return;
             }

@@ -128,16 +128,14 @@ impl RingSender {
         // nobody will ever write to.
         peer.announce_ring(slot, sender_uid);
         let writer = RingWriter::new(Arc::new(RingFile::create(&path, capacity, arena)?));
-        let now = Instant::now();
-        let (seen, checked) = (UNSETTLED, coarse());
         let writing = Writing {
             writer,
             arena: None,
-            used: now,
+            used: Instant::now(),
             sent: [0; ACCOUNTS],
             count: 0,
-            seen,
-            checked,
+            seen: UNSETTLED,
+            checked: coarse(),
             distrusts: false,
         };
         let sender = Arc::new(RingSender {
@@ -384,7 +382,7 @@ pub fn account_of(packet: &Gather<'_>) -> usize {
     account(context_of(packet.head()))
 }
 
-/// Whether arenas may grow by `wanted` bytes: half of the file system stays free of them, for rings
+/// Whether arenas may grow by `needed` bytes: half of the file system stays free of them, for rings
 /// and for other files.
 fn may_reserve(folder: &Path, needed: u64) -> bool {
     room(folder).is_ok_and(|(free, limit)| free.saturating_sub(needed) >= limit / 2)

@@ -6,7 +6,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -98,7 +98,7 @@ impl<T> Mapping<T> {
             .write(true)
             .create_new(true)
             .mode(0o600)
-            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+            .custom_flags(libc::O_NOFOLLOW)
             .open(path)
     }
 
@@ -115,7 +115,7 @@ impl<T> Mapping<T> {
         let total = if more > 0 && file.set_len(total as u64).is_ok() { total } else { len };
         // A second open file carries the lock. The mapping keeps the first one open, also in a
         // forked child, where it would make a dead process look alive.
-        let lock = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open(fresh)?;
+        let lock = File::open(fresh)?;
         // SAFETY: flock on a descriptor that we own.
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error().into());
@@ -131,20 +131,13 @@ impl<T> Mapping<T> {
     /// Map an existing file of the caller's user: all of it, or `least` bytes if the address space
     /// has no room for more.
     pub fn open(path: &Path, least: usize) -> Result<Mapping<T>, ShmError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
-            .open(path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
         let meta = file.metadata()?;
-        use std::os::unix::fs::MetadataExt;
         // SAFETY: no preconditions.
         if meta.uid() != unsafe { libc::geteuid() } {
-            return Err(ShmError::Invalid(format!(
-                "{} belongs to user {}",
-                path.display(),
-                meta.uid()
-            )));
+            let (path, user) = (path.display(), meta.uid());
+            return Err(ShmError::Invalid(format!("{path} belongs to user {user}")));
         }
         let len = meta.len() as usize;
         if len < std::mem::size_of::<T>() {
@@ -159,14 +152,9 @@ impl<T> Mapping<T> {
     fn map(file: &File, len: usize) -> Result<Mapping<T>, ShmError> {
         // SAFETY: a fresh shared mapping of a file of at least `len` reserved bytes.
         let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let (file, none) = (file.as_raw_fd(), std::ptr::null_mut());
+            libc::mmap(none, len, access, libc::MAP_SHARED, file, 0)
         };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error().into());
@@ -267,8 +255,7 @@ pub struct Owner(File);
 
 impl Owner {
     pub fn of(path: &Path) -> io::Result<Owner> {
-        let options = libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        Ok(Owner(OpenOptions::new().read(true).custom_flags(options).open(path)?))
+        Ok(Owner(OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?))
     }
 
     /// The owner of a file that was opened for this, and may be used for other things.

@@ -206,10 +206,8 @@ fn cores_are_free() -> bool {
     let now = since_start() + FRESH;
     if now.saturating_sub(CHECKED.load(Ordering::Relaxed)) >= FRESH {
         CHECKED.store(now, Ordering::Relaxed);
-        BUSY.store(
-            u32::from(runnable().is_none_or(|wanting| wanting > cores())),
-            Ordering::Relaxed,
-        );
+        let busy = runnable().is_none_or(|wanting| wanting > cores());
+        BUSY.store(u32::from(busy), Ordering::Relaxed);
     }
     BUSY.load(Ordering::Relaxed) == 0
 }

@@ -32,8 +32,8 @@ enum Value {
 
 impl RequestedTemplate {
     pub fn of(context: u64, template: &Template<'_>) -> RequestedTemplate {
-        let conditions = template.conditions.iter().map(|attribute| {
-            let value = match attribute.expected {
+        let conditions = template.conditions.iter().map(|condition| {
+            let value = match condition.expected {
                 None => Value::Unknown,
                 Some(Scalar::None) => Value::None,
                 Some(Scalar::Int(number)) => Value::Int(number),
@@ -41,7 +41,7 @@ impl RequestedTemplate {
                 Some(Scalar::Str(text)) => Value::Str(text.to_owned()),
                 Some(Scalar::Bytes(bytes)) => Value::Bytes(bytes.to_owned()),
             };
-            (attribute.name.to_owned(), value)
+            (condition.name.to_owned(), value)
         });
         RequestedTemplate { context, conditions: conditions.collect() }
     }
@@ -91,11 +91,8 @@ pub fn summary(queue: &Queues, requested: Option<&RequestedTemplate>) -> String 
         lines.push_str(&format!("{:x}\t{}", packet.context(), packet.len()));
         for attribute in packet.attributes() {
             let size = |nth: u32| Some(packet.buffer(nth as usize).1);
-            lines.push_str(&format!(
-                "\t{}{UNIT}{}",
-                clean(attribute.name),
-                value(&attribute, &size)
-            ));
+            let (name, value) = (clean(attribute.name), value(&attribute, &size));
+            lines.push_str(&format!("\t{name}{UNIT}{value}"));
         }
         lines.push('\n');
     }
@@ -118,10 +115,7 @@ pub fn summary_of(mut entries: &[u8]) -> Vec<(String, String)> {
 }
 
 fn clean(text: &str) -> String {
-    text.chars()
-        .map(|attribute| if attribute.is_control() { ' ' } else { attribute })
-        .take(LONGEST)
-        .collect()
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }
 
 /// `size(nth)`: the length of a buffer, if it is known.
@@ -155,10 +149,8 @@ fn value(attribute: &Attribute<'_>, size: &dyn Fn(u32) -> Option<usize>) -> Stri
         }
         Kind::Pickle | Kind::BigPickle => {
             let beside = buffers(u32_at(attribute.value, 0), u32_at(attribute.value, 4));
-            format!(
-                "<object: {} bytes>",
-                bytes(beside.map(|beside| attribute.value.len() - 8 + beside))
-            )
+            let total = beside.map(|beside| attribute.value.len() - 8 + beside);
+            format!("<object: {} bytes>", bytes(total))
         }
     }
 }

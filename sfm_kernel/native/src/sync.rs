@@ -13,6 +13,7 @@ pub use loom::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 /// A value alone on its cache lines (two: the neighbour line is prefetched), so that what one
 /// process writes does not take from the other's cache what it reads. Source: crossbeam's reason.
+#[derive(Default)]
 #[repr(C, align(128))]
 pub struct Padded<T>(pub T);
 

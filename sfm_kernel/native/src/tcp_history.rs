@@ -93,7 +93,7 @@ impl History {
 
     fn compare(&mut self, before: &TcpInfo, after: &TcpInfo, silence: Duration) {
         let both = |field| Some((before.number(field)?, after.number(field)?));
-        let same = |field| both(field).is_some_and(|(one, other)| one == other);
+        let same = |field| both(field).is_some_and(|(before, after)| before == after);
         let Some((from, to)) = both(tcp_info::SND_CWND) else { return };
         if to < from && same(tcp_info::TOTAL_RETRANS) && same(tcp_info::CA_STATE) {
             let number = |field| before.number(field).unwrap_or(0);
@@ -151,8 +151,8 @@ impl History {
     /// Recent timeouts, and the seconds in which they happened.
     pub fn timeouts(&self, info: &TcpInfo) -> (u64, f64) {
         let Some([_, (since, before)]) = self.counted else { return (0, 0.0) };
-        let all = info.number(tcp_info::TOTAL_RTO).unwrap_or(0);
-        (all.saturating_sub(before), since.elapsed().as_secs_f64())
+        let total = info.number(tcp_info::TOTAL_RTO).unwrap_or(0);
+        (total.saturating_sub(before), since.elapsed().as_secs_f64())
     }
 }
 
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn a_silence_is_counted_if_the_window_falls() {
         const SIZE: usize = 1 << 20;
-        let (mut one, mut other) = tcp_info::tests::pair();
-        tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
+        let (mut sender, mut other) = tcp_info::tests::pair();
+        tcp_info::set_congestion(sender.as_raw_fd(), "reno").unwrap();
         let reader = std::thread::spawn(move || {
             let mut room = vec![0; SIZE];
             for _ in 0..9 {
@@ -205,16 +205,17 @@ mod tests {
         });
         let data = vec![0; SIZE];
         for _ in 0..8 {
-            one.write_all(&data).unwrap();
+            sender.write_all(&data).unwrap();
         }
         std::thread::sleep(Duration::from_millis(700));
-        let window = || TcpInfo::read(one.as_raw_fd()).unwrap().number(tcp_info::SND_CWND).unwrap();
-        let (mut history, mut stream, before) = (History::default(), &one, window());
-        history.watch(one.as_raw_fd(), Duration::ZERO, || ());
+        let window =
+            || TcpInfo::read(sender.as_raw_fd()).unwrap().number(tcp_info::SND_CWND).unwrap();
+        let (mut history, mut stream, before) = (History::default(), &sender, window());
+        history.watch(sender.as_raw_fd(), Duration::ZERO, || ());
         assert_eq!(history.restarts, 0, "no silence");
         let first = &data[..1]; // after more bytes the window would have grown again
         history
-            .watch(one.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
+            .watch(sender.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
             .unwrap();
         stream.write_all(&data[1..]).unwrap();
         history.wrote(SIZE as u64);

@@ -31,109 +31,72 @@ pub struct Field {
     unit: Unit,
 }
 
-const fn field(name: &'static str, offset: usize, bytes: usize, unit: Unit) -> Field {
-    Field { name, offset, bytes, unit }
+/// Makes a constant of each field, and the list of them all.
+macro_rules! fields {
+    ($($(#[$about:meta])* $field:ident: $name:literal, $offset:literal, $bytes:literal, $unit:ident;)*) => {
+        $(
+            $(#[$about])*
+            pub const $field: Field =
+                Field { name: $name, offset: $offset, bytes: $bytes, unit: Unit::$unit };
+        )*
+
+        /// All reported fields, in the kernel's order.
+        pub const FIELDS: &[Field] = &[$($field),*];
+    };
 }
 
-use Unit::{Microseconds, Milliseconds, Plain};
-
-pub const STATE: Field = field("state", 0, 1, Plain);
-/// 0 open, 1 disorder, 2 congestion window reduced, 3 recovery, 4 loss.
-pub const CA_STATE: Field = field("ca_state", 1, 1, Plain);
-pub const RETRANSMITS: Field = field("retransmits", 2, 1, Plain);
-/// Unanswered window probes.
-pub const PROBES: Field = field("probes", 3, 1, Plain);
-pub const BACKOFF: Field = field("backoff", 4, 1, Plain);
-pub const RTO: Field = field("rto_s", 8, 4, Microseconds);
-pub const SND_MSS: Field = field("snd_mss", 16, 4, Plain);
-pub const UNACKED: Field = field("unacked", 24, 4, Plain);
-pub const SACKED: Field = field("sacked", 28, 4, Plain);
-pub const LOST: Field = field("lost", 32, 4, Plain);
-pub const RETRANS: Field = field("retrans", 36, 4, Plain);
-pub const LAST_DATA_SENT: Field = field("last_data_sent_s", 44, 4, Milliseconds);
-pub const LAST_DATA_RECV: Field = field("last_data_recv_s", 52, 4, Milliseconds);
-pub const LAST_ACK_RECV: Field = field("last_ack_recv_s", 56, 4, Milliseconds);
-pub const PMTU: Field = field("pmtu", 60, 4, Plain);
-pub const RTT: Field = field("rtt_s", 68, 4, Microseconds);
-pub const RTTVAR: Field = field("rttvar_s", 72, 4, Microseconds);
-/// Packets; 0x7fffffff as long as nothing was lost.
-pub const SND_SSTHRESH: Field = field("snd_ssthresh", 76, 4, Plain);
-/// Packets.
-pub const SND_CWND: Field = field("snd_cwnd", 80, 4, Plain);
-pub const REORDERING: Field = field("reordering", 88, 4, Plain);
-pub const TOTAL_RETRANS: Field = field("total_retrans", 100, 4, Plain);
-/// Bytes per second; all ones: not limited.
-pub const PACING_RATE: Field = field("pacing_rate", 104, 8, Plain);
-pub const BYTES_ACKED: Field = field("bytes_acked", 120, 8, Plain);
-pub const BYTES_RECEIVED: Field = field("bytes_received", 128, 8, Plain);
-pub const SEGS_OUT: Field = field("segs_out", 136, 4, Plain);
-pub const SEGS_IN: Field = field("segs_in", 140, 4, Plain);
-pub const NOTSENT_BYTES: Field = field("notsent_bytes", 144, 4, Plain);
-pub const MIN_RTT: Field = field("min_rtt_s", 148, 4, Microseconds);
-/// Bytes per second.
-pub const DELIVERY_RATE: Field = field("delivery_rate", 160, 8, Plain);
-pub const BUSY_TIME: Field = field("busy_time_s", 168, 8, Microseconds);
-pub const RWND_LIMITED: Field = field("rwnd_limited_s", 176, 8, Microseconds);
-pub const SNDBUF_LIMITED: Field = field("sndbuf_limited_s", 184, 8, Microseconds);
-pub const DELIVERED: Field = field("delivered", 192, 4, Plain);
-pub const BYTES_SENT: Field = field("bytes_sent", 200, 8, Plain);
-pub const BYTES_RETRANS: Field = field("bytes_retrans", 208, 8, Plain);
-pub const DSACK_DUPS: Field = field("dsack_dups", 216, 4, Plain);
-pub const REORD_SEEN: Field = field("reord_seen", 220, 4, Plain);
-pub const RCV_OOOPACK: Field = field("rcv_ooopack", 224, 4, Plain);
-/// Bytes: what the peer has room for.
-pub const SND_WND: Field = field("snd_wnd", 228, 4, Plain);
-pub const RCV_WND: Field = field("rcv_wnd", 232, 4, Plain);
-pub const TOTAL_RTO: Field = field("total_rto", 240, 2, Plain);
-pub const TOTAL_RTO_RECOVERIES: Field = field("total_rto_recoveries", 242, 2, Plain);
-pub const TOTAL_RTO_TIME: Field = field("total_rto_time_s", 244, 4, Milliseconds);
-
-/// All reported fields, in the kernel's order.
-pub const FIELDS: [Field; 43] = [
-    STATE,
-    CA_STATE,
-    RETRANSMITS,
-    PROBES,
-    BACKOFF,
-    RTO,
-    SND_MSS,
-    UNACKED,
-    SACKED,
-    LOST,
-    RETRANS,
-    LAST_DATA_SENT,
-    LAST_DATA_RECV,
-    LAST_ACK_RECV,
-    PMTU,
-    RTT,
-    RTTVAR,
-    SND_SSTHRESH,
-    SND_CWND,
-    REORDERING,
-    TOTAL_RETRANS,
-    PACING_RATE,
-    BYTES_ACKED,
-    BYTES_RECEIVED,
-    SEGS_OUT,
-    SEGS_IN,
-    NOTSENT_BYTES,
-    MIN_RTT,
-    DELIVERY_RATE,
-    BUSY_TIME,
-    RWND_LIMITED,
-    SNDBUF_LIMITED,
-    DELIVERED,
-    BYTES_SENT,
-    BYTES_RETRANS,
-    DSACK_DUPS,
-    REORD_SEEN,
-    RCV_OOOPACK,
-    SND_WND,
-    RCV_WND,
-    TOTAL_RTO,
-    TOTAL_RTO_RECOVERIES,
-    TOTAL_RTO_TIME,
-];
+fields! {
+    STATE: "state", 0, 1, Plain;
+    /// 0 open, 1 disorder, 2 congestion window reduced, 3 recovery, 4 loss.
+    CA_STATE: "ca_state", 1, 1, Plain;
+    RETRANSMITS: "retransmits", 2, 1, Plain;
+    /// Unanswered window probes.
+    PROBES: "probes", 3, 1, Plain;
+    BACKOFF: "backoff", 4, 1, Plain;
+    RTO: "rto_s", 8, 4, Microseconds;
+    SND_MSS: "snd_mss", 16, 4, Plain;
+    UNACKED: "unacked", 24, 4, Plain;
+    SACKED: "sacked", 28, 4, Plain;
+    LOST: "lost", 32, 4, Plain;
+    RETRANS: "retrans", 36, 4, Plain;
+    LAST_DATA_SENT: "last_data_sent_s", 44, 4, Milliseconds;
+    LAST_DATA_RECV: "last_data_recv_s", 52, 4, Milliseconds;
+    LAST_ACK_RECV: "last_ack_recv_s", 56, 4, Milliseconds;
+    PMTU: "pmtu", 60, 4, Plain;
+    RTT: "rtt_s", 68, 4, Microseconds;
+    RTTVAR: "rttvar_s", 72, 4, Microseconds;
+    /// Packets; 0x7fffffff as long as nothing was lost.
+    SND_SSTHRESH: "snd_ssthresh", 76, 4, Plain;
+    /// Packets.
+    SND_CWND: "snd_cwnd", 80, 4, Plain;
+    REORDERING: "reordering", 88, 4, Plain;
+    TOTAL_RETRANS: "total_retrans", 100, 4, Plain;
+    /// Bytes per second; all ones: not limited.
+    PACING_RATE: "pacing_rate", 104, 8, Plain;
+    BYTES_ACKED: "bytes_acked", 120, 8, Plain;
+    BYTES_RECEIVED: "bytes_received", 128, 8, Plain;
+    SEGS_OUT: "segs_out", 136, 4, Plain;
+    SEGS_IN: "segs_in", 140, 4, Plain;
+    NOTSENT_BYTES: "notsent_bytes", 144, 4, Plain;
+    MIN_RTT: "min_rtt_s", 148, 4, Microseconds;
+    /// Bytes per second.
+    DELIVERY_RATE: "delivery_rate", 160, 8, Plain;
+    BUSY_TIME: "busy_time_s", 168, 8, Microseconds;
+    RWND_LIMITED: "rwnd_limited_s", 176, 8, Microseconds;
+    SNDBUF_LIMITED: "sndbuf_limited_s", 184, 8, Microseconds;
+    DELIVERED: "delivered", 192, 4, Plain;
+    BYTES_SENT: "bytes_sent", 200, 8, Plain;
+    BYTES_RETRANS: "bytes_retrans", 208, 8, Plain;
+    DSACK_DUPS: "dsack_dups", 216, 4, Plain;
+    REORD_SEEN: "reord_seen", 220, 4, Plain;
+    RCV_OOOPACK: "rcv_ooopack", 224, 4, Plain;
+    /// Bytes: what the peer has room for.
+    SND_WND: "snd_wnd", 228, 4, Plain;
+    RCV_WND: "rcv_wnd", 232, 4, Plain;
+    TOTAL_RTO: "total_rto", 240, 2, Plain;
+    TOTAL_RTO_RECOVERIES: "total_rto_recoveries", 242, 2, Plain;
+    TOTAL_RTO_TIME: "total_rto_time_s", 244, 4, Milliseconds;
+}
 
 /// Larger than any kernel's struct today.
 const ROOM: usize = 512;
@@ -164,7 +127,7 @@ impl TcpInfo {
         let field_bytes =
             self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
         Some(match *field_bytes {
-            [one] => one.into(),
+            [a] => a.into(),
             [a, b] => u16::from_ne_bytes([a, b]).into(),
             [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
             _ => u64::from_ne_bytes(field_bytes.try_into().ok()?),
@@ -238,21 +201,21 @@ pub(crate) mod tests {
     /// Two connected sockets.
     pub fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (one, listener.accept().unwrap().0)
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
     }
 
     #[test]
     fn the_kernel_counts_what_a_connection_carries() {
         const BYTES: u64 = 10_000;
-        let (mut one, mut other) = pair();
-        one.write_all(&[7; BYTES as usize]).unwrap();
-        other.read_exact(&mut [0; BYTES as usize]).unwrap();
-        other.write_all(&[1]).unwrap();
-        one.read_exact(&mut [0]).unwrap();
+        let (mut near, mut far) = pair();
+        near.write_all(&[7; BYTES as usize]).unwrap();
+        far.read_exact(&mut [0; BYTES as usize]).unwrap();
+        far.write_all(&[1]).unwrap();
+        near.read_exact(&mut [0]).unwrap();
         // The answer brought the acknowledgement along.
         let (sender, receiver) =
-            (TcpInfo::read(one.as_raw_fd()).unwrap(), TcpInfo::read(other.as_raw_fd()).unwrap());
+            (TcpInfo::read(near.as_raw_fd()).unwrap(), TcpInfo::read(far.as_raw_fd()).unwrap());
         let known = |info: &TcpInfo, field| info.number(field).unwrap();
         assert_eq!(known(&sender, STATE), 1, "established");
         assert!(known(&sender, SND_CWND) >= 1 && known(&sender, SND_MSS) >= 500);
@@ -279,11 +242,11 @@ pub(crate) mod tests {
 
     #[test]
     fn fields_that_an_older_kernel_lacks_are_missing() {
-        let (one, _other) = pair();
-        let mut info = TcpInfo::read(one.as_raw_fd()).unwrap();
+        let (near, _other) = pair();
+        let mut info = TcpInfo::read(near.as_raw_fd()).unwrap();
         info.length = 104; // Linux 3.10
         assert!(info.number(TOTAL_RETRANS).is_some());
-        let newer = FIELDS.iter().filter(|one| one.offset >= 104);
+        let newer = FIELDS.iter().filter(|field| field.offset >= 104);
         assert!(newer.clone().count() > 20);
         for field in newer {
             assert_eq!(info.number(*field), None, "{field:?}");
@@ -294,13 +257,13 @@ pub(crate) mod tests {
 
     #[test]
     fn a_congestion_control_is_set_and_read_back() {
-        let (one, other) = pair();
-        set_congestion(one.as_raw_fd(), "reno").unwrap(); // in every kernel
-        assert_eq!(congestion(one.as_raw_fd()).unwrap(), "reno");
-        let before = congestion(other.as_raw_fd()).unwrap();
-        let unknown = set_congestion(other.as_raw_fd(), "no such").unwrap_err();
+        let (near, far) = pair();
+        set_congestion(near.as_raw_fd(), "reno").unwrap(); // in every kernel
+        assert_eq!(congestion(near.as_raw_fd()).unwrap(), "reno");
+        let before = congestion(far.as_raw_fd()).unwrap();
+        let unknown = set_congestion(far.as_raw_fd(), "no such").unwrap_err();
         assert!(matches!(unknown.raw_os_error(), Some(libc::ENOENT | libc::EPERM)), "{unknown}");
-        assert_eq!(congestion(other.as_raw_fd()).unwrap(), before);
+        assert_eq!(congestion(far.as_raw_fd()).unwrap(), before);
     }
 
     #[test]

@@ -20,7 +20,6 @@ const BUSY: u64 = u64::MAX;
 /// Words for a message's first attributes.
 const ABOUT: usize = 9;
 
-/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
@@ -41,11 +40,10 @@ impl EventKind {
         use EventKind::*;
         [Sent, Received, Activity, AckSent, AckReceived]
             .into_iter()
-            .find(|entry| *entry as u8 == code)
+            .find(|kind| *kind as u8 == code)
     }
 }
 
-/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Nanoseconds since 1970; 0: set when the event is recorded.
@@ -230,8 +228,8 @@ mod tests {
     fn byte_ranges_are_inside_and_as_long_as_their_events() {
         let size = |from, count| {
             let ranges = Trace::byte_ranges(Trace::available(from, count));
-            assert!(ranges.iter().all(|entry| entry.end <= std::mem::size_of::<Trace>()));
-            ranges.iter().map(|entry| entry.len()).sum::<usize>() / std::mem::size_of::<Slot>()
+            assert!(ranges.iter().all(|range| range.end <= std::mem::size_of::<Trace>()));
+            ranges.iter().map(|range| range.len()).sum::<usize>() / std::mem::size_of::<Slot>()
         };
         assert_eq!([size(0, 0), size(0, 5), size(3, 5), size(9, 5)], [0, 5, 2, 0]);
         let many = EVENTS as u64 + 3;
@@ -291,11 +289,11 @@ mod tests {
                 let (events, next) = read(trace, seen);
                 for (_, event, about) in events {
                     let Event { time, peer, number, bytes, context, location, .. } = event;
-                    let same = [time, peer, bytes, location].iter().all(|entry| *entry == number)
+                    let same = [time, peer, bytes, location].iter().all(|word| *word == number)
                         && context == number as u16;
                     let words: Vec<_> = about.chunks(8).collect();
                     assert!(
-                        same && words.iter().all(|entry| *entry == number.to_le_bytes()),
+                        same && words.iter().all(|word| *word == number.to_le_bytes()),
                         "{event:?}"
                     );
                 }

@@ -41,6 +41,7 @@ pub fn from_float(value: f64) -> Native<'static> {
 
 /// An attribute's value.
 pub fn from_attribute<'a>(attribute: &Attribute<'a>) -> Native<'a> {
+    use Kind::{Array, BigBytes, BigInt, BigPickle, BigStr, Pickle};
     match attribute.kind {
         Kind::None => Native::Scalar(Scalar::None),
         Kind::False => Native::Scalar(Scalar::Int(0)),
@@ -49,12 +50,7 @@ pub fn from_attribute<'a>(attribute: &Attribute<'a>) -> Native<'a> {
         Kind::Float => from_float(f64::from_bits(u64_at(attribute.value, 0))),
         Kind::Str => Native::Scalar(Scalar::Str(text(attribute.value))),
         Kind::Bytes => Native::Scalar(Scalar::Bytes(attribute.value)),
-        Kind::BigInt
-        | Kind::Pickle
-        | Kind::BigStr
-        | Kind::BigBytes
-        | Kind::BigPickle
-        | Kind::Array => Native::Opaque,
+        BigInt | Pickle | BigStr | BigBytes | BigPickle | Array => Native::Opaque,
     }
 }
 
@@ -69,6 +65,7 @@ pub enum Verdict {
 
 /// Compare a template's value with a message's.
 pub fn compare(expected: &Scalar<'_>, attribute: &Attribute<'_>) -> Verdict {
+    use Kind::{Array, BigBytes, BigInt, BigPickle, BigStr, Pickle};
     let equal = match (expected, attribute.kind) {
         (Scalar::None, Kind::None) => true,
         (Scalar::Int(0), Kind::False) | (Scalar::Int(1), Kind::True) => true,
@@ -82,15 +79,7 @@ pub fn compare(expected: &Scalar<'_>, attribute: &Attribute<'_>) -> Verdict {
         }
         (Scalar::Str(value), Kind::Str) => value.as_bytes() == attribute.value,
         (Scalar::Bytes(value), Kind::Bytes) => *value == attribute.value,
-        (
-            _,
-            Kind::BigInt
-            | Kind::Pickle
-            | Kind::BigStr
-            | Kind::BigBytes
-            | Kind::BigPickle
-            | Kind::Array,
-        ) => return Verdict::Unknown,
+        (_, BigInt | Pickle | BigStr | BigBytes | BigPickle | Array) => return Verdict::Unknown,
         _ => false,
     };
     if equal {

@@ -7,38 +7,40 @@ use sfm_endpoint::Name;
 
 use crate::codes::{Failure, Result};
 
-/// The target of a pointer; `what` names it in the error.
-pub unsafe fn required<'a, T>(pointer: *const T, what: &str) -> Result<&'a T> {
-    pointer.as_ref().ok_or_else(|| missing(what))
+/// The target of a pointer; `argument` names it in the error.
+pub unsafe fn required<'a, T>(pointer: *const T, argument: &str) -> Result<&'a T> {
+    pointer.as_ref().ok_or_else(|| missing(argument))
 }
 
 /// The same for memory that is written.
-pub unsafe fn writable<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T> {
-    pointer.as_mut().ok_or_else(|| missing(what))
+pub unsafe fn writable<'a, T>(pointer: *mut T, argument: &str) -> Result<&'a mut T> {
+    pointer.as_mut().ok_or_else(|| missing(argument))
 }
 
-fn missing(what: &str) -> Failure {
-    Failure::argument(format!("{what} is NULL: check the result of the previous call"))
+fn missing(argument: &str) -> Failure {
+    Failure::argument(format!("{argument} is NULL: check the result of the previous call"))
 }
 
-/// A text; `what` names it in the error.
-pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
+/// A text; `argument` names it in the error.
+pub unsafe fn text<'a>(pointer: *const c_char, argument: &str) -> Result<&'a str> {
     if pointer.is_null() {
-        return Err(missing(what));
+        return Err(missing(argument));
     }
     let bytes = CStr::from_ptr(pointer);
     bytes.to_str().map_err(|error| {
-        let at = error.valid_up_to();
-        Failure::argument(format!("{what} is not UTF-8 text from byte {at} on: give bytes instead"))
+        let valid = error.valid_up_to();
+        Failure::argument(format!(
+            "{argument} is not UTF-8 text from byte {valid} on: give bytes instead"
+        ))
     })
 }
 
 /// A text, or None for a null pointer.
-pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>> {
+pub unsafe fn optional_text<'a>(pointer: *const c_char, argument: &str) -> Result<Option<&'a str>> {
     if pointer.is_null() {
         Ok(None)
     } else {
-        text(pointer, what).map(Some)
+        text(pointer, argument).map(Some)
     }
 }
 
@@ -52,7 +54,7 @@ pub unsafe fn attribute<'a>(pointer: *const c_char) -> Result<&'a str> {
 
 /// A process's name or rank: digits are a rank, since no name consists of them.
 pub fn name(text: &str) -> Name {
-    let is_rank = !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    let is_rank = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(rank) if is_rank => Name::Rank(rank),
         _ => Name::from(text),

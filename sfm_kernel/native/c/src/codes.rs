@@ -37,7 +37,6 @@ pub enum Code {
     Internal = 24,
 }
 
-/// The reason why a call fails.
 #[derive(Debug)]
 pub struct Failure {
     pub code: Code,
@@ -123,10 +122,10 @@ fn note(failure: &Failure) {
 /// Escape control characters: text from other processes must not control a terminal, nor end the
 /// string.
 fn printable(text: &str) -> String {
-    let shown = |one: char| match one {
-        '\n' | '\t' => one.to_string(),
-        one if one.is_control() => one.escape_default().to_string(),
-        one => one.to_string(),
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
     };
     text.chars().map(shown).collect()
 }

@@ -25,15 +25,14 @@ pub struct Handle {
     process: u32,
 }
 
-/// All handles.
 static HANDLES: Mutex<Vec<&'static Handle>> = Mutex::new(Vec::new());
 
 impl Handle {
     /// The endpoint; an error after leaving.
     pub fn endpoint(&self) -> Result<Arc<Endpoint>> {
         let endpoint = self.endpoint.read().unwrap_or_else(PoisonError::into_inner);
-        let gone = || Failure::new(Code::Closed, "this process has left the world: join it again");
-        endpoint.clone().ok_or_else(gone)
+        let left = || Failure::new(Code::Closed, "this process has left the world: join it again");
+        endpoint.clone().ok_or_else(left)
     }
 
     fn leave(&self) {
@@ -47,7 +46,6 @@ impl Handle {
     }
 }
 
-/// The endpoint behind a pointer.
 pub unsafe fn endpoint(handle: *const Handle) -> Result<Arc<Endpoint>> {
     required(handle, "the endpoint")?.endpoint()
 }
@@ -82,7 +80,7 @@ fn joining(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Joini
     };
     let prefix = ["SFM_", "SFM_MPI_"]
         .into_iter()
-        .find(|one| variable_value(&format!("{one}WORLD")).is_some());
+        .find(|prefix| variable_value(&format!("{prefix}WORLD")).is_some());
     let Some(prefix) = prefix else {
         let text = "no world was given, and the environment has none: give sfm_join the name of a \
                     world, or set SFM_WORLD, as launchers do";
@@ -170,17 +168,17 @@ pub unsafe extern "C" fn this_name(handle: *const Handle) -> *const c_char {
 
 pub unsafe extern "C" fn wait_for(
     handle: *const Handle,
-    who: *const c_char,
+    peer: *const c_char,
     seconds: f64,
 ) -> c_int {
     answer(|| {
         let (endpoint, limit) = (endpoint(handle)?, limit(seconds)?);
-        let who = name(text(who, "the name")?);
-        if endpoint.wait_for(std::slice::from_ref(&who), deadline(limit))? {
+        let peer = name(text(peer, "the name")?);
+        if endpoint.wait_for(std::slice::from_ref(&peer), deadline(limit))? {
             return Ok(());
         }
         let world = endpoint.folder().file_name().unwrap_or_default().to_string_lossy();
-        let text = format!("{who} has not joined world '{world}' within {seconds} s: start it");
+        let text = format!("{peer} has not joined world '{world}' within {seconds} s: start it");
         Err(Failure::new(Code::TimedOut, text))
     })
 }

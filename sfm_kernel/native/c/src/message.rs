@@ -38,7 +38,8 @@ impl Message {
 
     fn find(&self, name: &str) -> Result<Attribute<'_>> {
         self.packet.find(name).ok_or_else(|| {
-            let names: Vec<_> = self.packet.attributes().map(|one| one.name).take(20).collect();
+            let names: Vec<_> =
+                self.packet.attributes().map(|attribute| attribute.name).take(20).collect();
             let text =
                 format!("the message has no attribute {name:?}. It has: {}", names.join(", "));
             Failure::new(Code::NoAttribute, text)
@@ -46,35 +47,32 @@ impl Message {
     }
 
     /// The bytes of a value, which is in the table or in a buffer.
-    fn bytes(&self, one: &Attribute<'_>) -> (*const u8, usize) {
-        match one.kind {
+    fn bytes<'a>(&'a self, attribute: &Attribute<'a>) -> &'a [u8] {
+        match attribute.kind {
             Kind::BigStr | Kind::BigBytes => {
-                let (at, length) = self.packet.buffer(u32_at(one.value, 0) as usize);
-                (at, length)
+                self.packet.buffer_bytes(u32_at(attribute.value, 0) as usize)
             }
-            _ => (one.value.as_ptr(), one.value.len()),
+            _ => attribute.value,
         }
     }
 }
 
 /// The error of reading an attribute as another type.
-fn mismatch(one: &Attribute<'_>) -> Failure {
-    let name = one.name;
-    let (code, what) = match one.kind {
+fn mismatch(attribute: &Attribute<'_>) -> Failure {
+    let name = attribute.name;
+    let (code, why) = match attribute.kind {
         Kind::BigInt => {
-            let why = "is an integer beyond 64 bits: send it as text, or as a float";
-            (Code::NeedsPython, why)
+            (Code::NeedsPython, "is an integer beyond 64 bits: send it as text, or as a float")
         }
-        Kind::Pickle | Kind::BigPickle => {
-            let why =
-                "is a pickled object, which only Python can open: send numbers, text, bytes or \
-                       contiguous NumPy arrays of numbers instead, such as numpy.array(values), \
-                       float(x) or int(x)";
-            (Code::NeedsPython, why)
-        }
+        Kind::Pickle | Kind::BigPickle => (
+            Code::NeedsPython,
+            "is a pickled object, which only Python can open: send numbers, text, bytes or \
+             contiguous NumPy arrays of numbers instead, such as numpy.array(values), float(x) or \
+             int(x)",
+        ),
         kind => (Code::WrongType, Type::of(kind).advice()),
     };
-    Failure::new(code, format!("attribute {name:?} {what}"))
+    Failure::new(code, format!("attribute {name:?} {why}"))
 }
 
 unsafe fn get<'a>(
@@ -91,12 +89,13 @@ pub unsafe extern "C" fn get_int(
     value: *mut i64,
 ) -> c_int {
     answer(|| {
-        let (to, (_, one)) = (writable(value, "the pointer to the integer")?, get(message, key)?);
-        *to = match one.kind {
-            Kind::Int => u64_at(one.value, 0) as i64,
+        let (to, (_, attribute)) =
+            (writable(value, "the pointer to the integer")?, get(message, key)?);
+        *to = match attribute.kind {
+            Kind::Int => u64_at(attribute.value, 0) as i64,
             Kind::False => 0,
             Kind::True => 1,
-            _ => return Err(mismatch(&one)),
+            _ => return Err(mismatch(&attribute)),
         };
         Ok(())
     })
@@ -108,13 +107,14 @@ pub unsafe extern "C" fn get_double(
     value: *mut f64,
 ) -> c_int {
     answer(|| {
-        let (to, (_, one)) = (writable(value, "the pointer to the double")?, get(message, key)?);
-        *to = match one.kind {
-            Kind::Float => f64::from_bits(u64_at(one.value, 0)),
-            Kind::Int => u64_at(one.value, 0) as i64 as f64,
+        let (to, (_, attribute)) =
+            (writable(value, "the pointer to the double")?, get(message, key)?);
+        *to = match attribute.kind {
+            Kind::Float => f64::from_bits(u64_at(attribute.value, 0)),
+            Kind::Int => u64_at(attribute.value, 0) as i64 as f64,
             Kind::False => 0.0,
             Kind::True => 1.0,
-            _ => return Err(mismatch(&one)),
+            _ => return Err(mismatch(&attribute)),
         };
         Ok(())
     })
@@ -127,23 +127,23 @@ pub unsafe extern "C" fn get_text(
     length: *mut usize,
 ) -> c_int {
     answer(|| {
-        let (to, (message, one)) = (writable(text, "the pointer to the text")?, get(message, key)?);
-        if !matches!(one.kind, Kind::Str | Kind::BigStr) {
-            return Err(mismatch(&one));
+        let (to, (message, attribute)) =
+            (writable(text, "the pointer to the text")?, get(message, key)?);
+        if !matches!(attribute.kind, Kind::Str | Kind::BigStr) {
+            return Err(mismatch(&attribute));
         }
-        let (at, count) = message.bytes(&one);
+        let bytes = message.bytes(&attribute);
         let mut texts = lock(&message.texts);
-        let known = texts.iter().position(|(name, _)| name == one.name);
+        let known = texts.iter().position(|(name, _)| name == attribute.name);
         let nth = known.unwrap_or_else(|| {
-            let mut bytes = std::slice::from_raw_parts(at, count).to_vec();
-            bytes.push(0);
             // It may contain zeros: `length` gives its end.
-            texts.push((one.name.to_owned(), CString::from_vec_with_nul_unchecked(bytes)));
+            let text = CString::from_vec_with_nul_unchecked([bytes, &[0]].concat());
+            texts.push((attribute.name.to_owned(), text));
             texts.len() - 1
         });
         *to = texts[nth].1.as_ptr();
         if let Some(length) = length.as_mut() {
-            *length = count;
+            *length = bytes.len();
         }
         Ok(())
     })
@@ -158,12 +158,12 @@ pub unsafe extern "C" fn get_bytes(
     answer(|| {
         let to = writable(bytes, "the pointer to the bytes")?;
         let count = writable(length, "the pointer to their number")?;
-        let (message, one) = get(message, key)?;
-        if !matches!(one.kind, Kind::Bytes | Kind::BigBytes) {
-            return Err(mismatch(&one));
+        let (message, attribute) = get(message, key)?;
+        if !matches!(attribute.kind, Kind::Bytes | Kind::BigBytes) {
+            return Err(mismatch(&attribute));
         }
-        let (at, found) = message.bytes(&one);
-        (*to, *count) = (at.cast(), found);
+        let found = message.bytes(&attribute);
+        (*to, *count) = (found.as_ptr().cast(), found.len());
         Ok(())
     })
 }
@@ -174,13 +174,11 @@ pub unsafe extern "C" fn get_array(
     array: *mut Array,
 ) -> c_int {
     answer(|| {
-        let (to, (message, one)) =
+        let (to, (message, attribute)) =
             (writable(array, "the pointer to the array")?, get(message, key)?);
-        let shape = match one.kind {
-            Kind::Array => Shape::of(one.value).ok_or_else(|| mismatch(&one))?,
-            _ => return Err(mismatch(&one)),
-        };
-        let (data, bytes) = message.packet.buffer(u32_at(one.value, 0) as usize);
+        let shape = Shape::of(attribute.value).filter(|_| attribute.kind == Kind::Array);
+        let shape = shape.ok_or_else(|| mismatch(&attribute))?;
+        let (data, bytes) = message.packet.buffer(u32_at(attribute.value, 0) as usize);
         let mut extents = [0; MAX_DIMENSIONS as usize];
         let mut dimensions = 0;
         for (to, extent) in extents.iter_mut().zip(shape.extents()) {
@@ -204,7 +202,8 @@ pub unsafe extern "C" fn get_array(
 pub unsafe extern "C" fn type_of(message: *const Message, key: *const c_char) -> c_int {
     answer_with(Type::Absent as c_int, || {
         let (message, key) = (required(message, "the message")?, attribute(key)?);
-        let found = message.packet.find(key).map_or(Type::Absent, |one| Type::of(one.kind));
+        let found =
+            message.packet.find(key).map_or(Type::Absent, |attribute| Type::of(attribute.kind));
         Ok(found as c_int)
     })
 }
@@ -212,9 +211,9 @@ pub unsafe extern "C" fn type_of(message: *const Message, key: *const c_char) ->
 pub unsafe extern "C" fn attribute_name(message: *const Message, index: c_int) -> *const c_char {
     answer_with(std::ptr::null(), || {
         let message = required(message, "the message")?;
-        let names = message
-            .names
-            .get_or_init(|| message.packet.attributes().map(|one| terminated(one.name)).collect());
+        let names = message.names.get_or_init(|| {
+            message.packet.attributes().map(|attribute| terminated(attribute.name)).collect()
+        });
         let found = usize::try_from(index).ok().and_then(|index| names.get(index));
         Ok(found.map_or(std::ptr::null(), |name| name.as_ptr()))
     })
@@ -224,10 +223,12 @@ pub unsafe extern "C" fn src(message: *const Message) -> *const c_char {
     answer_with(std::ptr::null(), || {
         let message = required(message, "the message")?;
         let src = message.src.get_or_init(|| match message.packet.find("src") {
-            Some(one) if one.kind == Kind::Int => {
-                terminated(&(u64_at(one.value, 0) as i64).to_string())
+            Some(attribute) if attribute.kind == Kind::Int => {
+                terminated(&(u64_at(attribute.value, 0) as i64).to_string())
             }
-            Some(one) if one.kind == Kind::Str => terminated(sfm_native::value::text(one.value)),
+            Some(attribute) if attribute.kind == Kind::Str => {
+                terminated(sfm_native::value::text(attribute.value))
+            }
             _ => CString::default(),
         });
         Ok(src.as_ptr())

@@ -57,7 +57,6 @@ impl Packet {
         Ok(builder)
     }
 
-    /// The packet as a template.
     pub fn template(&self) -> Result<Template> {
         let mut template = Template::default();
         for (key, value) in &self.attributes {
@@ -74,7 +73,7 @@ impl Packet {
                 Value::Double(number) => Expected::Double(*number),
                 Value::Text(text) => Expected::Text(text.clone()),
                 Value::Bytes(bytes) => Expected::Bytes(bytes.clone()),
-                Value::Any(one) => Expected::Any { shown: one.shown(), accepts: one.accepts() },
+                Value::Any(kind) => Expected::Any { shown: kind.shown(), accepts: kind.accepts() },
                 Value::Array(_) => {
                     let text = format!(
                         "{key:?} is an array, which a template cannot contain: use another \
@@ -201,28 +200,24 @@ pub unsafe extern "C" fn set_array(
             0 => &[][..],
             few => std::slice::from_raw_parts(required(shape, "the shape")?, few.into()),
         };
-        let length = shape.iter().try_fold(usize::from(item), |all, one| all.checked_mul(*one));
+        let length =
+            shape.iter().try_fold(usize::from(item), |length, extent| length.checked_mul(*extent));
         let length = length.filter(|length| *length <= isize::MAX as usize).ok_or_else(|| {
             Failure::argument(format!("an array of shape {shape:?} is larger than any memory"))
         })?;
         if length > 0 {
             required(numbers.cast::<u8>(), "the array")?;
         }
-        let extents = shape.iter().flat_map(|one| (*one as u64).to_le_bytes()).collect();
-        Ok(Value::Array(Array {
-            from: numbers.cast(),
-            length,
-            front: [kind, item, b'C', few],
-            extents,
-        }))
+        let extents = shape.iter().flat_map(|extent| (*extent as u64).to_le_bytes()).collect();
+        let front = [kind, item, b'C', few];
+        Ok(Value::Array(Array { from: numbers.cast(), length, front, extents }))
     })
 }
 
 pub unsafe extern "C" fn set_any(packet: *mut Packet, key: *const c_char, number: c_int) -> c_int {
     set(packet, key, || {
-        let one = Type::for_template(number).ok_or_else(|| {
+        Type::for_template(number).map(Value::Any).ok_or_else(|| {
             Failure::argument(format!("type {number} is none of SFM_INT, SFM_TEXT ... SFM_ANY"))
-        })?;
-        Ok(Value::Any(one))
+        })
     })
 }

@@ -35,8 +35,9 @@ impl Type {
     /// A type that a template may contain.
     pub fn for_template(number: c_int) -> Option<Type> {
         use Type::*;
-        let all = [Int, Double, Text, Bytes, Array, None, Object, Any];
-        all.into_iter().find(|one| *one as c_int == number)
+        [Int, Double, Text, Bytes, Array, None, Object, Any]
+            .into_iter()
+            .find(|kind| *kind as c_int == number)
     }
 
     /// A function that is true for values of this type, as a template of the core demands.
@@ -148,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(of(name), code as c_int, "{name}");
         }
-        for (name, one) in [
+        for (name, kind) in [
             ("SFM_ABSENT", Type::Absent),
             ("SFM_INT", Type::Int),
             ("SFM_DOUBLE", Type::Double),
@@ -159,24 +160,11 @@ mod tests {
             ("SFM_OBJECT", Type::Object),
             ("SFM_ANY", Type::Any),
         ] {
-            assert_eq!(of(name), one as c_int, "{name}");
+            assert_eq!(of(name), kind as c_int, "{name}");
         }
-        for name in [
-            "BOOL8",
-            "INT8",
-            "INT16",
-            "INT32",
-            "INT64",
-            "UINT8",
-            "UINT16",
-            "UINT32",
-            "UINT64",
-            "FLOAT16",
-            "FLOAT32",
-            "FLOAT64",
-            "COMPLEX64",
-            "COMPLEX128",
-        ] {
+        let elements = "BOOL8 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FLOAT16 FLOAT32 \
+                        FLOAT64 COMPLEX64 COMPLEX128";
+        for name in elements.split(' ') {
             let (_, item) = is_element(of(&format!("SFM_{name}"))).unwrap();
             let bits: u8 = name.trim_start_matches(char::is_alphabetic).parse().unwrap();
             assert_eq!(item * 8, bits, "{name}");

@@ -119,7 +119,6 @@ struct Words {
     name: Option<&'static &'static str>,
 }
 
-/// This thread's words.
 fn words() -> *mut Words {
     let words: *mut Words;
     // SAFETY: reads the thread's pointer and a constant of the linker.
@@ -227,16 +226,20 @@ impl Sites {
 
 #[cold]
 fn find(caller: usize) -> CodeLocation {
-    // The instruction before: if a call is the last instruction of a function, the next line may be
-    // another's.
-    let address = caller - 1;
-    let known = modules::find(address, |module| {
-        let line = u32::try_from(address - module.base).ok()?;
-        Some(code_location::location(code_location::register(text_of(module)), line))
-    });
-    let location = known.flatten().unwrap_or(0);
+    let location = code_before(caller)
+        .map_or(0, |(code, line)| code_location::location(code_location::register(code), line));
     SITES.put(caller, location);
     location
+}
+
+/// The text of the binary that has made a call, and the address in it; None if no binary has. The
+/// address is that of the instruction before the return: if a call is the last instruction of a
+/// function, the next line may be another's.
+fn code_before(caller: usize) -> Option<(String, u32)> {
+    let address = caller.checked_sub(1)?;
+    let code =
+        |module: &Module| Some((text_of(module), u32::try_from(address - module.base).ok()?));
+    modules::find(address, code).flatten()
 }
 
 /// The number of this thread's latest call.
@@ -253,11 +256,7 @@ pub fn site() -> u32 {
 
 #[cold]
 fn new_site(key: sites::Key) -> u32 {
-    let address = key.0.saturating_sub(1);
-    let found = modules::find(address, |module| {
-        Some((text_of(module), u32::try_from(address - module.base).ok()?))
-    });
-    let (code, line) = found.flatten().unwrap_or_default();
+    let (code, line) = code_before(key.0).unwrap_or_default();
     match sites::add(key, Some(sites::Site::new(name().to_owned(), code, line))) {
         Lookup::Known(number) => number,
         _ => NOWHERE,

@@ -3,7 +3,7 @@
 //! In the same form as those of Python's calls (`sfm_kernel/endpoint/seen.py`), so that one graph
 //! of waits is made of both. Made only when a call is seen to wait, or polls without success.
 
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::name::Name;
 use crate::wait_facts;
@@ -50,33 +50,29 @@ impl Call {
     }
 
     fn as_json(&self) -> Value {
-        let text = self.text();
-        let facts = |kind: &str, peers: Option<&[Name]>| {
-            json!({
-                "kind": kind, "peers": peers, "known": 0.0, "all": false, "template": [],
-                "context_id": "", "purpose": text,
-            })
+        let facts = |kind, peers, template: &[_], context_id: &str| {
+            wait_facts::facts(kind, peers, false, template, context_id, &self.text())
         };
         match &self.waits {
             Waits::Message { peers, source, tag, context_id } => {
-                let mut facts = facts("recv", peers.as_deref());
                 let conditions = [("src", source), ("tag", tag)].into_iter();
-                let shown = |(name, value): (_, &Option<i64>)| {
-                    value.map(|value| (name, value.to_string(), false))
+                let shown = |(name, value): (&str, &Option<i64>)| {
+                    value.map(|value| (name.to_owned(), value.to_string(), false))
                 };
-                facts["template"] = json!(conditions.filter_map(shown).collect::<Vec<_>>());
-                facts["context_id"] = format!("{context_id:x}").into();
-                facts
+                let template: Vec<_> = conditions.filter_map(shown).collect();
+                facts("recv", peers.as_deref(), &template, &format!("{context_id:x}"))
             }
             // As Python's collectives do: a receive without a template.
-            Waits::Members(peers) => facts("recv", Some(peers)),
-            Waits::Others(peers) => facts("other", peers.as_deref()),
+            Waits::Members(peers) => facts("recv", Some(peers), &[], ""),
+            Waits::Others(peers) => facts("other", peers.as_deref(), &[], ""),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn facts(waits: Waits) -> Value {

@@ -12,10 +12,12 @@ mod report;
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 use self::report::Report;
+use crate::host::this_thread;
 use crate::modules;
 
 const SIGNALS: [c_int; 6] =
@@ -31,7 +33,7 @@ const ROOM: usize = 16 << 10;
 /// The launcher's socket, and the process whose crashes are reported: not those of its forked
 /// children.
 static REPORTS: AtomicI32 = AtomicI32::new(-1);
-static PROCESS: AtomicI32 = AtomicI32::new(0);
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The thread whose crash is reported; 0 while there is none.
 static CRASHED: AtomicI32 = AtomicI32::new(0);
 /// The cell of this program, as in callers.rs: later its environment may be damaged.
@@ -41,7 +43,7 @@ static STACK_LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Report crashes of this process on the socket `reports`; on this thread also a full stack.
 pub fn install(reports: c_int) {
-    PROCESS.store(process(), Ordering::Relaxed);
+    PROCESS.store(process::id(), Ordering::Relaxed);
     if REPORTS.swap(reports, Ordering::Relaxed) >= 0 {
         return;
     }
@@ -89,27 +91,17 @@ fn stack_limit() -> usize {
     start.saturating_sub(usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
-fn process() -> c_int {
-    // SAFETY: no preconditions.
-    unsafe { libc::getpid() }
-}
-
-fn thread() -> c_int {
-    // SAFETY: no preconditions.
-    unsafe { libc::syscall(libc::SYS_gettid) as c_int }
-}
-
 unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the system gives both to a handler with SA_SIGINFO.
     let (info, context) = unsafe { (&*info, &*context.cast::<libc::ucontext_t>()) };
-    if PROCESS.load(Ordering::Relaxed) == process() {
-        match CRASHED.compare_exchange(0, thread(), Ordering::AcqRel, Ordering::Acquire) {
+    if PROCESS.load(Ordering::Relaxed) == process::id() {
+        match CRASHED.compare_exchange(0, this_thread(), Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
                 WALK.begin(signal, info, context);
                 WALK.walk();
                 report();
             }
-            Err(first) if first == thread() => report(), // it crashed while this walked its stack
+            Err(first) if first == this_thread() => report(), // it crashed while this walked its stack
             Err(_) => loop {
                 // SAFETY: waits for the process's end, which the other thread brings.
                 unsafe { libc::pause() };
@@ -251,7 +243,7 @@ fn registers(context: &libc::ucontext_t) -> (usize, usize) {
 fn is_full(stack: usize) -> bool {
     const NEARLY: usize = 64 << 10;
     let limit = STACK_LIMIT.load(Ordering::Relaxed);
-    thread() == process() && limit != 0 && stack < limit + NEARLY
+    this_thread() as u32 == process::id() && limit != 0 && stack < limit + NEARLY
 }
 
 /// The number of the check by which clang has ended the program; gcc does not give it.

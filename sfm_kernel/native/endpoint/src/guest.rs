@@ -63,11 +63,6 @@ impl Guest {
             .find(|member| member.rank == Some(rank) && is_alive(Path::new(&member.segment)))
     }
 
-    /// Whether this incarnation lives, and has not left.
-    pub fn alive(&self, member: &Member) -> bool {
-        is_alive(Path::new(&member.segment))
-    }
-
     /// A ring to one of its processes.
     pub fn sender(&self, endpoint: &Endpoint, peer: &Member) -> Result<Arc<RingSender>> {
         route::ring(endpoint, peer, self.directory.path(), self.slot)

@@ -45,7 +45,7 @@ pub trait Surroundings: Send + Sync {
     /// Which other parts of the program could go on while this thread waits: JSON for observers,
     /// empty if none could. As in `sfm_kernel/endpoint/bystanders.py`.
     fn bystanders(&self) -> String {
-        let (this, internal) = (this_thread(), known());
+        let (this, internal) = (this_thread(), lock(&INTERNAL).clone());
         let others =
             threads().filter(|id| *id != this && !internal.contains(id)).filter(|id| acts(*id));
         let shown: Vec<_> = others.map(|id| json!(["thread", name_of(id), "", 0, null])).collect();
@@ -97,8 +97,6 @@ pub fn error_of(why: End) -> Error {
         End::Deadlock(judgement) => {
             return Error::new(Kind::Deadlock, wait_facts::judgement_text(judgement))
         }
-        End::Interrupted => Kind::Interrupted,
-        End::PeerLost(_) => Kind::PeerLost,
         End::Damaged(_) => Kind::Packet,
         End::MessagesLost => Kind::MessagesLost,
         End::TooLarge(_) | End::NoMemory => Kind::MessageTooLarge,
@@ -139,10 +137,6 @@ fn name_of(id: i32) -> String {
 /// Threads of this library, which do nothing for the program.
 static INTERNAL: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
-fn known() -> Vec<i32> {
-    lock(&INTERNAL).clone()
-}
-
 /// Marks the calling thread as the library's while this lives.
 pub struct InternalThread(i32);
 
@@ -164,10 +158,8 @@ impl Drop for InternalThread {
 /// this process's own memory, such as an idle one of OpenMP or of a library, cannot: another thread
 /// of the process has to wake it, and is listed itself if it can.
 fn acts(id: i32) -> bool {
-    match fs::read_to_string(format!("/proc/self/task/{id}/syscall")) {
-        Ok(line) => !sleeps_for_others(&line),
-        Err(_) => true,
-    }
+    let line = fs::read_to_string(format!("/proc/self/task/{id}/syscall"));
+    !line.is_ok_and(|line| sleeps_for_others(&line))
 }
 
 /// From a line of proc(5), /proc/PID/task/TID/syscall.

@@ -72,6 +72,7 @@ impl Goal<Around<'_>> for Joined<'_> {
     }
 
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
-        Ok(Some(wait_facts::for_joining(&self.missing, &self.text())))
+        let facts = wait_facts::facts("join", Some(&self.missing), true, &[], "", &self.text());
+        Ok(Some(facts.to_string()))
     }
 }

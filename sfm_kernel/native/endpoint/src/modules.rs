@@ -6,7 +6,6 @@
 use std::ffi::{c_int, c_void, CStr};
 use std::fmt;
 
-/// A binary that is loaded.
 pub struct Module<'a> {
     /// Added to the addresses in its file.
     pub base: usize,
@@ -122,9 +121,9 @@ mod tests {
             bytes
         };
         let other = note(1, b"GNU\0", &[1, 2, 3, 4, 5]);
-        let all = [other.clone(), note(3, b"GNU\0", &[0xab, 0xcd])].concat();
-        assert_eq!(build_id_in(&all), Some(&[0xab, 0xcd][..]));
+        let notes = [other.clone(), note(3, b"GNU\0", &[0xab, 0xcd])].concat();
+        assert_eq!(build_id_in(&notes), Some(&[0xab, 0xcd][..]));
         assert_eq!(build_id_in(&other), None);
-        assert_eq!(build_id_in(&all[..all.len() - 4]), None);
+        assert_eq!(build_id_in(&notes[..notes.len() - 4]), None);
     }
 }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use sfm_native::core::Core;
+use sfm_native::signals::Unsignalled;
 
 use crate::directory::Member;
 use crate::host::InternalThread;
@@ -30,32 +31,9 @@ pub fn helper<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let name: String = name.chars().take(15).collect(); // the kernel keeps no more of it
-    let _unsignalled = Unsignalled::new();
+    let _unsignalled = Unsignalled::enter();
     thread::Builder::new().name(name).spawn(|| {
         let _internal = InternalThread::enter();
         work()
     })
-}
-
-/// While it lives, this thread gets no signals, nor do the threads that it starts, ever: handlers
-/// are the program's, and run in its threads.
-struct Unsignalled(libc::sigset_t);
-
-impl Unsignalled {
-    fn new() -> Unsignalled {
-        // SAFETY: sets of our own.
-        unsafe {
-            let (mut all, mut before) = std::mem::zeroed();
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-            Unsignalled(before)
-        }
-    }
-}
-
-impl Drop for Unsignalled {
-    fn drop(&mut self) {
-        // SAFETY: the mask that this thread had before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
-    }
 }

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::directory::{is_alive, Directory, Member};
+use crate::directory::{is_alive, Directory, Member, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::name::Name;
 
 /// The knowledge of one endpoint about the others.
 pub struct Peers {
-    seen: Option<Option<(u64, i64, i64)>>,
+    seen: Option<Option<Stamp>>,
     members: Vec<Member>,
     /// Former owners of names that nobody has now, by name and by rank.
     departed: HashMap<Name, Member>,

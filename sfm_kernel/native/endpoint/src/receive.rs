@@ -113,8 +113,8 @@ impl Template {
     }
 
     fn facts(&self) -> String {
-        let peers = self.src.clone().map(|src| [src]);
-        wait_facts::for_receive(peers.as_ref().map(|peers| &peers[..]), &self.conditions(), "")
+        let peers = self.src.as_ref().map(std::slice::from_ref);
+        wait_facts::facts("recv", peers, false, &self.conditions(), "", "").to_string()
     }
 }
 

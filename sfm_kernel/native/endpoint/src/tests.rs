@@ -1,12 +1,12 @@
 //! Endpoints of one process in their own world.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use sfm_native::packet::{u64_at, Builder, Kind as Value};
-
 use sfm_native::calls::{deadline, Deadline};
+use sfm_native::packet::{u64_at, Builder, Kind as Value};
+use sfm_native::sync::lock;
 
 use crate::receive::{peek, take, wait, Expected, Template};
 use crate::{Endpoint, JoinRequest, Kind, Name, Program};
@@ -23,11 +23,11 @@ struct Root(PathBuf, #[expect(dead_code, reason = "held")] MutexGuard<'static, (
 
 impl Root {
     fn new() -> Root {
-        static ONE: Mutex<()> = Mutex::new(());
-        let endpoint = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        static TEST: Mutex<()> = Mutex::new(());
+        let turn = lock(&TEST);
         let root = folder().join("worlds");
         std::env::set_var("SFM_DIR", &root);
-        Root(root, endpoint)
+        Root(root, turn)
     }
 
     fn join(&self, name: Option<&str>) -> Endpoint {
@@ -143,7 +143,7 @@ fn a_rank_belongs_to_the_process_that_took_it_over() {
     std::thread::scope(|scope| {
         // C's first message is yet to come.
         let waits =
-            scope.spawn(|| wait(&b, &from_rank(2), seconds(60)).map(|endpoint| endpoint.is_some()));
+            scope.spawn(|| wait(&b, &from_rank(2), seconds(60)).map(|taken| taken.is_some()));
         std::thread::sleep(Duration::from_millis(300));
         send(&c, &Name::from("B"), 2, b"", 1 << 20).unwrap();
         assert!(waits.join().unwrap().unwrap());
@@ -199,5 +199,5 @@ fn a_forked_child_is_not_in_its_parent_s_world() {
     // SAFETY: waits for our own child.
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!(status, 0);
-    assert!(a.members().unwrap().iter().any(|endpoint| a.alive(endpoint)));
+    assert!(a.members().unwrap().iter().any(|member| a.alive(member)));
 }

@@ -53,28 +53,20 @@ pub fn short(text: String) -> String {
 /// no value but something that only the process itself can judge.
 pub type Condition = (String, String, bool);
 
-/// The facts of a receive. `peers`: the processes that can end the wait; None if any can.
-pub fn for_receive(peers: Option<&[Name]>, template: &[Condition], purpose: &str) -> String {
-    for_wait("recv", peers, false, template, purpose)
-}
-
-/// The facts of a wait for others to join.
-pub fn for_joining(missing: &[Name], purpose: &str) -> String {
-    for_wait("join", Some(missing), true, &[], purpose)
-}
-
-fn for_wait(
+/// The facts of a wait. `peers`: the processes that can end it, all of them together if `every`;
+/// None if any process can. `context_id`: in hexadecimal digits, empty for the user's messages.
+pub fn facts(
     kind: &str,
     peers: Option<&[Name]>,
     every: bool,
     template: &[Condition],
+    context_id: &str,
     purpose: &str,
-) -> String {
-    let facts = json!({
+) -> Value {
+    json!({
         "kind": kind, "peers": peers, "known": 0.0, "all": every, "template": template,
-        "context_id": "", "purpose": purpose,
-    });
-    facts.to_string()
+        "context_id": context_id, "purpose": purpose,
+    })
 }
 
 /// The facts of an unsuccessful poll: its text beside the facts of a wait for the same.

@@ -9,7 +9,12 @@ use sfm_native::calls::End;
 use sfm_native::core::Unfit;
 use sfm_native::shm::ShmError;
 
-static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+/// The class `name` of `sfm_kernel.errors`.
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = ERRORS.get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind));
+    module?.bind(py).getattr(name)
+}
 
 /// The exception `name` with these arguments; if it cannot be made, the error of making it.
 pub fn error<'py>(
@@ -17,20 +22,13 @@ pub fn error<'py>(
     name: &str,
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) -> PyErr {
-    let make = || -> PyResult<PyErr> {
-        let module = ERRORS
-            .get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind))?
-            .bind(py);
-        Ok(PyErr::from_value(module.getattr(name)?.call1(arguments)?))
-    };
-    make().unwrap_or_else(|failure| failure)
+    let made = class(py, name).and_then(|class| class.call1(arguments));
+    made.map_or_else(|failure| failure, PyErr::from_value)
 }
 
 /// Whether `failure` is the exception `name`.
 pub fn is(py: Python<'_>, failure: &PyErr, name: &str) -> bool {
-    let module = ERRORS.get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind));
-    let class = module.and_then(|module| module.bind(py).getattr(name));
-    class.is_ok_and(|class| failure.matches(py, class).unwrap_or(false))
+    class(py, name).is_ok_and(|class| failure.matches(py, class).unwrap_or(false))
 }
 
 pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {

@@ -48,8 +48,8 @@ impl Gateway {
         limit: Option<u64>,
     ) -> PyResult<Gateway> {
         let scheduler = Scheduler::named(scheduler).ok_or_else(|| {
-            let all = Scheduler::ALL.map(Scheduler::name).join(", ");
-            PyValueError::new_err(format!("no scheduler {scheduler:?}; there are: {all}"))
+            let names = Scheduler::ALL.map(Scheduler::name).join(", ");
+            PyValueError::new_err(format!("no scheduler {scheduler:?}; there are: {names}"))
         })?;
         let delay = Duration::try_from_secs_f64(delay)
             .map_err(|_| PyValueError::new_err(format!("delay {delay}: seconds are needed")))?;

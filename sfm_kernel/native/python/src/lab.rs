@@ -11,21 +11,16 @@ use pyo3::types::PyDict;
 use crate::host::gil::without_gil;
 use crate::transport::tcp::os_error;
 use sfm_native::lab::{self, Counts, Direction, Link, Report, Settings};
+use sfm_native::sync::lock;
 
 /// Carries packets between two devices until it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct LabLink(Mutex<Option<Link>>);
 
 impl LabLink {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl Send + FnOnce(&Link) -> PyResult<T>,
-    ) -> PyResult<T> {
-        without_gil(py, || {
-            let link = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            work(link.as_ref().ok_or_else(|| PyValueError::new_err("the link is closed"))?)
-        })
+    fn with<T: Send>(&self, py: Python<'_>, work: impl Send + FnOnce(&Link) -> T) -> PyResult<T> {
+        let done = without_gil(py, || lock(&self.0).as_ref().map(work));
+        done.ok_or_else(|| PyValueError::new_err("the link is closed"))
     }
 }
 
@@ -74,54 +69,44 @@ impl LabLink {
                 down: down.unwrap_or(now.down),
             };
             link.set(direction, settings);
-            Ok(())
         })
     }
 
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |link| {
-            link.forget();
-            Ok(())
-        })
+        self.with(py, Link::forget)
     }
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |link| {
-            link.clear();
-            Ok(())
-        })
+        self.with(py, Link::clear)
     }
 
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.with(py, |link| Ok(link.report()))?;
-        report_dict(py, &report)
+        report_dict(py, &self.with(py, Link::report)?)
     }
 
     fn close(&self, py: Python<'_>) {
-        without_gil(py, || {
-            drop(self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take());
-        });
+        without_gil(py, || drop(lock(&self.0).take()));
     }
 }
 
 fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let all = PyDict::new(py);
-    all.set_item("there", counts(py, &report.counts[0])?)?;
-    all.set_item("back", counts(py, &report.counts[1])?)?;
-    all.set_item("late_count", report.late.count())?;
-    all.set_item("late_mean_s", report.late.mean() / 1e9)?;
-    all.set_item("late_p99_s", seconds(report.late.quantile(0.99)))?;
-    all.set_item("late_max_s", seconds(report.late.largest()))?;
-    all.set_item("waited_s", report.waited.map(seconds))?;
-    all.set_item("reset", report.reset)?;
-    all.set_item("refused", report.refused)?;
-    all.set_item("failure", &report.failure)?;
-    Ok(all)
+    let about = PyDict::new(py);
+    about.set_item("there", counts(py, &report.counts[0])?)?;
+    about.set_item("back", counts(py, &report.counts[1])?)?;
+    about.set_item("late_count", report.late.count())?;
+    about.set_item("late_mean_s", report.late.mean() / 1e9)?;
+    about.set_item("late_p99_s", seconds(report.late.quantile(0.99)))?;
+    about.set_item("late_max_s", seconds(report.late.largest()))?;
+    about.set_item("waited_s", report.waited.map(seconds))?;
+    about.set_item("reset", report.reset)?;
+    about.set_item("refused", report.refused)?;
+    about.set_item("failure", &report.failure)?;
+    Ok(about)
 }
 
 fn counts<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
+    let about = PyDict::new(py);
     let named = [
         ("offered", counts.offered),
         ("offered_bytes", counts.offered_bytes),
@@ -135,9 +120,9 @@ fn counts<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>>
         ("deepest", counts.deepest),
     ];
     for (name, number) in named {
-        all.set_item(name, number)?;
+        about.set_item(name, number)?;
     }
-    Ok(all)
+    Ok(about)
 }
 
 /// A copy of a descriptor that stays Python's.

@@ -13,19 +13,24 @@ use crate::ring_sender::account_of;
 use crate::segment::{Activity, UNSETTLED};
 use crate::send_credit::SendCredit;
 
-/// The facts of a wait for `peer`, in JSON; `peer`: as its host writes its name.
-pub fn facts_of_send(peer: &str) -> String {
-    let mut text = Json::default();
-    text.text(peer);
-    format!("{{\"kind\": \"send\", \"peer\": {}}}", text.0)
-}
-
 /// The condition that a send waits for.
 pub enum Room {
     /// Room for a packet of this many bytes.
     For(usize),
     /// The receipt of the packet.
     Received,
+}
+
+/// The facts of a wait for this condition at `peer`, as its host writes its name.
+pub fn facts_of_send(peer: &str, room: &Room) -> WaitFacts {
+    let text = match room {
+        Room::For(nbytes) => format!("room at {peer} for {nbytes} bytes"),
+        Room::Received => format!("{peer} to receive it (buffering=0)"),
+    };
+    let mut quoted = Json::default();
+    quoted.text(peer);
+    let facts = format!("{{\"kind\": \"send\", \"peer\": {}}}", quoted.0);
+    WaitFacts { activity: Activity::Sending, text, facts }
 }
 
 /// Wait until `ready()`, for a send to `peer`. `sleep` sleeps until then, for at most the given
@@ -82,12 +87,7 @@ where
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
-        let shown = self.peer.shown();
-        let text = match self.room {
-            Room::For(nbytes) => format!("room at {shown} for {nbytes} bytes"),
-            Room::Received => format!("{shown} to receive it (buffering=0)"),
-        };
-        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(facts_of_send(self.peer.shown(), &self.room)))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {

@@ -9,13 +9,9 @@ use crate::core::{Core, Trouble};
 pub enum End {
     /// The endpoint was closed.
     Closed,
-    /// The host's signals have ended it.
-    Interrupted,
     /// An observer has found that nothing can end it: JSON that names the deadlock's members, and
     /// the cause.
     Deadlock(String),
-    /// A peer is lost; the cause, in a few words.
-    PeerLost(String),
     /// A sender's bytes made no sense.
     Damaged(String),
     /// This process lacks the resources to open a new sender's ring.
@@ -49,9 +45,7 @@ impl fmt::Display for End {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             End::Closed => write!(to, "this endpoint is closed: join the world again"),
-            End::Interrupted => write!(to, "a signal has ended the call"),
             End::Deadlock(_) => write!(to, "nothing can end this call: it is part of a deadlock"),
-            End::PeerLost(why) => write!(to, "{why}"),
             End::Damaged(why) => {
                 let rest = "What it had sent is lost; what it sends next arrives";
                 write!(to, "{why}. {rest}")

@@ -2,11 +2,10 @@
 //! interruptible, and with a check of the peers that must be alive.
 //!
 //! A blocking call knows the program around it through `Host` alone. Python is one host
-//! (`python/src/host/python.rs`); a program in C, whose library has no Python in it, is another. A
-//! call waits for a `Goal`: a message (`receive`), room for one on its `Channel` (`ring`, `credit`,
-//! `link`), or another goal of the host's.
+//! (`python/src/host/python.rs`); a program in C, whose library has no Python in it, is another
+//! (`endpoint/src/host.rs`). A call waits for a `Goal`: a message (`receive`), room for one on its
+//! `Channel` (`ring`, `credit`, `link`), or another goal of the host's.
 
-mod bare;
 mod blocked;
 mod channel;
 mod credit;
@@ -16,11 +15,10 @@ mod receive;
 mod ring;
 mod waiting;
 
-pub use bare::Bare;
 pub use blocked::{Blocked, TICK};
 pub use channel::Channel;
 pub use end::End;
-pub use receive::{Matcher, Receive, Search, Watch};
+pub use receive::{Matcher, Search, Watch};
 pub use waiting::{deadline, wait, Deadline};
 
 use std::time::Duration;

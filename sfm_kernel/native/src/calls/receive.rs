@@ -20,17 +20,6 @@ pub trait Matcher<'t, H: Host> {
     fn accepts(&self, host: &H, packet: &Arc<Packet>) -> Result<bool, H::Error>;
 }
 
-/// Alone, it rejects what cannot be compared natively.
-impl<'t, H: Host> Matcher<'t, H> for Template<'t> {
-    fn native(&self) -> &Template<'t> {
-        self
-    }
-
-    fn accepts(&self, _host: &H, _packet: &Arc<Packet>) -> Result<bool, H::Error> {
-        Ok(false)
-    }
-}
-
 /// A host's additions to a wait for a message: see `Goal::facts` and `Goal::tick`.
 pub trait Watch<H: Host> {
     /// The text that observers see of this wait.
@@ -137,7 +126,7 @@ impl<'a, M> Search<'a, M> {
 
 /// The goal of a receive. While it is seen to wait, observers are shown the messages that nearly
 /// fit.
-pub struct Receive<'s, 'a, M, W> {
+struct Receive<'s, 'a, M, W> {
     search: &'s mut Search<'a, M>,
     watch: W,
     shows: bool,

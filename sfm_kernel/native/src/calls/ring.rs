@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::credit::facts_of_send;
+use super::credit::{facts_of_send, Room};
 use super::{wait, End, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::packet::Gather;
 use crate::ring_sender::{account_of, Progress, RingSender, Step, Writing};
-use crate::segment::Activity;
 
 /// Time that a peer may take to end, once its segment says that it has died: its memory goes first,
 /// then its lock. A peer that holds the lock for longer lives, and its segment is damaged.
@@ -140,9 +139,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
-        let shown = self.peer.shown();
-        let text = format!("room at {shown} for {} bytes", self.packet.len());
-        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(facts_of_send(self.peer.shown(), &Room::For(self.packet.len()))))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -185,9 +182,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Drained<'_, P> {
     }
 
     fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
-        let shown = self.peer.shown();
-        let text = format!("{shown} to receive it (buffering=0)");
-        Ok(Some(WaitFacts { activity: Activity::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(facts_of_send(self.peer.shown(), &Room::Received)))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {

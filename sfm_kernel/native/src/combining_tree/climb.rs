@@ -71,14 +71,9 @@ impl Shape {
 }
 
 /// The number of arrivals at a node.
+#[derive(Default)]
 #[repr(C)]
 pub struct Count(Padded<AtomicU64>);
-
-impl Default for Count {
-    fn default() -> Self {
-        Count(Padded(AtomicU64::new(0)))
-    }
-}
 
 /// `member` has arrived in `round`. `combine` is called for each node that it completes, from the
 /// lowest; true if that was the top, so that `member` has to decide the round.
@@ -102,14 +97,9 @@ pub fn arrive(
 }
 
 /// The outcome of the latest round: completed, or broken off by a member.
+#[derive(Default)]
 #[repr(C)]
 pub struct Decision(Padded<AtomicU64>);
-
-impl Default for Decision {
-    fn default() -> Self {
-        Decision(Padded(AtomicU64::new(0)))
-    }
-}
 
 /// Lower bits of the word: 0, or one more than the member that broke the round off.
 const MEMBER: u64 = 0xffff;

@@ -48,8 +48,7 @@ impl CombiningTree {
         let shape = Shape::new(members);
         let cells = 2 * (members + shape.nodes());
         let length = CombiningTree::first_cell(&shape) + cells * size_of::<Cell>();
-        let mapping: Mapping<Header> = Mapping::create_or_open(path, fresh, length, |header| {
-            let header: &Header = header;
+        let mapping = Mapping::create_or_open(path, fresh, length, |header: &Mapping<Header>| {
             header.members.store(members as u32, Ordering::Relaxed);
             header.magic.store(MAGIC, Ordering::Release);
         })?;
@@ -80,8 +79,8 @@ impl CombiningTree {
     fn counts(&self) -> &[Count] {
         // SAFETY: behind the header, as many as the shape has nodes; atomics.
         unsafe {
-            let cell_of = self.mapping.as_ptr().add(size_of::<Header>()).cast::<Count>();
-            std::slice::from_raw_parts(cell_of, self.shape.nodes())
+            let first = self.mapping.as_ptr().add(size_of::<Header>()).cast::<Count>();
+            std::slice::from_raw_parts(first, self.shape.nodes())
         }
     }
 
@@ -101,6 +100,11 @@ impl CombiningTree {
                 .cast::<Cell>()
                 .add(nth)
         }
+    }
+
+    /// The cell of the top node in this round.
+    fn top(&self) -> *mut Cell {
+        self.cell_of(self.members + self.shape.nodes() - 1)
     }
 
     /// Begin the next round with this value. True: this member is the last, and has to `conclude`,
@@ -153,7 +157,7 @@ impl CombiningTree {
     /// The round's combined value; for the last member, or once the round is decided.
     pub fn result(&self) -> &Cell {
         // SAFETY: only the last writes to it, before the decision.
-        unsafe { &*self.cell_of(self.members + self.shape.nodes() - 1) }
+        unsafe { &*self.top() }
     }
 
     /// A member's value; for the last member, or once the round is decided.
@@ -167,7 +171,7 @@ impl CombiningTree {
     pub fn set_result(&self, kind: Kind, bytes: &[u8]) {
         let call = self.result().call;
         // SAFETY: the last is alone with the top's cell until the round is decided.
-        unsafe { (*self.cell_of(self.members + self.shape.nodes() - 1)).write(call, kind, bytes) };
+        unsafe { (*self.top()).write(call, kind, bytes) };
     }
 
     /// The last member: complete the round. False if another member has broken it off meanwhile.

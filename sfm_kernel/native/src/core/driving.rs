@@ -93,8 +93,7 @@ impl Core {
 
     /// Wake every thread of this process that waits on this endpoint.
     pub fn ring(&self) {
-        let shared = self.shared();
-        shared.bell.0.ring();
+        self.shared().bell.0.ring();
         self.poke_driver();
     }
 

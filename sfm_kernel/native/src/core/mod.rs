@@ -18,13 +18,14 @@ pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
 pub use receiving::Found;
 
 use std::collections::{HashMap, VecDeque};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use self::info::Info;
 use self::posted::Posted;
+use crate::event_fd::{drain, EventFd};
 use crate::matching::Taken;
 use crate::packet::{Body, Packet, ACCOUNTS};
 use crate::ring::RingReader;
@@ -116,7 +117,7 @@ pub struct Core {
     driver: OnceLock<Weak<dyn Driver>>,
     /// Whether the last arrival came through the driver: the next one probably does, too.
     remote: AtomicBool,
-    event: OwnedFd,
+    event: EventFd,
     lock_fd: AtomicI32,
     /// The rings to other processes.
     senders: Mutex<Vec<Weak<RingSender>>>,
@@ -129,11 +130,6 @@ pub struct Core {
 impl Core {
     /// `folder` holds the world's segments and rings; needed with a segment only.
     pub fn new(segment: Option<Segment>, folder: Option<PathBuf>) -> std::io::Result<Core> {
-        // SAFETY: plain system call; the descriptor is owned from here on.
-        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if event < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
         let lock_fd = segment.as_ref().and_then(Segment::lock_fd).unwrap_or(-1);
         let home = match segment {
             Some(segment) => Home::Segment(segment),
@@ -152,8 +148,7 @@ impl Core {
             spin: Spin::default(),
             driver: OnceLock::new(),
             remote: AtomicBool::new(false),
-            // SAFETY: a fresh descriptor.
-            event: unsafe { OwnedFd::from_raw_fd(event) },
+            event: EventFd::new()?,
             lock_fd: AtomicI32::new(lock_fd),
             senders: Mutex::default(),
             senders_total: AtomicU64::new(0),
@@ -230,9 +225,7 @@ impl Core {
 
     /// (uid, account, total received) for each acknowledgement that is due.
     pub fn acks(&self) -> Vec<(u128, usize, u64)> {
-        let mut count = [0u8; 8];
-        // SAFETY: reads the eventfd's counter into eight bytes of ours; empty is fine.
-        unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
+        drain(&self.event);
         let mut state = self.lock();
         let mut acks = Vec::new();
         for inbound in std::mem::take(&mut state.due) {
@@ -284,12 +277,9 @@ impl Core {
 
     /// Wake a thread that sleeps on `event_fd`.
     pub fn poke(&self) {
-        // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
-        unsafe { libc::write(self.event.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+        self.event.ring();
     }
-}
 
-impl Core {
     fn add_inbound(&self, state: &mut State, uid: u128, via: Via) -> u32 {
         let (taken, acknowledged) = Default::default();
         let inbound =

@@ -47,42 +47,31 @@ impl Core {
         take: bool,
         all: bool,
     ) -> Found {
-        match self.find_once(context, template, cursor, near, take, all) {
-            Found::Nothing { cursor, .. } if self.catch_up() => {
-                self.find_once(context, template, cursor, None, take, all)
+        let find = |cursor, near| {
+            let mut state = self.lock();
+            if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
+                self.pump(&mut state, all);
             }
+            let version = self.version.load(Ordering::SeqCst);
+            let found = match state.queue.find(context, template, cursor, near) {
+                None => {
+                    let examined = self.decided(&state);
+                    Found::Nothing { cursor: state.queue.latest(context), version, examined }
+                }
+                Some(candidate) if candidate.certain && take => {
+                    let taken = state.queue.take(&candidate).expect("found under the same lock");
+                    self.account(&mut state, &taken);
+                    Found::Taken(taken)
+                }
+                Some(candidate) => Found::Ask(candidate),
+            };
+            self.wake_senders(&mut state);
+            found
+        };
+        match find(cursor, near) {
+            Found::Nothing { cursor, .. } if self.catch_up() => find(cursor, None),
             found => found,
         }
-    }
-
-    fn find_once(
-        &self,
-        context: u64,
-        template: &Template<'_>,
-        cursor: u64,
-        near: Option<u32>,
-        take: bool,
-        all: bool,
-    ) -> Found {
-        let mut state = self.lock();
-        if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
-            self.pump(&mut state, all);
-        }
-        let version = self.version.load(Ordering::SeqCst);
-        let found = match state.queue.find(context, template, cursor, near) {
-            None => {
-                let examined = self.decided(&state);
-                Found::Nothing { cursor: state.queue.latest(context), version, examined }
-            }
-            Some(candidate) if candidate.certain && take => {
-                let taken = state.queue.take(&candidate).expect("found under the same lock");
-                self.account(&mut state, &taken);
-                Found::Taken(taken)
-            }
-            Some(candidate) => Found::Ask(candidate),
-        };
-        self.wake_senders(&mut state);
-        found
     }
 
     /// The first of several waiting receives, in this order, for which there is a message, and that
@@ -95,36 +84,29 @@ impl Core {
         templates: &[&Template<'_>],
         take: bool,
     ) -> Option<(usize, Arc<Packet>, Option<Taken>)> {
-        match self.find_any_once(context, templates, take) {
-            None if self.catch_up() => self.find_any_once(context, templates, take),
-            found => found,
-        }
-    }
-
-    fn find_any_once(
-        &self,
-        context: u64,
-        templates: &[&Template<'_>],
-        take: bool,
-    ) -> Option<(usize, Arc<Packet>, Option<Taken>)> {
-        let mut state = self.lock();
-        if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
-            self.pump(&mut state, false);
-        }
-        let mut found = None;
-        for (nth, template) in templates.iter().enumerate() {
-            let candidate = state.queue.find(context, template, 0, None);
-            if let Some(candidate) = candidate.filter(|candidate| candidate.certain) {
+        let find = || {
+            let mut state = self.lock();
+            if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
+                self.pump(&mut state, false);
+            }
+            let found = templates.iter().enumerate().find_map(|(nth, template)| {
+                let candidate = state.queue.find(context, template, 0, None);
+                Some((nth, candidate.filter(|candidate| candidate.certain)?))
+            });
+            let found = found.map(|(nth, candidate)| {
                 let taken = take.then(|| state.queue.take(&candidate).expect("under the lock"));
                 if let Some(taken) = &taken {
                     self.account(&mut state, taken);
                 }
-                found = Some((nth, candidate.packet, taken));
-                break;
-            }
+                (nth, candidate.packet, taken)
+            });
+            self.wake_senders(&mut state);
+            found
+        };
+        match find() {
+            None if self.catch_up() => find(),
+            found => found,
         }
-        self.wake_senders(&mut state);
-        found
     }
 
     /// The first result of `find` among all messages that have arrived and were not received.
@@ -135,8 +117,7 @@ impl Core {
     /// Wake all threads that wait here, to search again.
     pub fn wake(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
-        self.shared().bell.0.ring();
-        self.poke_driver();
+        self.ring();
     }
 
     /// The number of arrived messages that callbacks have decided on.

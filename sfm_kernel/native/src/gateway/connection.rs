@@ -275,11 +275,11 @@ mod tests {
     }
 
     /// Read until `count` frames have come, or the connection ends.
-    fn read(one: &mut Connection, buffer: usize, count: usize) -> (Outcome, Vec<Frame>) {
+    fn read(connection: &mut Connection, buffer: usize, count: usize) -> (Outcome, Vec<Frame>) {
         let mut frames = Vec::new();
         let mut buffer = vec![0; buffer];
         while frames.len() < count {
-            if one.read(&mut buffer, &mut frames) == Outcome::Ended {
+            if connection.read(&mut buffer, &mut frames) == Outcome::Ended {
                 return (Outcome::Ended, frames);
             }
         }
@@ -288,50 +288,50 @@ mod tests {
 
     #[test]
     fn frames_come_out_as_they_went_in_however_they_are_cut() {
-        let (mut one, mut other) = pair(Remote::Process(1));
+        let (mut connection, mut other) = pair(Remote::Process(1));
         let sent: Vec<_> = [0, 1, 100, LARGEST, 5, 40_000]
             .map(|length| frame(1, 2, Class::Bulk, length, 0).bytes)
             .to_vec();
         for buffer in [7, 64, 1000, 1 << 18] {
             other.write_all(&sent.concat()).unwrap();
-            let (_, frames) = read(&mut one, buffer, sent.len());
-            assert_eq!(frames.into_iter().map(|one| one.bytes).collect::<Vec<_>>(), sent);
+            let (_, frames) = read(&mut connection, buffer, sent.len());
+            assert_eq!(frames.into_iter().map(|frame| frame.bytes).collect::<Vec<_>>(), sent);
         }
         other.write_all(&[0; HEADER]).unwrap();
-        assert_eq!(read(&mut one, 1000, 1).0, Outcome::Ended);
+        assert_eq!(read(&mut connection, 1000, 1).0, Outcome::Ended);
     }
 
     #[test]
     fn a_stranger_cannot_make_us_keep_much() {
         for remote in [Remote::Stranger, Remote::Process(1)] {
-            let (mut one, mut other) = pair(remote);
+            let (mut connection, mut other) = pair(remote);
             other.write_all(&frame(1, 2, Class::Bulk, 1000, 0).bytes).unwrap();
             let is_member = remote != Remote::Stranger;
-            assert_eq!(read(&mut one, 4000, 1).0 == Outcome::Open, is_member);
+            assert_eq!(read(&mut connection, 4000, 1).0 == Outcome::Open, is_member);
         }
     }
 
     #[test]
     fn frames_are_written_whole_and_in_order() {
-        let (mut one, mut other) = pair(Remote::Process(1));
+        let (mut connection, mut other) = pair(Remote::Process(1));
         let (mut delays, mut expected) = (Delays::default(), Vec::<u8>::new());
-        one.writable = true;
+        connection.writable = true;
         for length in (0..200).map(|n| n * 37 % 5000) {
             let frame = frame(1, 2, Class::Bulk, length, length as u32);
             expected.extend(&frame.bytes);
-            one.queue(frame);
+            connection.queue(frame);
         }
-        assert_eq!(one.write(&mut delays), Outcome::Open);
-        let mut came = vec![0; expected.len() - one.waiting()];
+        assert_eq!(connection.write(&mut delays), Outcome::Open);
+        let mut came = vec![0; expected.len() - connection.waiting()];
         other.read_exact(&mut came).unwrap();
-        one.writable = true;
-        one.write(&mut delays);
-        assert_eq!(one.waiting(), 0);
+        connection.writable = true;
+        connection.write(&mut delays);
+        assert_eq!(connection.waiting(), 0);
         let mut rest = vec![0; expected.len() - came.len()];
         other.read_exact(&mut rest).unwrap();
         came.extend(rest);
         assert!(came == expected);
-        assert_eq!((one.sent.frames, one.sent.bytes), (200, expected.len() as u64));
+        assert_eq!((connection.sent.frames, connection.sent.bytes), (200, expected.len() as u64));
     }
 
     #[test]

@@ -12,10 +12,9 @@ use super::engine::Engine;
 use super::flow::Frame;
 use super::poll::Id;
 
-pub const CANNOT_SHOW: &str =
-    "the path between sites is emulated inside the gateway: its delay and \
-    rate are real, but TCP does not see it, so that idle restarts, repair of losses and congestion \
-    control cannot be seen here";
+pub const CANNOT_SHOW: &str = "the path between sites is emulated inside the gateway: its delay \
+    and rate are real, but TCP does not see it, so that idle restarts, repair of losses and \
+    congestion control cannot be seen here";
 
 /// Bytes that may be in flight; more wait in their schedules.
 const MAX_IN_FLIGHT: usize = 64 << 20;

@@ -73,7 +73,7 @@ impl Engine {
         let emulated = !options.delay.is_zero() || options.limit.is_some();
         Ok(Engine {
             address: listener.local_addr()?,
-            mailbox: Arc::new(Mailbox::new(poll.alarm()?)),
+            mailbox: Arc::new(Mailbox::new(poll.alarm.clone())),
             codec: ControlCodec::new(&options.key, uid, site_number(&options.site)),
             emulation: emulated.then(|| Emulation::new(options.delay, options.limit)),
             options,
@@ -180,11 +180,10 @@ impl Engine {
 
     /// A gateway does not read the questions of a paused process: beats show that it is alive.
     fn beat_to_paused(&mut self) {
-        for id in self.connections.ids(|connection| connection.paused && connection.waiting() == 0)
-        {
-            if let Some(Remote::Process(uid)) =
-                self.connections.get(id).map(|connection| connection.remote)
-            {
+        let quiet = |connection: &Connection| connection.paused && connection.waiting() == 0;
+        for id in self.connections.ids(quiet) {
+            let remote = self.connections.get(id).map(|connection| connection.remote);
+            if let Some(Remote::Process(uid)) = remote {
                 let beat = self.codec.seal(Kind::Beat, uid, self.codec.site, 0, b"");
                 self.send_control(id, beat);
             }

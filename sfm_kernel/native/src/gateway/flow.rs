@@ -90,7 +90,6 @@ impl Flow {
     }
 }
 
-/// The recent flows.
 #[derive(Default)]
 pub struct Flows(HashMap<Pair, Flow>);
 
@@ -182,7 +181,7 @@ impl Flows {
         self.0
             .iter()
             .filter(|(pair, flow)| flow.has_no_route() && has_route(pair, flow))
-            .map(|(p, _)| *p)
+            .map(|(pair, _)| *pair)
             .collect()
     }
 
@@ -220,21 +219,21 @@ pub(crate) mod tests {
 
     #[test]
     fn a_hop_changes_nothing_else() {
-        let mut one = frame(1, 2, Class::Bulk, 10, 77);
-        let before = one.header;
-        one.hop();
-        let after = Header::read(&one.bytes).unwrap();
+        let mut frame = frame(1, 2, Class::Bulk, 10, 77);
+        let before = frame.header;
+        frame.hop();
+        let after = Header::read(&frame.bytes).unwrap();
         assert_eq!(after, Header { hops: HOPS - 1, ..before });
-        assert_eq!(after, one.header);
+        assert_eq!(after, frame.header);
     }
 
     #[test]
     fn a_sender_is_notified_now_and_of_the_latest_reason_later() {
         let mut flows = Flows::default();
-        let one = frame(1, 2, Class::Bulk, 10, 0);
-        let (pair, start) = (one.pair(), one.arrived_at);
+        let frame = frame(1, 2, Class::Bulk, 10, 0);
+        let (pair, start) = (frame.pair(), frame.arrived_at);
         assert!(!flows.record_drop(pair, Reason::Full, start), "nobody knows it");
-        flows.record(&one).unwrap();
+        flows.record(&frame).unwrap();
         assert!(flows.record_drop(pair, Reason::Full, start));
         assert!(!flows.record_drop(pair, Reason::Full, start));
         assert!(!flows.record_drop(pair, Reason::PathBroke, start));
@@ -251,9 +250,9 @@ pub(crate) mod tests {
     #[test]
     fn after_a_loss_messages_are_useless_until_their_sender_resumes() {
         let mut flows = Flows::default();
-        let one = frame(1, 2, Class::Bulk, 10, 0);
-        let (pair, start) = (one.pair(), one.arrived_at);
-        assert_eq!(flows.record(&one).unwrap().useless(Class::Bulk), None);
+        let frame = frame(1, 2, Class::Bulk, 10, 0);
+        let (pair, start) = (frame.pair(), frame.arrived_at);
+        assert_eq!(flows.record(&frame).unwrap().useless(Class::Bulk), None);
         for reason in [Reason::Full, Reason::PathBroke] {
             flows.record_drop(pair, reason, start);
             let flow = flows.get_mut(pair).unwrap();
@@ -290,16 +289,16 @@ pub(crate) mod tests {
     #[test]
     fn a_flow_keeps_its_connection_while_something_may_be_under_way() {
         let mut flows = Flows::default();
-        let mut one = frame(1, 2, Class::Bulk, 10, 0);
+        let mut frame = frame(1, 2, Class::Bulk, 10, 0);
         let connection = Id::new(3, 4);
-        flows.record(&one).unwrap().to = Some(connection);
-        one.arrived_at += SETTLED / 2;
-        assert_eq!(flows.record(&one).unwrap().to, Some(connection));
-        one.arrived_at += 2 * SETTLED;
-        assert_eq!(flows.record(&one).unwrap().to, None);
-        flows.record(&one).unwrap().to = Some(connection);
-        assert_eq!(flows.reroute(connection, one.arrived_at + 2 * IN_FLIGHT), []);
-        flows.record(&one).unwrap().to = Some(connection);
-        assert_eq!(flows.reroute(connection, one.arrived_at), [(one.pair(), 2)]);
+        flows.record(&frame).unwrap().to = Some(connection);
+        frame.arrived_at += SETTLED / 2;
+        assert_eq!(flows.record(&frame).unwrap().to, Some(connection));
+        frame.arrived_at += 2 * SETTLED;
+        assert_eq!(flows.record(&frame).unwrap().to, None);
+        flows.record(&frame).unwrap().to = Some(connection);
+        assert_eq!(flows.reroute(connection, frame.arrived_at + 2 * IN_FLIGHT), []);
+        flows.record(&frame).unwrap().to = Some(connection);
+        assert_eq!(flows.reroute(connection, frame.arrived_at), [(frame.pair(), 2)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -12,8 +12,9 @@ use std::time::Duration;
 use ::ring::rand::{SecureRandom, SystemRandom};
 
 use super::engine::Engine;
-use super::poll::ring;
 use super::schedule::{Scheduler, Weights};
+use crate::event_fd::EventFd;
+use crate::signals::Unsignalled;
 use crate::sync::lock;
 use crate::tcp_info;
 
@@ -81,40 +82,36 @@ pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refuse
     let fd = socket.as_raw_fd();
     let usual = tcp_info::congestion(fd)?;
     let connections = options.connections.map(|connections| connections.clamp(1, MOST_CONNECTIONS));
-    if let Some(name) = &options.algorithm {
-        let offered = || {
-            let folder = "/proc/sys/net/ipv4/tcp_";
+    let try_out = |name: &str| -> io::Result<()> {
+        tcp_info::set_congestion(fd, name)?;
+        // Accepted connections, processes' ones too, would inherit it from the listening socket.
+        let _ = tcp_info::set_congestion(fd, &usual);
+        Ok(())
+    };
+    let (algorithm, why) = if let Some(name) = &options.algorithm {
+        try_out(name).map_err(|error| {
             let read = |kind: &str| {
-                let file = format!("{folder}{kind}_congestion_control");
+                let file = format!("/proc/sys/net/ipv4/tcp_{kind}_congestion_control");
                 std::fs::read_to_string(file)
                     .map_or("unknown".into(), |text| text.trim().to_owned())
             };
-            (read("available"), read("allowed"))
-        };
-        tcp_info::set_congestion(fd, name).map_err(|error| {
-            let (available, allowed) = offered();
             Refused(format!(
-                "the kernel refuses the congestion control {name:?} ({error}). It has: {available}. \
-                 Users other than root may choose: {allowed}"
+                "the kernel refuses the congestion control {name:?} ({error}). It has: {}. Users \
+                 other than root may choose: {}",
+                read("available"),
+                read("allowed")
             ))
         })?;
-        // Accepted connections, processes' ones too, would inherit it from the listening socket.
-        let _ = tcp_info::set_congestion(fd, &usual);
-        let why = "asked for".to_owned();
-        return Ok(Choice { algorithm: name.clone(), connections: connections.unwrap_or(1), why });
-    }
-    if tcp_info::set_congestion(fd, "bbr").is_ok() {
-        let _ = tcp_info::set_congestion(fd, &usual);
-        let why = "bbr, which bears loss and silence on one connection".to_owned();
-        return Ok(Choice {
-            algorithm: "bbr".to_owned(),
-            connections: connections.unwrap_or(1),
-            why,
-        });
-    }
-    let connections = connections.unwrap_or(WITHOUT_BBR);
-    let why = format!("the kernel gives no bbr here: {connections} connections with {usual}");
-    Ok(Choice { algorithm: usual, connections, why })
+        (name.as_str(), "asked for")
+    } else if try_out("bbr").is_ok() {
+        ("bbr", "bbr, which bears loss and silence on one connection")
+    } else {
+        let connections = connections.unwrap_or(WITHOUT_BBR);
+        let why = format!("the kernel gives no bbr here: {connections} connections with {usual}");
+        return Ok(Choice { algorithm: usual, connections, why });
+    };
+    let (algorithm, why) = (algorithm.to_owned(), why.to_owned());
+    Ok(Choice { algorithm, connections: connections.unwrap_or(1), why })
 }
 
 pub enum Command {
@@ -127,17 +124,17 @@ pub enum Command {
 /// Commands of other threads to the gateway's thread.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
-    alarm: OwnedFd,
+    alarm: Arc<EventFd>,
 }
 
 impl Mailbox {
-    pub fn new(alarm: OwnedFd) -> Mailbox {
+    pub fn new(alarm: Arc<EventFd>) -> Mailbox {
         Mailbox { commands: Mutex::default(), alarm }
     }
 
     fn put(&self, command: Command) {
         lock(&self.commands).push(command);
-        ring(&self.alarm);
+        self.alarm.ring();
     }
 
     pub fn take(&self) -> Vec<Command> {
@@ -164,12 +161,12 @@ impl Gateway {
         let engine = Engine::new(options, u128::from_le_bytes(uid))?;
         let (mailbox, address) = (engine.mailbox.clone(), engine.address);
         let choice = engine.choice.clone();
-        let signals = Blocked::all();
+        let unsignalled = Unsignalled::enter();
         let thread = std::thread::Builder::new()
             .name("sfm-gateway".into())
             .spawn(move || engine.run())
             .map_err(Refused::from);
-        drop(signals);
+        drop(unsignalled);
         let thread = Mutex::new(Some(thread?));
         let (uid, pid) = (u128::from_le_bytes(uid), std::process::id());
         Ok(Gateway { uid, address, choice, mailbox, thread, pid })
@@ -215,27 +212,5 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// While it lives, this thread takes no signals; threads that it starts never take any.
-struct Blocked(libc::sigset_t);
-
-impl Blocked {
-    fn all() -> Blocked {
-        // SAFETY: sets of signals on our stack.
-        unsafe {
-            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-            Blocked(before)
-        }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        // SAFETY: gives this thread its former set back.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
     }
 }

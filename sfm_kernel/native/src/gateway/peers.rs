@@ -24,7 +24,6 @@ const DIAL_EVERY: Duration = Duration::from_secs(1);
 /// Time within which a connection must be established.
 const DIAL_LIMIT: Duration = Duration::from_secs(4);
 
-/// Another gateway.
 pub struct Peer {
     /// Empty if only the site's number is known.
     pub site_name: String,

@@ -1,8 +1,11 @@
 //! Waits for many connections at once: epoll, an alarm for other threads, and a timer.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::event_fd::{drain, owned, EventFd};
 
 /// A connection of a gateway: its index in the table, and a generation that makes it unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,36 +34,25 @@ pub struct Event {
     pub writable: bool,
 }
 
-/// The descriptor that a system call returned, or its error.
-pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just returned it, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(result) })
-}
-
 /// Edge-triggered: each event comes once, and its receiver remembers it.
 pub struct Poll {
     epoll: OwnedFd,
-    alarm: OwnedFd,
+    /// For other threads: ends the current wait, or the next one.
+    pub alarm: Arc<EventFd>,
     clock: OwnedFd,
 }
 
 impl Poll {
     pub fn new() -> io::Result<Poll> {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: system calls without pointers.
-        let (epoll, alarm, clock) = unsafe {
+        let (epoll, clock) = unsafe {
             (
                 owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?,
-                owned(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?,
-                owned(libc::timerfd_create(
-                    libc::CLOCK_MONOTONIC,
-                    libc::TFD_CLOEXEC | libc::TFD_NONBLOCK,
-                ))?,
+                owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?,
             )
         };
-        let poll = Poll { epoll, alarm, clock };
+        let poll = Poll { epoll, alarm: Arc::new(EventFd::new()?), clock };
         poll.add(poll.alarm.as_raw_fd(), Id::ALARM, libc::EPOLLIN)?;
         poll.add(poll.clock.as_raw_fd(), Id::CLOCK, libc::EPOLLIN)?;
         Ok(poll)
@@ -78,14 +70,9 @@ impl Poll {
         }
     }
 
-    /// For another thread: ends the current wait, or the next one.
-    pub fn alarm(&self) -> io::Result<OwnedFd> {
-        self.alarm.try_clone()
-    }
-
     /// Report `Id::CLOCK` after this time; None: never.
     pub fn set_clock(&self, after: Option<Duration>) {
-        let after = after.map_or(Duration::ZERO, |one| one.max(Duration::from_nanos(1)));
+        let after = after.map_or(Duration::ZERO, |after| after.max(Duration::from_nanos(1)));
         // SAFETY: all zero is a timer that is not set.
         let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
         time.it_value.tv_sec = after.as_secs() as _;
@@ -107,7 +94,7 @@ impl Poll {
         out.extend(events[..count as usize].iter().map(|event| {
             let (id, events) = (Id(event.u64), event.events as i32);
             if id == Id::ALARM {
-                drain(&self.alarm);
+                drain(&*self.alarm);
             } else if id == Id::CLOCK {
                 drain(&self.clock);
             }
@@ -116,17 +103,4 @@ impl Poll {
             Event { id, readable, writable: events & (libc::EPOLLOUT | over) != 0 }
         }));
     }
-}
-
-fn drain(fd: &OwnedFd) {
-    let mut count = 0u64;
-    // SAFETY: reads the counter into eight bytes of ours; empty is fine.
-    unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };
-}
-
-/// Ring an alarm from `Poll::alarm`.
-pub fn ring(alarm: &OwnedFd) {
-    let one = 1u64;
-    // SAFETY: writes eight bytes to an eventfd of ours; a full counter is as good as a write.
-    unsafe { libc::write(alarm.as_raw_fd(), (&raw const one).cast(), 8) };
 }

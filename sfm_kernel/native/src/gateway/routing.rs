@@ -10,6 +10,7 @@ use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
 use crate::net::control::{parse_hello, ControlFrame, Reason, Role};
 use crate::net::frame::{Class, Kind};
+use crate::splitmix::SplitMix;
 
 /// Counts since the gateway's start.
 #[derive(Default)]
@@ -143,7 +144,6 @@ impl Engine {
         }
     }
 
-    /// Forward a frame.
     fn forward(&mut self, mut frame: Frame) {
         let (header, pair) = (frame.header, frame.pair());
         // Drops of a gateway's flow, such as its Dropped frames, are not reported.
@@ -240,9 +240,9 @@ impl Engine {
     /// may know the receiver or have a route. `from_sibling`: that other gateway has sent the
     /// frame.
     pub fn route_onward(&self, pair: Pair, site: u32, from_sibling: bool) -> Option<Id> {
-        let own = self.codec.site;
-        let direct = if site == own { None } else { self.route_to_site(pair, site) };
-        direct.or_else(|| if from_sibling { None } else { self.route_to_site(pair, own) })
+        let this_site = self.codec.site;
+        let direct = if site == this_site { None } else { self.route_to_site(pair, site) };
+        direct.or_else(|| if from_sibling { None } else { self.route_to_site(pair, this_site) })
     }
 
     /// A connection to a gateway of this site. A hash of the pair chooses among the established
@@ -318,18 +318,15 @@ impl Engine {
     }
 }
 
-/// A pseudorandom number for each pair and choice (the finalizer of splitmix64).
+/// A pseudorandom number for each pair and choice.
 fn mixed(pair: Pair, choice: u128) -> u64 {
-    let mut all = 0u64;
+    let mut mix = 0u64;
     for number in [pair.sender, pair.receiver, choice] {
         for half in [number as u64, (number >> 64) as u64] {
-            all = (all ^ half).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            all = (all ^ (all >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            all = (all ^ (all >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            all ^= all >> 31;
+            mix = SplitMix::new(mix ^ half).next();
         }
     }
-    all
+    mix
 }
 
 #[cfg(test)]

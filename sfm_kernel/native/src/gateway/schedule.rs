@@ -39,7 +39,7 @@ impl Scheduler {
     }
 
     pub fn named(name: &str) -> Option<Scheduler> {
-        Scheduler::ALL.into_iter().find(|one| one.name() == name)
+        Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name)
     }
 }
 

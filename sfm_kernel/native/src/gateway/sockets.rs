@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd};
 
-use super::poll::owned;
+use crate::event_fd::owned;
 use crate::tcp_info;
 
 /// From the kernel's uapi/linux/mptcp.h, which the crate libc does not have.
@@ -41,29 +41,29 @@ fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd>
 fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zero is an address of no family.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let at = &raw mut storage;
+    let to = &raw mut storage;
     let length = match address {
-        SocketAddr::V4(one) => {
+        SocketAddr::V4(address) => {
             let raw_address = libc::sockaddr_in {
                 sin_family: libc::AF_INET as _,
-                sin_port: one.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(one.ip().octets()) },
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
                 sin_zero: [0; 8],
             };
             // SAFETY: a sockaddr_storage has room for every address, and is aligned for it.
-            unsafe { at.cast::<libc::sockaddr_in>().write(raw_address) };
+            unsafe { to.cast::<libc::sockaddr_in>().write(raw_address) };
             size_of::<libc::sockaddr_in>()
         }
-        SocketAddr::V6(one) => {
+        SocketAddr::V6(address) => {
             let raw_address = libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as _,
-                sin6_port: one.port().to_be(),
-                sin6_flowinfo: one.flowinfo(),
-                sin6_addr: libc::in6_addr { s6_addr: one.ip().octets() },
-                sin6_scope_id: one.scope_id(),
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_scope_id: address.scope_id(),
             };
             // SAFETY: as above.
-            unsafe { at.cast::<libc::sockaddr_in6>().write(raw_address) };
+            unsafe { to.cast::<libc::sockaddr_in6>().write(raw_address) };
             size_of::<libc::sockaddr_in6>()
         }
     };

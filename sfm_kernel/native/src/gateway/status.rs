@@ -69,9 +69,9 @@ impl Engine {
             out.list("processes", |out| {
                 let of_process =
                     |connection: &&Connection| matches!(connection.remote, Remote::Process(_));
-                let mut all: Vec<_> = self.connections.iter().filter(of_process).collect();
-                all.sort_by_key(|connection| std::cmp::Reverse(connection.held));
-                for connection in all.into_iter().take(MAX_LISTED) {
+                let mut processes: Vec<_> = self.connections.iter().filter(of_process).collect();
+                processes.sort_by_key(|connection| std::cmp::Reverse(connection.held));
+                for connection in processes.into_iter().take(MAX_LISTED) {
                     if let Remote::Process(uid) = connection.remote {
                         out.object(None, |out| write_process(connection, uid, out));
                     }
@@ -266,7 +266,7 @@ fn write_wide(nth: usize, connection: &Connection, wide: &Wide, now: Instant, ou
     // the kernel does not count incoming duplicates. dsack_dups: packets that came twice;
     // reord_seen: how often a change of order was seen.
     out.object(Some("tcp"), |out| {
-        for field in FIELDS {
+        for &field in FIELDS {
             match wide.info.as_ref().and_then(|info| info.value(field)) {
                 Some(Value::Number(number)) => out.raw(field.name, number),
                 Some(Value::Seconds(seconds)) => out.raw(field.name, seconds),

@@ -47,7 +47,7 @@ impl Strangers {
 
     /// It has said Hello, or has ended.
     pub fn remove(&mut self, id: Id) {
-        self.waiting.retain(|one| one.0 != id);
+        self.waiting.retain(|(stranger, _)| *stranger != id);
     }
 
     /// Evict strangers until the limit is kept; returns them.
@@ -72,8 +72,8 @@ impl Strangers {
 
     /// Remove the strangers whose time is over; returns them.
     pub fn take_late(&mut self, now: Instant) -> Vec<Id> {
-        let is_late = |one: &mut (Id, Instant)| now >= one.1 + PATIENCE;
-        let late: Vec<Id> = self.waiting.extract_if(.., is_late).map(|one| one.0).collect();
+        let is_late = |(_, since): &mut (Id, Instant)| now >= *since + PATIENCE;
+        let late: Vec<Id> = self.waiting.extract_if(.., is_late).map(|(id, _)| id).collect();
         self.silent += late.len() as u64;
         late
     }

@@ -150,34 +150,34 @@ mod tests {
         const GROWN: u64 = 20;
         let file = std::fs::read("/proc/sys/net/ipv4/tcp_slow_start_after_idle");
         let remembers = file.is_ok_and(|text| text.starts_with(b"0"));
-        let (mut one, mut other) = pair();
-        crate::tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
+        let (mut stream, mut other) = pair();
+        crate::tcp_info::set_congestion(stream.as_raw_fd(), "reno").unwrap();
         let mut wide = Wide::new(Scheduler::Fifo, true, false);
-        wide.begin(&one, false);
+        wide.begin(&stream, false);
         let reader = std::thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));
         let start = Instant::now();
         while wide.number(tcp_info::SND_CWND) < GROWN {
             assert!(start.elapsed() < Duration::from_secs(60), "the window does not grow");
-            one.write_all(&[0; 1 << 20]).unwrap();
-            wide.check(&one, Instant::now());
+            stream.write_all(&[0; 1 << 20]).unwrap();
+            wide.check(&stream, Instant::now());
         }
         wide.wrote = Instant::now();
         // A busy connection does not restart, nor does one without a silence.
-        let fd = one.as_raw_fd();
+        let fd = stream.as_raw_fd();
         let silence = wide.wrote.elapsed();
-        wide.history.watch(fd, silence, || one.write_all(b"x").unwrap());
+        wide.history.watch(fd, silence, || stream.write_all(b"x").unwrap());
         assert_eq!(wide.history.restarts, 0);
-        while sockets::in_kernel(&one) > 0 {
+        while sockets::in_kernel(&stream) > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
         let rto = Duration::from_micros(wide.number(tcp_info::RTO));
         std::thread::sleep(rto * 4 + Duration::from_millis(100));
         let silence = wide.wrote.elapsed();
-        wide.history.watch(fd, silence, || one.write_all(b"x").unwrap());
+        wide.history.watch(fd, silence, || stream.write_all(b"x").unwrap());
         assert_eq!(wide.history.restarts, u64::from(!remembers));
-        let fell = wide.history.last.is_none_or(|one| one.to < one.from && one.silence >= rto);
+        let fell = wide.history.last.is_none_or(|last| last.to < last.from && last.silence >= rto);
         assert!(fell, "{:?}", wide.history.last);
-        drop(one);
+        drop(stream);
         reader.join().unwrap().unwrap();
     }
 
@@ -192,15 +192,15 @@ mod tests {
 
     #[test]
     fn a_connection_is_silent_while_nothing_comes() {
-        let (one, _other) = pair();
+        let (stream, _other) = pair();
         let mut wide = Wide::new(Scheduler::Fifo, true, false);
-        wide.begin(&one, false);
+        wide.begin(&stream, false);
         let now = Instant::now();
-        assert!(!wide.check(&one, now) && !wide.silent);
-        assert!(wide.check(&one, now + NOTHING_RECEIVED) && wide.silent);
-        assert!(!wide.check(&one, now + NOTHING_RECEIVED));
+        assert!(!wide.check(&stream, now) && !wide.silent);
+        assert!(wide.check(&stream, now + NOTHING_RECEIVED) && wide.silent);
+        assert!(!wide.check(&stream, now + NOTHING_RECEIVED));
         wide.received_at = now + NOTHING_RECEIVED;
-        assert!(wide.check(&one, now + NOTHING_RECEIVED) && !wide.silent);
+        assert!(wide.check(&stream, now + NOTHING_RECEIVED) && !wide.silent);
         assert_eq!(wide.silences, 1);
     }
 }

@@ -93,11 +93,8 @@ impl Segment {
 
     fn resets(&self) -> [Bare; 2] {
         let after = self.sequence.wrapping_add(self.length);
-        let backward = if self.flags & ACK != 0 {
-            bare(self.to, self.from, self.acknowledged, after, RST | ACK)
-        } else {
-            bare(self.to, self.from, 0, after, RST | ACK)
-        };
+        let expected = if self.flags & ACK != 0 { self.acknowledged } else { 0 };
+        let backward = bare(self.to, self.from, expected, after, RST | ACK);
         let forward = bare(self.from, self.to, self.sequence, self.acknowledged, RST | ACK);
         [backward, forward]
     }

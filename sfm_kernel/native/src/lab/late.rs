@@ -92,7 +92,7 @@ mod tests {
     fn quantiles_are_an_eighth_too_large_at_most() {
         let mut late = Late::default();
         assert_eq!((late.count(), late.quantile(0.99), late.mean()), (0, 0, 0.0));
-        (1..=1000).for_each(|one| late.add(one * 1000));
+        (1..=1000).for_each(|micros| late.add(micros * 1000));
         assert_eq!((late.count(), late.largest(), late.mean()), (1000, 1_000_000, 500_500.0));
         for share in [0.01, 0.5, 0.9, 0.99, 1.0] {
             let exact = share * 1e6;

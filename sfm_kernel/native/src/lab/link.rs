@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -16,6 +16,7 @@ use super::firewall::Firewall;
 use super::late::Late;
 use super::pipe::{Counts, Pipe, Settings};
 use crate::clock::monotonic;
+use crate::event_fd::{drain, EventFd};
 use crate::sync::lock;
 
 /// The longest packet of a device, in bytes: its MTU.
@@ -61,7 +62,7 @@ struct State {
 
 pub struct Link {
     state: Arc<Mutex<State>>,
-    bell: Arc<File>,
+    bell: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
     thread_id: Arc<AtomicI32>,
 }
@@ -69,13 +70,7 @@ pub struct Link {
 impl Link {
     /// Carry packets between two devices (`open_tun`) until this is dropped.
     pub fn start(devices: [OwnedFd; 2], settings: [Settings; 2], seed: u64) -> io::Result<Link> {
-        // SAFETY: a new descriptor, which nobody else has.
-        let bell = unsafe {
-            match libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) {
-                -1 => return Err(io::Error::last_os_error()),
-                fd => Arc::new(File::from_raw_fd(fd)),
-            }
-        };
+        let bell = Arc::new(EventFd::new()?);
         let now = monotonic();
         let pipes = [(0, settings[0]), (1, settings[1])]
             .map(|(number, settings)| Pipe::new(settings, seed.wrapping_mul(2) + number, now));
@@ -108,7 +103,7 @@ impl Link {
     /// Applies to packets that come from now on; see `pipe`.
     pub fn set(&self, direction: Direction, settings: Settings) {
         lock(&self.state).pipes[direction as usize].set(settings, monotonic());
-        self.ring();
+        self.bell.ring();
     }
 
     /// Reset existing connections when one of their packets comes; new connections pass.
@@ -145,16 +140,12 @@ impl Link {
         let path = format!("/proc/self/task/{}/schedstat", self.thread_id.load(Ordering::Relaxed));
         std::fs::read_to_string(path).ok()?.split_whitespace().nth(1)?.parse().ok()
     }
-
-    fn ring(&self) {
-        let _ = (&*self.bell).write(&1u64.to_ne_bytes()); // a full counter rings anyway
-    }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
         lock(&self.state).stop = true;
-        self.ring();
+        self.bell.ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -164,7 +155,7 @@ impl Drop for Link {
 struct Carrier {
     devices: [File; 2],
     state: Arc<Mutex<State>>,
-    bell: Arc<File>,
+    bell: Arc<EventFd>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -268,13 +259,16 @@ impl Carrier {
         }
         if until > now {
             let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let [one, other] = self.devices.each_ref().map(|one| readable(one.as_raw_fd()));
-            let mut all = [one, other, readable(self.bell.as_raw_fd())];
+            let [first, second] =
+                self.devices.each_ref().map(|device| readable(device.as_raw_fd()));
+            let mut awaited = [first, second, readable(self.bell.as_raw_fd())];
             let time = duration(until - now);
             // SAFETY: the array and the time are ours; no signals are changed.
-            unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as _, &time, std::ptr::null()) };
-            if all[2].revents != 0 {
-                let _ = (&*self.bell).read(&mut [0; 8]);
+            unsafe {
+                libc::ppoll(awaited.as_mut_ptr(), awaited.len() as _, &time, std::ptr::null())
+            };
+            if awaited[2].revents != 0 {
+                drain(&*self.bell);
             }
             now = monotonic();
         }

@@ -13,8 +13,8 @@ fn device() -> (UnixDatagram, OwnedFd) {
 }
 
 fn link(settings: Settings) -> (UnixDatagram, UnixDatagram, Link) {
-    let ((a, one), (b, other)) = (device(), device());
-    (a, b, Link::start([one, other], [settings; 2], 1).unwrap())
+    let ((a, first), (b, second)) = (device(), device());
+    (a, b, Link::start([first, second], [settings; 2], 1).unwrap())
 }
 
 fn received(socket: &UnixDatagram) -> Vec<u8> {
@@ -27,14 +27,14 @@ fn received(socket: &UnixDatagram) -> Vec<u8> {
 fn packets_go_there_and_back_in_order_and_late_at_most() {
     let before = monotonic();
     let (a, b, link) = link(Settings { delay: 3_000_000, ..Settings::default() });
-    for one in 0..100 {
-        a.send(&[one; 700]).unwrap();
-        if one % 2 == 0 {
-            b.send(&[one; 3]).unwrap();
+    for number in 0..100 {
+        a.send(&[number; 700]).unwrap();
+        if number % 2 == 0 {
+            b.send(&[number; 3]).unwrap();
         }
     }
-    (0..100).for_each(|one| assert_eq!(received(&b), [one; 700]));
-    (0..50).for_each(|one| assert_eq!(received(&a), [one * 2; 3]));
+    (0..100).for_each(|number| assert_eq!(received(&b), [number; 700]));
+    (0..50).for_each(|number| assert_eq!(received(&a), [number * 2; 3]));
     assert!(monotonic() - before >= 3_000_000);
     let report = link.report();
     let [forward, backward] = report.counts;

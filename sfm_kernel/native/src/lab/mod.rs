@@ -2,7 +2,6 @@
 //! loss, cross traffic, cuts, and resets.
 //!
 //! ```text
-//! splitmix  pseudorandom numbers, the same for the same seed
 //! pipe      one direction, without a clock and without packets: when a packet arrives, if at all
 //! late      a histogram of delays: count, mean, largest, quantiles
 //! firewall  resets connections that it does not know
@@ -16,7 +15,6 @@ mod firewall;
 mod late;
 mod link;
 mod pipe;
-pub(crate) mod splitmix;
 mod tun;
 
 pub use late::Late;

@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use super::splitmix::SplitMix;
+use crate::splitmix::SplitMix;
 
 /// Nanoseconds: earlier cross packets have left, or the queue is full of later ones.
 const MEMORY: u64 = 100_000_000;

@@ -11,11 +11,11 @@ fn pipe(settings: Settings) -> Pipe<u32> {
 }
 
 fn arrivals(pipe: &mut Pipe<u32>) -> Vec<(u64, u32)> {
-    let mut all = Vec::new();
+    let mut arrivals = Vec::new();
     while let Some((due, packet)) = pipe.take(u64::MAX) {
-        all.extend(packet.ok().map(|packet| (due, packet)));
+        arrivals.extend(packet.ok().map(|packet| (due, packet)));
     }
-    all
+    arrivals
 }
 
 #[test]
@@ -34,15 +34,15 @@ fn a_packet_takes_its_time_to_be_sent_and_the_delay() {
 #[test]
 fn without_a_rate_there_is_no_queue() {
     let mut pipe = pipe(Settings { delay: MS, queue: 0, ..Settings::default() });
-    (0..100).for_each(|one| assert!(pipe.offer(3, 1500, one).is_none()));
-    assert!(arrivals(&mut pipe).iter().all(|one| one.0 == MS + 3));
+    (0..100).for_each(|packet| assert!(pipe.offer(3, 1500, packet).is_none()));
+    assert!(arrivals(&mut pipe).iter().all(|(due, _)| *due == MS + 3));
 }
 
 #[test]
 fn a_full_queue_drops_what_comes_last_until_it_has_room_again() {
     let mut pipe = pipe(Settings { rate: 12.0 * MBIT, queue: 4500, ..Settings::default() });
     let fits = |pipe: &mut Pipe<u32>, now, packet| pipe.offer(now, 1500, packet).is_none();
-    assert!((0..3).all(|one| fits(&mut pipe, 0, one)));
+    assert!((0..3).all(|packet| fits(&mut pipe, 0, packet)));
     assert_eq!(pipe.offer(0, 1500, 3), Some(3));
     assert!(pipe.offer(0, 40, 4).is_some(), "not even a small one");
     assert!(fits(&mut pipe, MS, 5));
@@ -67,7 +67,7 @@ fn loss_takes_its_share_and_the_same_for_the_same_seed() {
     let run = || {
         let mut pipe = pipe(Settings { loss: 0.01, ..Settings::default() });
         let lost: Vec<u32> =
-            (0..100_000).filter_map(|one| pipe.offer(one.into(), 1500, one)).collect();
+            (0..100_000).filter_map(|packet| pipe.offer(packet.into(), 1500, packet)).collect();
         assert_eq!(pipe.counts.lost, lost.len() as u64);
         lost
     };

@@ -18,7 +18,7 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let file: File = OpenOptions::new()
         .read(true)
         .write(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .custom_flags(libc::O_NONBLOCK)
         .open("/dev/net/tun")?;
     // SAFETY: plain numbers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -371,5 +371,5 @@ fn candidate(slot: u32, node: &Node, certain: bool) -> Candidate {
     Candidate { seq: node.seq, slot, packet: node.packet().clone(), certain }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -5,7 +5,6 @@ use smallvec::SmallVec;
 use crate::packet::{Envelope, Packet};
 use crate::value::{compare, from_attribute, Native, Scalar, Verdict};
 
-/// One condition of a template.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<'a> {
     pub name: &'a str,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::packet::{Builder, Kind};
+use crate::splitmix::SplitMix;
 use crate::value::Scalar;
 
 fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
@@ -24,20 +25,11 @@ fn value(packet: &Packet, name: &str) -> i64 {
     crate::packet::u64_at(packet.find(name).unwrap().value, 0) as i64
 }
 
-/// A generator that needs no crate: the tests must be repeatable, not unpredictable.
-struct Random(u64);
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// The queue does what the paper's linear walk over a list does, whatever the order of calls.
 #[test]
 fn behaves_as_a_plain_list() {
     for seed in 0..60 {
-        let mut random = Random(seed);
+        let mut random = SplitMix::new(seed);
         let mut queue = Queue::default();
         let mut list: Vec<(u64, Arc<Packet>)> = Vec::new();
         let mut out: Vec<Taken> = Vec::new();
@@ -63,7 +55,7 @@ fn behaves_as_a_plain_list() {
                     queue.push(packet, Ticket::default());
                 }
                 5 if !out.is_empty() => {
-                    let taken = out.swap_remove(random.below(out.len() as u64) as usize);
+                    let taken = out.swap_remove(random.below(out.len()));
                     let position = list.partition_point(|entry| entry.0 < taken.seq);
                     list.insert(position, (taken.seq, taken.packet.clone()));
                     queue.put_back(taken);
@@ -79,7 +71,7 @@ fn behaves_as_a_plain_list() {
                         ]),
                     };
                     let (cursor, near) = match (random.below(4), last) {
-                        (0, _) => (random.below(queue.next_seq()), None),
+                        (0, _) => (random.below(queue.next_seq() as usize) as u64, None),
                         (1, Some((seq, slot))) => (seq, Some(slot)),
                         _ => (0, None),
                     };

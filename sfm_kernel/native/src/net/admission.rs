@@ -14,6 +14,7 @@ use super::connection::Connection;
 use super::exchange::{Exchange, Remote, LISTENER};
 use super::now;
 use super::socket::Socket;
+use crate::splitmix::SplitMix;
 use crate::sync::lock;
 
 /// Nanoseconds within which a connection must show the key.
@@ -34,7 +35,7 @@ pub(super) struct Admission {
     strangers: HashMap<u64, (u64, Arc<Connection>)>,
     warned_until: u64,
     paused_since: Option<u64>,
-    random: u64,
+    random: SplitMix,
     watchers: VecDeque<Arc<Connection>>,
 }
 
@@ -46,7 +47,7 @@ impl Admission {
             strangers: HashMap::new(),
             warned_until: 0,
             paused_since: None,
-            random: now() | 1,
+            random: SplitMix::new(now()),
             watchers: VecDeque::new(),
         }
     }
@@ -60,7 +61,7 @@ impl Admission {
     /// ended to make room for it.
     pub fn admit_watcher(&mut self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
         self.forget(connection.id);
-        self.watchers.retain(|one| !one.has_ended());
+        self.watchers.retain(|watcher| !watcher.has_ended());
         self.watchers.push_back(connection.clone());
         if self.watchers.len() > MAX_WATCHERS {
             return self.watchers.pop_front();
@@ -74,13 +75,6 @@ impl Admission {
         first.into_iter().chain(self.paused_since.map(|since| since + PAUSE)).min()
     }
 
-    fn random_below(&mut self, below: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % below as u64) as usize
-    }
-
     /// Remove strangers until `limit` are left; returns the removed ones.
     fn evict(&mut self, limit: usize) -> Vec<Arc<Connection>> {
         let mut evicted = Vec::new();
@@ -91,8 +85,7 @@ impl Admission {
             self.strangers.keys().partition(|id| !has_sent(self.strangers[id].1.socket.raw()));
         while self.strangers.len() > limit {
             let from = if silent.is_empty() { &mut others } else { &mut silent };
-            let chosen = self.random_below(from.len());
-            let id = from.swap_remove(chosen);
+            let id = from.swap_remove(self.random.below(from.len()));
             evicted.extend(self.strangers.remove(&id).map(|(_, connection)| connection));
         }
         evicted

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::Exchange;
 use super::link::Link;
+use super::monitor::SECOND;
 use super::now;
 use crate::sync::lock;
 
-const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow
 /// connection adds to it, up to `MAX_PATIENCE`.
 const PATIENCE: u64 = 5 * SECOND;
@@ -31,8 +31,8 @@ pub(super) struct Closing {
 impl Closing {
     pub fn begin(exchange: &Exchange) -> Closing {
         let links: Vec<_> =
-            exchange.links().into_iter().filter(|one| one.lost().is_none()).collect();
-        let under_way = links.iter().map(|one| one.credit.all_waiting()).max().unwrap_or(0);
+            exchange.links().into_iter().filter(|link| link.lost().is_none()).collect();
+        let under_way = links.iter().map(|link| link.credit.all_waiting()).max().unwrap_or(0);
         let longer = under_way.saturating_mul(SECOND) / BYTES_PER_SECOND;
         for link in &links {
             link.send_ack();
@@ -49,8 +49,9 @@ impl Closing {
     /// Returns true when the endpoint may end.
     pub fn advance(&mut self, exchange: &Exchange) -> bool {
         if self.saying_bye.is_none() {
-            let is_open = |one: &&Arc<Link>| {
-                one.lost().is_none() && !one.departed.load(Ordering::Relaxed) && !one.is_empty()
+            let is_open = |link: &&Arc<Link>| {
+                let departed = link.lost().is_some() || link.departed.load(Ordering::Relaxed);
+                !departed && !link.is_empty()
             };
             let open: Vec<_> = self.links.iter().filter(is_open).collect();
             if !open.is_empty() && now() < self.until {
@@ -67,13 +68,13 @@ impl Closing {
             self.until = now() + BYE_TIMEOUT;
         }
         let saying_bye = self.saying_bye.as_ref().expect("just set");
-        let over = saying_bye.iter().all(|one| one.has_ended());
+        let over = saying_bye.iter().all(|connection| connection.has_ended());
         if !over && now() < self.until {
             // This side's end follows its last frame. The peer then ends its side, so the
             // connection closes without a reset, which could overtake frames that the peer has not
             // read.
-            for one in saying_bye.iter().filter(|one| one.is_flushed()) {
-                one.socket.end();
+            for flushed in saying_bye.iter().filter(|connection| connection.is_flushed()) {
+                flushed.socket.end();
             }
             return false;
         }
@@ -81,9 +82,8 @@ impl Closing {
         for link in exchange.links() {
             link.close("(this endpoint is closed)");
         }
-        let remaining: Vec<_> =
-            lock(&exchange.connections).values().map(|(one, _)| one.clone()).collect();
-        for connection in remaining {
+        let remaining: Vec<_> = lock(&exchange.connections).values().cloned().collect();
+        for (connection, _) in remaining {
             exchange.end(&connection);
         }
         true

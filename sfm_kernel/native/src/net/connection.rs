@@ -153,7 +153,7 @@ impl Connection {
                     out.wrote = at;
                     out.history.wrote(sent as u64);
                     sent += std::mem::take(&mut out.sent);
-                    while let Some(frame) = out.queue.front().filter(|one| one.len() <= sent) {
+                    while let Some(frame) = out.queue.front().filter(|frame| frame.len() <= sent) {
                         sent -= frame.len();
                         out.queue.pop_front();
                         out.ahead = out.ahead.saturating_sub(1);

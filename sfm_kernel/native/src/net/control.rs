@@ -84,7 +84,7 @@ impl Reason {
     }
 
     pub fn from_u8(byte: u8) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|&one| one as u8 == byte)
+        Reason::ALL.into_iter().find(|&reason| reason as u8 == byte)
     }
 }
 

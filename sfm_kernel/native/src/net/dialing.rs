@@ -57,8 +57,7 @@ impl Dialing {
 
     fn check_link(&mut self, exchange: &Exchange, link: &Arc<Link>) {
         if link.lost().is_some() {
-            self.drop_monitor(exchange, link.uid);
-            return;
+            return self.drop_monitor(exchange, link.uid);
         }
         link.set_uses_gateways(exchange.uses_gateways(link));
         let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
@@ -70,10 +69,8 @@ impl Dialing {
     }
 
     fn drop_monitor(&mut self, exchange: &Exchange, uid: u128) {
-        if let Some(monitor) = self.monitors.remove(&uid) {
-            if let Some((attempt, _)) = monitor.attempt {
-                exchange.end(&attempt);
-            }
+        if let Some(mut monitor) = self.monitors.remove(&uid) {
+            monitor.give_up_attempt(exchange);
         }
     }
 
@@ -95,7 +92,7 @@ impl Dialing {
         monitor.next = now() + RETURN_AFTER;
         link.use_connection(connection.clone(), true);
         monitor.reached();
-        link.set_silent(0);
+        link.end_silence();
         if let Some(former) = former.filter(|connection| !connection.shared) {
             exchange.end(&former);
         }
@@ -115,11 +112,8 @@ impl Dialing {
             return self.drop_monitor(exchange, link.uid);
         }
         let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
-        let mut begun = now();
-        let is_attempt = monitor.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id);
-        if is_attempt {
-            begun = monitor.attempt.take().expect("just seen").1;
-        }
+        let attempt = monitor.attempt.take_if(|(attempt, _)| attempt.id == connection.id);
+        let begun = attempt.map_or_else(now, |(_, begun)| begun);
         if connection.confirmed.load(Ordering::Relaxed) {
             monitor.broke = true;
             if was_current {
@@ -138,9 +132,7 @@ impl Dialing {
             None | Some(libc::ECONNRESET | libc::EPIPE) => monitor.hung_up(begun),
             _ => {
                 (monitor.refusals, monitor.hangups) = (0, 0);
-                if link.silent_since() == 0 {
-                    link.set_silent(begun);
-                }
+                link.begin_silence(begun);
                 monitor.next = now() + SECOND;
             }
         }
@@ -215,7 +207,7 @@ impl Dialing {
 
     fn check_all(&mut self, exchange: &Exchange) {
         let mut every = IDLE_CHECK_EVERY;
-        self.gateway_monitors.retain(|_, one| exchange.is_listed(&one.gateway));
+        self.gateway_monitors.retain(|_, monitor| exchange.is_listed(&monitor.gateway));
         for gateway in self.gateway_monitors.values_mut() {
             every = every.min(gateway.check(exchange));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +16,7 @@ use super::link::{Identity, Link};
 use super::seal::Secret;
 use super::socket::Socket;
 use crate::core::Core;
+use crate::event_fd::{owned, EventFd};
 use crate::sync::lock;
 
 /// Event ids: the listening socket's, and that of the alarm which wakes a driving thread.
@@ -79,13 +80,13 @@ pub struct Exchange {
     /// lock held.
     pub(super) attending: AtomicBool,
     /// Wakes a driving thread.
-    pub(super) alarm: OwnedFd,
+    pub(super) alarm: EventFd,
     /// A waiting thread has the role, or had it until `driven_at` (see network_thread.rs).
     pub(super) driving: AtomicBool,
     pub(super) driven_at: AtomicU64,
     /// When something last came.
     pub(super) received_at: AtomicU64,
-    /// Some peer has not been told yet what has arrived.
+    /// Something has arrived that was not acknowledged yet.
     pub(super) acks_pending: AtomicBool,
     pub(super) closing: AtomicBool,
     /// Nanoseconds until an unreachable peer is given up; `u64::MAX`: never.
@@ -119,14 +120,6 @@ pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
     secret.sealer(sender, receiver).seal(&header, &inner, 0, |_| {})
 }
 
-fn owned(fd: RawFd) -> std::io::Result<OwnedFd> {
-    match fd {
-        -1 => Err(std::io::Error::last_os_error()),
-        // SAFETY: a fresh descriptor.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-    }
-}
-
 impl Exchange {
     /// `listener` is a non-blocking listening socket. `strangers`: the number of connections that
     /// may exist without having shown the key.
@@ -138,12 +131,10 @@ impl Exchange {
         strangers: usize,
         patience: u64,
     ) -> std::io::Result<Exchange> {
-        // SAFETY: plain system calls.
+        // SAFETY: a plain system call.
         let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
-        // SAFETY: as above.
-        let alarm = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
         let codec = ControlCodec::new(gateway_key, identity.uid, identity.site);
         let exchange = Exchange {
             core,
@@ -153,14 +144,14 @@ impl Exchange {
             epoll,
             listener,
             attending: AtomicBool::new(true),
-            alarm,
+            alarm: EventFd::new()?,
             driving: AtomicBool::new(false),
             driven_at: AtomicU64::new(0),
             received_at: AtomicU64::new(0),
             acks_pending: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             patience,
-            gateways: Mutex::new(SiteGateways::new()),
+            gateways: Mutex::default(),
             codec: Mutex::new(codec),
             congestion,
             next: AtomicU64::new(ALARM + 1),
@@ -243,9 +234,9 @@ impl Exchange {
 
     /// Warn the user on stderr. Text from other processes must not control a terminal.
     pub(super) fn warn(&self, text: &str) {
-        let clean = |one: char| match one {
-            one if one.is_control() => one.escape_default().to_string(),
-            one => one.to_string(),
+        let clean = |c: char| match c {
+            c if c.is_control() => c.escape_default().to_string(),
+            c => c.to_string(),
         };
         let text: String = text.chars().map(clean).collect();
         let _ = writeln!(std::io::stderr(), "sfm: {text}"); // stderr may be closed

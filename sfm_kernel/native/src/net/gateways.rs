@@ -99,29 +99,24 @@ impl GatewayMonitor {
 }
 
 /// The gateways that an endpoint knows.
+#[derive(Default)]
 pub(super) struct SiteGateways {
     of_site: Vec<Arc<SiteGateway>>,
     /// Uid and site of every gateway.
     all: Vec<(u128, u32)>,
 }
 
-impl SiteGateways {
-    pub fn new() -> SiteGateways {
-        SiteGateways { of_site: Vec::new(), all: Vec::new() }
-    }
-}
-
 impl Exchange {
     /// Replace the list of the world's gateways.
     pub fn set_gateways(&self, listed: &[Listed]) {
         let mut gateways = lock(&self.gateways);
-        gateways.all = listed.iter().map(|one| (one.uid, one.site)).collect();
+        gateways.all = listed.iter().map(|gateway| (gateway.uid, gateway.site)).collect();
         let before = std::mem::take(&mut gateways.of_site);
-        for one in listed.iter().filter(|one| one.site == self.identity.site) {
-            let known = before.iter().find(|gateway| gateway.listed == *one).cloned();
+        for listed in listed.iter().filter(|gateway| gateway.site == self.identity.site) {
+            let known = before.iter().find(|gateway| gateway.listed == *listed).cloned();
             gateways.of_site.push(known.unwrap_or_else(|| {
                 let gateway = Arc::new(SiteGateway {
-                    listed: one.clone(),
+                    listed: listed.clone(),
                     connection: Mutex::default(),
                     asked: AtomicU64::new(0),
                     refused: AtomicBool::new(false),
@@ -130,10 +125,10 @@ impl Exchange {
                 gateway
             }));
         }
-        for removed in before
-            .iter()
-            .filter(|gateway| !gateways.of_site.iter().any(|one| Arc::ptr_eq(one, gateway)))
-        {
+        let is_removed = |gateway: &&Arc<SiteGateway>| {
+            !gateways.of_site.iter().any(|remaining| Arc::ptr_eq(remaining, gateway))
+        };
+        for removed in before.iter().filter(is_removed) {
             if let Some(connection) = removed.connection() {
                 connection.socket.break_off(); // reported like any other end
             }
@@ -149,7 +144,7 @@ impl Exchange {
     }
 
     pub(super) fn is_listed(&self, gateway: &Arc<SiteGateway>) -> bool {
-        lock(&self.gateways).of_site.iter().any(|one| Arc::ptr_eq(one, gateway))
+        lock(&self.gateways).of_site.iter().any(|listed| Arc::ptr_eq(listed, gateway))
     }
 
     /// Whether messages to a peer go through gateways, as far as is known.
@@ -168,7 +163,7 @@ impl Exchange {
         let mut open: Vec<_> = self
             .site_gateways()
             .into_iter()
-            .filter_map(|one| Some((one.listed.uid, one.connection()?)))
+            .filter_map(|gateway| Some((gateway.listed.uid, gateway.connection()?)))
             .collect();
         open.sort_by_key(|(uid, _)| *uid);
         let nth = (self.identity.uid ^ link.uid) % open.len().max(1) as u128;

@@ -10,6 +10,7 @@ use super::exchange::{Event, Exchange, Reading, ReceiverRole, Remote, ALARM, LIS
 use super::frame::{Header, Inner, Kind, FRAME, HEADER};
 use super::link::Link;
 use super::now;
+use crate::event_fd::drain;
 use crate::sync::lock;
 
 /// Bytes of one read.
@@ -35,12 +36,7 @@ impl Exchange {
             let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
             match id {
                 LISTENER => self.accept(),
-                ALARM => {
-                    let mut number = [0u8; 8];
-                    let at = number.as_mut_ptr().cast();
-                    // SAFETY: reads the eventfd's counter into eight bytes of ours.
-                    unsafe { libc::read(self.alarm.as_raw_fd(), at, 8) };
-                }
+                ALARM => drain(&self.alarm),
                 id => {
                     let found = lock(&self.connections).get(&id).cloned();
                     let Some((connection, reading)) = found else { continue };

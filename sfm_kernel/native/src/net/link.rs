@@ -237,9 +237,15 @@ impl Link {
         self.silent_since.load(Ordering::Relaxed)
     }
 
-    /// `since`: 0 when the peer answers again.
-    pub fn set_silent(&self, since: u64) {
-        self.silent_since.store(since, Ordering::Relaxed);
+    /// The peer has not answered since `since`, or since an earlier time that was noted.
+    pub fn begin_silence(&self, since: u64) {
+        let relaxed = Ordering::Relaxed;
+        let _ = self.silent_since.compare_exchange(0, since, relaxed, relaxed);
+    }
+
+    /// The peer answers.
+    pub fn end_silence(&self) {
+        self.silent_since.store(0, Ordering::Relaxed);
     }
 
     /// Whether everything that was sent has arrived.
@@ -262,11 +268,11 @@ impl Link {
         let out = &mut *self.out();
         let (mut bytes, mut alone) = (0, false);
         let mut last = None;
-        while out.unacked.front().is_some_and(|one| one.number <= number) {
-            let one = out.unacked.pop_front().expect("it has a front");
-            bytes += one.frame.len();
-            alone |= one.alone;
-            last = Some((one.at, one.delivered));
+        while out.unacked.front().is_some_and(|sent| sent.number <= number) {
+            let sent = out.unacked.pop_front().expect("it has a front");
+            bytes += sent.frame.len();
+            alone |= sent.alone;
+            last = Some((sent.at, sent.delivered));
         }
         let Some((at, delivered)) = last else { return };
         let now = now();

@@ -135,24 +135,21 @@ impl ConnectionMonitor {
         if connection.is_none() || link.is_empty() {
             // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
-            let is_other = |one: &Arc<Connection>| {
-                connection.as_ref().is_none_or(|connection| connection.id != one.id)
+            let is_other = |gateway: &Arc<Connection>| {
+                connection.as_ref().is_none_or(|connection| connection.id != gateway.id)
             };
             if let Some(gateway) = gateway.filter(is_other) {
                 link.use_connection(gateway, self.broke);
                 if let Some(former) = connection.filter(|connection| !connection.shared) {
                     exchange.end(&former);
                 }
-                if let Some((attempt, _)) = self.attempt.take() {
-                    exchange.end(&attempt);
-                }
-                return;
+                return self.give_up_attempt(exchange);
             }
         }
         // A gateway that was asked only just now is about to answer.
         let answer_is_due = exchange.uses_gateways(&link)
-            && exchange.site_gateways().iter().any(|one| {
-                let asked = one.asked.load(Ordering::Relaxed);
+            && exchange.site_gateways().iter().any(|gateway| {
+                let asked = gateway.asked.load(Ordering::Relaxed);
                 asked != 0 && elapsed(asked) < SECOND
             });
         if connection.is_none() && !self.is_dialing() && !answer_is_due {
@@ -166,7 +163,7 @@ impl ConnectionMonitor {
         if let Some((attempt, begun)) = &self.attempt {
             if attempt.confirmed.load(Ordering::Relaxed) {
                 self.reached();
-                self.link.set_silent(0);
+                self.link.end_silence();
             } else if elapsed(*begun) > SECOND {
                 // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
                 // noticed sooner.
@@ -174,9 +171,7 @@ impl ConnectionMonitor {
                 if has_no_answer(attempt) {
                     let begun = *begun;
                     self.give_up_attempt(exchange);
-                    if self.link.silent_since() == 0 {
-                        self.link.set_silent(begun);
-                    }
+                    self.link.begin_silence(begun);
                     (self.refusals, self.hangups) = (0, 0);
                 }
             }
@@ -187,7 +182,7 @@ impl ConnectionMonitor {
                 self.give_up_attempt(exchange);
                 self.link.use_connection(other, true);
                 self.reached();
-                self.link.set_silent(0);
+                self.link.end_silence();
             }
         }
         if let Some(ended) = self.link.connection().filter(|connection| connection.has_ended()) {
@@ -202,13 +197,13 @@ impl ConnectionMonitor {
         if connection.shared {
             return self.check_through_gateway(exchange, &connection, warned);
         }
-        if self.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id) {
+        if self.attempt.as_ref().is_some_and(|(attempt, _)| attempt.id == connection.id) {
             return CHECK_EVERY; // not confirmed yet
         }
         self.check_direct(exchange, &connection, warned)
     }
 
-    fn give_up_attempt(&mut self, exchange: &Exchange) {
+    pub fn give_up_attempt(&mut self, exchange: &Exchange) {
         if let Some((attempt, _)) = self.attempt.take() {
             self.link.drop_connection(attempt.id);
             exchange.end(&attempt);
@@ -224,24 +219,20 @@ impl ConnectionMonitor {
         warned: &mut bool,
     ) -> u64 {
         let Some(since) = self.link.waits_since() else {
-            self.link.set_silent(0);
-            if let Some((probe, _)) = self.attempt.take() {
-                exchange.end(&probe);
-            }
+            self.link.end_silence();
+            self.give_up_attempt(exchange);
             self.choose_connection(exchange, warned);
             return IDLE_CHECK_EVERY;
         };
         let dropped = self.link.why_dropped().is_some();
         let waited = elapsed(since);
         if waited as f64 / 1e9 > SILENT_SENDING || (dropped && waited > RETRY_AFTER) {
-            if self.link.silent_since() == 0 {
-                self.link.set_silent(since);
-            }
+            self.link.begin_silence(since);
             if now() >= self.next {
                 self.next = now() + SECOND;
                 self.link.check_losses();
                 for gateway in exchange.site_gateways() {
-                    if gateway.connection().is_some_and(|one| one.id == connection.id) {
+                    if gateway.connection().is_some_and(|its| its.id == connection.id) {
                         exchange.ask_gateway(&gateway, connection);
                     }
                 }
@@ -249,8 +240,8 @@ impl ConnectionMonitor {
                     dial(exchange, self, true, warned);
                 }
             }
-        } else if self.link.silent_since() != 0 {
-            self.link.set_silent(0);
+        } else {
+            self.link.end_silence();
         }
         CHECK_EVERY
     }
@@ -265,9 +256,7 @@ impl ConnectionMonitor {
         let milliseconds = |field| info.number(field).unwrap_or(0);
         let under_way = connection.socket.unacknowledged() > 0;
         if let Some(quiet) = silence(&info, under_way) {
-            if self.link.silent_since() == 0 {
-                self.link.set_silent(now().saturating_sub((quiet * SECOND as f64) as u64).max(1));
-            }
+            self.link.begin_silence(now().saturating_sub((quiet * SECOND as f64) as u64).max(1));
             if !self.is_dialing() && now() >= self.next {
                 dial(exchange, self, true, warned);
                 self.next = now() + SECOND;
@@ -275,10 +264,8 @@ impl ConnectionMonitor {
             return CHECK_EVERY;
         }
         if self.link.silent_since() != 0 {
-            self.link.set_silent(0);
-            if let Some((probe, _)) = self.attempt.take() {
-                exchange.end(&probe);
-            }
+            self.link.end_silence();
+            self.give_up_attempt(exchange);
         }
         if let Some(gateway) = exchange.gateway_to(&self.link).filter(|_| now() >= self.next) {
             // This connection was used because gateways could not be reached.
@@ -355,9 +342,7 @@ fn dial(exchange: &Exchange, monitor: &mut ConnectionMonitor, probe: bool, warne
             }
             Some(_) => {
                 monitor.next = now() + SECOND;
-                if link.silent_since() == 0 {
-                    link.set_silent(now());
-                }
+                link.begin_silence(now());
             }
             None => link.lose(&format!("({}: {error})", link.address)),
         },

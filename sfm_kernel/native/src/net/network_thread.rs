@@ -20,6 +20,7 @@ use super::exchange::Exchange;
 use super::{elapsed, now};
 use crate::bell::Woken;
 use crate::core::Driver;
+use crate::signals::Unsignalled;
 use crate::sync::lock;
 
 /// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
@@ -85,8 +86,7 @@ impl Driver for Exchange {
     }
 
     fn poke(&self) {
-        // SAFETY: writes eight bytes to an eventfd of ours; a full counter is as good as a write.
-        unsafe { libc::write(self.alarm.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+        self.alarm.ring();
     }
 }
 
@@ -110,15 +110,9 @@ impl Exchange {
 
     /// Start the network thread.
     pub fn start(self: Arc<Exchange>, name: &str) -> std::io::Result<JoinHandle<()>> {
-        let name: String = name.chars().filter(|one| *one != '\0').collect();
+        let name: String = name.chars().filter(|c| *c != '\0').collect();
+        let _unsignalled = Unsignalled::enter();
         std::thread::Builder::new().name(name).spawn(move || {
-            // Signals are for the host's threads.
-            // SAFETY: a set of ours, filled before it is used.
-            unsafe {
-                let mut all = std::mem::zeroed();
-                libc::sigfillset(&mut all);
-                libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
-            }
             // stderr has the panic. Nobody waits for what this thread would have done.
             if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
                 for link in self.links() {

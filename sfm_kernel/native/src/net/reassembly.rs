@@ -35,7 +35,7 @@ pub enum Outcome {
 pub struct Reassembly {
     /// Number of the last accepted frame.
     arrived: u64,
-    /// Number of the peer's last question, and whether the peer has been told since then that
+    /// Number of the peer's last question, and whether this process has reported since then that
     /// something is missing.
     question: u64,
     gap_reported: bool,
@@ -63,7 +63,7 @@ impl Reassembly {
 
     /// Number of the first frame of the incoming packet, if there is no memory for it.
     pub fn refused(&self) -> Option<u64> {
-        self.assembly.as_ref().filter(|one| one.body.is_none()).map(|one| one.first)
+        self.assembly.as_ref().filter(|packet| packet.body.is_none()).map(|packet| packet.first)
     }
 
     /// Take in a numbered frame; the error says why nothing more can be accepted.
@@ -97,7 +97,7 @@ impl Reassembly {
             }
             _ => self.append(body)?,
         }
-        let Some(complete) = self.assembly.take_if(|one| one.filled == one.length) else {
+        let Some(complete) = self.assembly.take_if(|packet| packet.filled == packet.length) else {
             return Ok(Outcome::Accepted);
         };
         let body = complete.body.ok_or("there was no memory for one of its messages")?;

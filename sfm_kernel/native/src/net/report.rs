@@ -22,9 +22,10 @@ const MAX_NAMED: usize = 16;
 pub(super) const REPORT_EVERY: u64 = 1_000_000_000;
 
 /// A connection's means to keep its congestion window through a silence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Warmth {
+    #[default]
     Unknown,
     /// Its round trip is short: nothing is needed.
     Short,
@@ -79,7 +80,7 @@ impl Warmth {
     }
 }
 
-/// One connection at this moment.
+#[derive(Default)]
 pub struct ConnectionReport {
     /// The gateway of this site that it leads to; None: it leads to the only one of `peers`.
     pub gateway: Option<u128>,
@@ -116,8 +117,6 @@ impl ConnectionReport {
         let raw = connection.socket.raw();
         ConnectionReport {
             gateway,
-            peers: Vec::new(),
-            count: 0,
             site,
             address: address.to_owned(),
             algorithm: tcp_info::congestion(raw).unwrap_or_default(),
@@ -126,7 +125,7 @@ impl ConnectionReport {
             info: TcpInfo::read(raw).ok(),
             history,
             unsent: ago(wrote),
-            silent: None,
+            ..ConnectionReport::default()
         }
     }
 
@@ -139,10 +138,10 @@ impl Exchange {
     /// The connections in use that lead to other sites or to gateways.
     pub fn connection_reports(&self) -> Vec<ConnectionReport> {
         let links = self.links();
-        let mut all = Vec::new();
+        let mut reports = Vec::new();
         for (connection, remote) in self.each() {
             let carries =
-                |link: &Arc<Link>| link.connection().is_some_and(|one| one.id == connection.id);
+                |link: &Arc<Link>| link.connection().is_some_and(|its| its.id == connection.id);
             match remote {
                 Remote::Gateway(gateway) => {
                     let listed = &gateway.listed;
@@ -157,7 +156,7 @@ impl Exchange {
                     report.peers = through.iter().take(MAX_NAMED).map(|link| link.uid).collect();
                     report.silent =
                         ago(gateway.asked.load(Ordering::Relaxed)).filter(|late| *late > 1.0);
-                    all.push(report);
+                    reports.push(report);
                 }
                 Remote::Dialed { link, .. } | Remote::Peer(link)
                     if link.site != self.identity.site && carries(&link) =>
@@ -166,12 +165,12 @@ impl Exchange {
                         ConnectionReport::read(&connection, None, link.site, &link.address);
                     (report.peers, report.count) = (vec![link.uid], 1);
                     report.silent = ago(link.silent_since());
-                    all.push(report);
+                    reports.push(report);
                 }
                 _ => {}
             }
         }
-        all
+        reports
     }
 
     /// Publish the direct connections to other sites for observers.
@@ -180,7 +179,7 @@ impl Exchange {
         out.list("lines", |out| {
             let mut sites: Vec<Vec<ConnectionReport>> = Vec::new();
             for report in self.direct() {
-                match sites.iter_mut().find(|one| one[0].site == report.site) {
+                match sites.iter_mut().find(|reports| reports[0].site == report.site) {
                     Some(site) => site.push(report),
                     None => sites.push(vec![report]),
                 }
@@ -199,46 +198,37 @@ impl Exchange {
 
     /// Direct connections to other sites, and peers there that cannot be reached.
     fn direct(&self) -> Vec<ConnectionReport> {
-        let mut all = self.connection_reports();
-        all.retain(|one| one.gateway.is_none());
+        let mut reports = self.connection_reports();
+        reports.retain(|report| report.gateway.is_none());
         for link in self.links() {
             let silent = ago(link.silent_since());
             if link.site != self.identity.site && link.connection().is_none() && silent.is_some() {
-                all.push(ConnectionReport {
-                    gateway: None,
-                    peers: vec![link.uid],
-                    count: 0,
-                    site: link.site,
-                    address: String::new(),
-                    algorithm: String::new(),
-                    refused: String::new(),
-                    warmth: Warmth::Unknown,
-                    info: None,
-                    history: History::default(),
-                    unsent: None,
+                let (peers, site) = (vec![link.uid], link.site);
+                reports.push(ConnectionReport {
+                    peers,
+                    site,
                     silent,
+                    ..ConnectionReport::default()
                 });
             }
         }
-        all
+        reports
     }
 }
 
 /// The connections to one other site, as one.
 fn report_site(connections: &[ConnectionReport], out: &mut Json) {
-    let sum = |field| connections.iter().filter_map(|one| one.number(field)).sum::<u64>();
-    let least = |field| connections.iter().filter_map(|one| one.number(field)).min();
-    let known = |field| connections.iter().any(|one| one.number(field).is_some());
+    let sum = |field| connections.iter().filter_map(|report| report.number(field)).sum::<u64>();
+    let least = |field| connections.iter().filter_map(|report| report.number(field)).min();
+    let known = |field| connections.iter().any(|report| report.number(field).is_some());
     // Observers look its site up.
     out.string("peer", &format!("{:032x}", connections[0].peers[0]));
-    out.raw("count", connections.iter().map(|one| one.count).sum::<usize>());
-    let carrying = connections.iter().find(|one| one.count > 0);
-    out.string("algorithm", carrying.map_or("", |one| &one.algorithm));
-    out.string(
-        "refused",
-        connections.iter().map(|one| &*one.refused).find(|one| !one.is_empty()).unwrap_or(""),
-    );
-    out.string("warm", carrying.map_or("", |one| one.warmth.name()));
+    out.raw("count", connections.iter().map(|report| report.count).sum::<usize>());
+    let carrying = connections.iter().find(|report| report.count > 0);
+    out.string("algorithm", carrying.map_or("", |report| &report.algorithm));
+    let refused = connections.iter().find(|report| !report.refused.is_empty());
+    out.string("refused", refused.map_or("", |report| &report.refused));
+    out.string("warm", carrying.map_or("", |report| report.warmth.name()));
     out.maybe("rtt_s", least(tcp_info::RTT).map(|micros| micros as f64 / 1e6));
     out.raw("rate", sum(tcp_info::DELIVERY_RATE));
     out.raw("cwnd", sum(tcp_info::SND_CWND));
@@ -248,20 +238,20 @@ fn report_site(connections: &[ConnectionReport], out: &mut Json) {
     out.maybe("out_of_order", total(tcp_info::RCV_OOOPACK));
     // Times, not ages: what has not changed is not published again.
     let when = |age: f64| format!("{:.0}", unix_time() - age);
-    let newest = connections.iter().filter_map(|one| one.unsent).reduce(f64::min);
+    let newest = connections.iter().filter_map(|report| report.unsent).reduce(f64::min);
     out.maybe("sent_at", newest.map(when));
-    let silent = connections.iter().filter_map(|one| one.silent).reduce(f64::max);
+    let silent = connections.iter().filter_map(|report| report.silent).reduce(f64::max);
     out.maybe("silent_since", silent.map(when));
-    let timeouts = |one: &ConnectionReport| {
-        one.info.as_ref().map_or((0, 0.0), |info| one.history.timeouts(info))
+    let timeouts = |report: &ConnectionReport| {
+        report.info.as_ref().map_or(0, |info| report.history.timeouts(info).0)
     };
     let most_timeouts = connections
         .iter()
-        .max_by_key(|one| (timeouts(one).0, one.history.last.map(|last| last.at)));
-    let restarts = connections.iter().map(|one| one.history.restarts).sum();
-    if let Some(one) = most_timeouts {
-        let mut history = one.history.clone();
+        .max_by_key(|report| (timeouts(report), report.history.last.map(|last| last.at)));
+    let restarts = connections.iter().map(|report| report.history.restarts).sum();
+    if let Some(report) = most_timeouts {
+        let mut history = report.history.clone();
         history.restarts = restarts;
-        history.report(one.info.as_ref(), out);
+        history.report(report.info.as_ref(), out);
     }
 }

@@ -19,8 +19,8 @@ impl Link {
             self.resume(out, again);
         } else {
             self.put(out, Kind::Hello, again, 0, self.identity.address.as_bytes());
-            for one in &out.unacked {
-                connection.put(one.frame.clone());
+            for sent in &out.unacked {
+                connection.put(sent.frame.clone());
             }
             out.begun = !out.unacked.is_empty();
         }
@@ -87,9 +87,9 @@ impl Link {
             return;
         }
         if let Some(connection) = &out.connection {
-            for one in &mut out.unacked {
-                (one.at, one.delivered) = (now(), out.window.delivered);
-                connection.put(one.frame.clone());
+            for sent in &mut out.unacked {
+                (sent.at, sent.delivered) = (now(), out.window.delivered);
+                connection.put(sent.frame.clone());
             }
         }
         self.core().ring();

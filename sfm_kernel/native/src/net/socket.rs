@@ -22,8 +22,8 @@ impl Socket {
     /// # Safety
     /// `fd` is a socket that nobody else owns.
     pub unsafe fn own(fd: RawFd) -> Socket {
-        let free = |one: &AtomicI32| {
-            one.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        let free = |entry: &AtomicI32| {
+            entry.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
         let index = OPEN.iter().position(free).unwrap_or(MAX_OPEN);
         // SAFETY: the caller's promise.
@@ -64,9 +64,10 @@ impl Socket {
                 socket.prepare();
                 Ok(Some(socket))
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-            Err(error) if error.kind() == ErrorKind::ConnectionAborted => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::ConnectionAborted => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 
@@ -170,8 +171,8 @@ pub fn abandon_all() {
     // SAFETY: plain system calls; the descriptors stay taken, so closing them later harms nobody.
     unsafe {
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        for one in &OPEN {
-            let fd = one.load(Ordering::SeqCst);
+        for entry in &OPEN {
+            let fd = entry.load(Ordering::SeqCst);
             if fd >= 0 {
                 libc::dup3(null, fd, libc::O_CLOEXEC);
             }
@@ -180,8 +181,7 @@ pub fn abandon_all() {
     }
 }
 
-/// Parse "tcp://IP:port".
-pub fn parse(address: &str) -> Result<SocketAddrV4> {
+fn parse(address: &str) -> Result<SocketAddrV4> {
     let parts = address.strip_prefix("tcp://").and_then(|rest| rest.rsplit_once(':'));
     let found = parts.and_then(|(ip, port)| {
         Some(SocketAddrV4::new(ip.parse::<Ipv4Addr>().ok()?, port.parse().ok()?))

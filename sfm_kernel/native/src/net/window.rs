@@ -5,14 +5,15 @@
 //! and the shortest recent time. Twice their product keeps a connection busy, also while it turns
 //! out to be faster.
 
+use super::monitor::SECOND;
+
 /// Bytes that may always be under way. A short connection needs no more.
-pub const MIN_SIZE: usize = 2 << 20;
+const MIN_SIZE: usize = 2 << 20;
 /// Largest window, in bytes: what one sender may have in an inbox by default.
-pub const MAX_SIZE: usize = 64 << 20;
+const MAX_SIZE: usize = 64 << 20;
 /// Shortest round trips for which a measured rate counts, at least a second; and the time for which
 /// a round trip counts.
 const RATE_COUNTS_ROUNDS: u64 = 10;
-const SECOND: u64 = 1_000_000_000;
 const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;
 
 /// All times are nanoseconds of one clock.

@@ -38,6 +38,7 @@ const BLOCK_HEADER: u64 = 16;
 pub const LEAST: u64 = FRAME + 8;
 
 /// The state that both sides share. Lies at the start of the mapped file.
+#[derive(Default)]
 #[repr(C)]
 pub struct Control {
     /// Bytes published. Written by the producer only.
@@ -56,18 +57,6 @@ pub struct Control {
 
 /// In `Control::refused`.
 const CLOSED: u64 = u64::MAX;
-
-impl Default for Control {
-    fn default() -> Self {
-        Control {
-            head: Padded(AtomicU64::new(0)),
-            tail: Padded(AtomicU64::new(0)),
-            taken: std::array::from_fn(|_| Padded(AtomicU64::new(0))),
-            waiting: Padded(AtomicU32::new(0)),
-            refused: Padded(AtomicU64::new(0)),
-        }
-    }
-}
 
 /// The memory of a ring.
 ///

@@ -4,7 +4,6 @@ use super::{padded, Control, Memory, ABORT, BLOCK_HEADER, CLOSED, FIRST, FRAME, 
 use crate::packet::{open, Body, Opened, HEADER, SEEN};
 use crate::sync::Ordering;
 
-/// The consuming side of a ring.
 pub struct RingReader<M> {
     memory: M,
     tail: u64,

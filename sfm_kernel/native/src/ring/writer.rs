@@ -15,7 +15,6 @@ pub enum Refused {
     Everything,
 }
 
-/// The producing side of a ring.
 pub struct RingWriter<M> {
     memory: M,
     head: u64,

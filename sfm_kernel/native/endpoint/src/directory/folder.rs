@@ -53,16 +53,13 @@ impl Folder {
         loop {
             make(&path)?;
             let opened = check_private(&path).and_then(|()| {
-                let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
-                let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+                let file = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(&path);
                 file.map_err(|error| failed(&path, &error))
             });
             let file = match opened {
                 Ok(file) => file,
                 // Another process has removed it in between.
-                Err(_) if fs::symlink_metadata(&path).is_err_and(|error| is_missing(&error)) => {
-                    continue
-                }
+                Err(_) if fs::symlink_metadata(&path).is_err_and(is_missing) => continue,
                 Err(error) => return Err(error),
             };
             lock(&file, libc::LOCK_SH, &path)?;
@@ -79,20 +76,15 @@ impl Folder {
         private().append(true).create(true).open(&path).map_err(|error| failed(&path, &error))
     }
 
-    /// The error for a folder that was removed.
-    fn removed(&self) -> Error {
+    /// Fail if the folder was removed.
+    fn check(&self) -> Result<()> {
+        if is_same(&self.file, &self.path) {
+            return Ok(());
+        }
         let (world, path) = (&self.world, self.path.display());
         let text =
             format!("world {world:?} does not exist any more (no {path}). Start or join it first");
-        Error::new(Kind::WorldGone, text)
-    }
-
-    fn check(&self) -> Result<()> {
-        if is_same(&self.file, &self.path) {
-            Ok(())
-        } else {
-            Err(self.removed())
-        }
+        Err(Error::new(Kind::WorldGone, text))
     }
 
     /// The exclusive right to change the world's table.
@@ -160,7 +152,7 @@ const TABLE_FILES: [&str; 6] =
     ["members.json.new", "members.json", "key.new", "key", "relay", "lock"];
 
 fn remove_unused(path: &Path, is_empty_table: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
-    let flags = libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     // SAFETY: a descriptor of ours.
     if unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
@@ -198,7 +190,7 @@ fn is_of_process(name: &str) -> bool {
 /// belongs to a process that left. A segment that cannot be opened (no descriptor is left) proves
 /// nothing, and its owner counts as alive.
 pub fn is_alive(segment: &Path) -> bool {
-    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     match OpenOptions::new().read(true).custom_flags(flags).open(segment) {
         Err(error) => {
             !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
@@ -220,11 +212,11 @@ fn check_world(world: &str) -> Result<()> {
 
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.mode(0o600).custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW);
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW);
     options
 }
 
-fn is_missing(error: &io::Error) -> bool {
+fn is_missing(error: io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 

@@ -10,7 +10,8 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use self::folder::{Folder, Stamp};
+use self::folder::Folder;
+pub use self::folder::{is_alive, Stamp};
 pub use self::table::{JoinRequest, Member};
 use self::table::{Newcomer, Table};
 use crate::error::{Error, Kind, Result};
@@ -20,9 +21,6 @@ const MEMBERS: &str = "members.json";
 const KEY: &str = "key";
 const KEY_BYTES: usize = 32;
 
-pub use folder::is_alive;
-
-/// The members of a world on this machine.
 pub struct Directory {
     folder: Folder,
 }
@@ -80,7 +78,6 @@ impl Directory {
         &self.folder.path
     }
 
-    /// Register a process.
     pub fn join(&self, uid: u128, segment: PathBuf, request: &JoinRequest) -> Result<Member> {
         let host = host();
         let newcomer = Newcomer {

@@ -111,7 +111,7 @@ fn home() -> PathBuf {
 
 /// The recorded folder; None if there is none, or others could have written it.
 fn read(record: &Path, usual: &Path) -> Option<PathBuf> {
-    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(record).ok()?;
     let status = file.metadata().ok()?;
     if !status.is_file() || status.uid() != user() || status.mode() & 0o077 != 0 {
@@ -147,13 +147,7 @@ fn put(record: &Path, usual: &Path, unusable: Option<&Path>) -> io::Result<()> {
     let fresh = record.with_extension(format!("{:032x}", random()?));
     let folder = record.parent().expect("a file of a folder");
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let options = libc::O_CLOEXEC;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .custom_flags(options)
-        .open(&fresh)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
     let placed = write!(file, "{}-{:032x}", usual.display(), random()?).and_then(|()| {
         match fs::hard_link(&fresh, record) {
             // Another process's record stays, unless it is unusable.

@@ -29,7 +29,6 @@ pub struct Member {
     pub site: String,
 }
 
-/// A process's request when it joins.
 #[derive(Clone, Debug, Default)]
 pub struct JoinRequest {
     pub name: Option<String>,
@@ -63,8 +62,7 @@ impl JoinRequest {
             if !(1..=64).contains(&length) {
                 return bad(format!("a name has 1 to 64 characters, and {name:?} has {length}"));
             }
-            let is_printed =
-                |member: char| !member.is_control() && (member == ' ' || !member.is_whitespace());
+            let is_printed = |c: char| !c.is_control() && (c == ' ' || !c.is_whitespace());
             let digits = name.trim_start_matches(['+', '-']);
             let is_number = !digits.is_empty() && digits.chars().all(char::is_numeric);
             if is_number || !name.chars().all(is_printed) {
@@ -83,7 +81,6 @@ impl JoinRequest {
 }
 
 impl Table {
-    /// Parse a table's file.
     pub fn loads(text: &[u8]) -> Result<Table> {
         let mut table: Table = serde_json::from_slice(text).map_err(|error| {
             let text = format!(
@@ -150,10 +147,9 @@ impl Table {
             living.iter().map(|member| (&member.name, *member)).collect();
         let given = request.name.clone().map(Name::Text);
         let (rank, name) = if request.guest {
-            let homes =
+            let mut homes =
                 (1..).map(|n| Name::Text(if n == 1 { "home".into() } else { format!("home{n}") }));
-            let free =
-                || homes.into_iter().find(|home| !names.contains_key(home)).expect("endless");
+            let free = || homes.find(|home| !names.contains_key(home)).expect("endless");
             (None, given.unwrap_or_else(free))
         } else {
             let rank = request.rank.unwrap_or_else(|| self.free_rank(given.as_ref(), &ranks));
@@ -179,8 +175,8 @@ impl Table {
     /// have read yet the last messages of its former owner.
     fn free_slot(&self, members: &[Member]) -> usize {
         let used: HashSet<usize> = members.iter().map(|member| member.slot).collect();
-        let slots = (0..SLOTS).map(|nth| (self.next_slot + nth) % SLOTS);
-        slots.into_iter().find(|slot| !used.contains(slot)).expect("one was made free")
+        let mut slots = (0..SLOTS).map(|nth| (self.next_slot + nth) % SLOTS);
+        slots.find(|slot| !used.contains(slot)).expect("one was made free")
     }
 
     /// Remove an entry; whether there was one.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -19,14 +19,14 @@ use crate::errors::error;
 use crate::host::gil::InCall;
 use crate::observe::location;
 use sfm_native::combining_tree::fold::Kind;
+use sfm_native::sync::lock;
 
 /// Calls that a member remembers, to compare them with those of others.
 const HISTORY: usize = 64;
 
 /// The error of a second collective in one process.
-pub const ONE_AT_A_TIME: &str =
-    "this process is already in a collective of this group, in another \
-                                 thread or interrupted by a signal handler: call one at a time";
+pub const ONE_AT_A_TIME: &str = "this process is already in a collective of this group, in \
+    another thread or interrupted by a signal handler: call one at a time";
 
 /// The record of one member's calls of a group so far.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -48,8 +48,7 @@ struct Counts {
 
 impl Ledger {
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        // Held for moves of memory only.
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counts) // held for moves of memory only
     }
 }
 
@@ -95,7 +94,8 @@ impl Ledger {
 
     /// Forget all calls, and the tree.
     fn reset(&self) {
-        drop(std::mem::take(&mut *self.lock()));
+        let before = std::mem::take(&mut *self.lock());
+        drop(before); // as in `begin`
     }
 
     #[getter]
@@ -110,7 +110,7 @@ impl Ledger {
 
     /// The latest calls, as they were recorded.
     fn made<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made: Vec<_> = self.lock().made.iter().map(|one| one.clone_ref(py)).collect();
+        let made: Vec<_> = self.lock().made.iter().map(|call| call.clone_ref(py)).collect();
         PyList::new(py, made)
     }
 
@@ -122,7 +122,7 @@ impl Ledger {
     #[setter]
     fn set_tree(&self, tree: Option<Py<PyCombiningTree>>) {
         let before = std::mem::replace(&mut self.lock().tree, tree);
-        drop(before);
+        drop(before); // as in `begin`
     }
 }
 

@@ -156,7 +156,6 @@ impl PyCombiningTree {
         Ok(self.lock(py)?.break_off())
     }
 
-    /// One round.
     pub fn round<'py>(
         &self,
         py: Python<'py>,

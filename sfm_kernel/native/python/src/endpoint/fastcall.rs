@@ -24,7 +24,6 @@ pub struct Arguments<'a, 'py> {
 }
 
 impl<'a, 'py> Arguments<'a, 'py> {
-    /// The named arguments.
     pub fn named(
         &self,
     ) -> impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>> + use<'a, 'py> {
@@ -58,7 +57,6 @@ impl<'a, 'py> Arguments<'a, 'py> {
         Ok(None)
     }
 
-    /// The named arguments as a dict.
     pub fn dict(&self) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
         for pair in self.named() {

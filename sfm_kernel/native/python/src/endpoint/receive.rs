@@ -11,17 +11,19 @@ use smallvec::SmallVec;
 
 use super::calls::{wires, Calls, Me, Wires};
 use super::fastcall::{Arguments, Outcome};
-use super::search::{duration, Search, Waited};
+use super::search::{duration, Waiting};
 use crate::errors;
+use crate::host::python::PyHost;
 use crate::observe::location;
 use crate::packet::message::{queued_message, received_message, Message};
 use crate::packet::template::Template;
+use sfm_native::calls::{deadline, Search};
 
 /// Run `work` with the template that the named arguments form.
 fn with_template<'py, T>(
     slf: Me<'_, 'py>,
     arguments: &Arguments<'_, 'py>,
-    work: impl FnOnce(Search<'_, 'py>) -> PyResult<T>,
+    work: impl FnOnce(Search<'_, Template<'_, 'py>>) -> PyResult<T>,
 ) -> PyResult<T> {
     let wires = wires(slf)?;
     let src = canonical_src(slf, wires, arguments)?;
@@ -96,14 +98,18 @@ pub fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
         again.set(waiter.is_none());
         waiter.extract()
     };
-    let wait = || with_template(slf, arguments, |mut search| search.wait(py, timeout, waiter));
+    let wait = || {
+        with_template(slf, arguments, |mut search| {
+            search.wait(&PyHost(py), deadline(timeout), Waiting::new(waiter))
+        })
+    };
     let mut waited = wait();
     while again.take() {
         waited = wait();
     }
     match waited? {
-        Waited::Taken(taken) => message(slf, taken),
-        Waited::TimedOut => {
+        Some(taken) => message(slf, taken),
+        None => {
             polled(slf, "recv", given, arguments)?;
             let template = arguments.dict()?;
             Err(PyErr::from_value(hooks.timed_out.bind(py).call1((slf, given, template))?))
@@ -115,7 +121,7 @@ pub fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> 
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     location::mark(py)?;
     arguments.no_positional("recv_nb")?;
-    match with_template(slf, arguments, |mut search| search.take(py))? {
+    match with_template(slf, arguments, |mut search| search.take(&PyHost(py)))? {
         Some(taken) => message(slf, taken),
         None => {
             polled(slf, "recv_nb", None, arguments)?;
@@ -129,7 +135,7 @@ pub fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> 
 pub fn peek<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     arguments.no_positional("peek")?;
-    let found = with_template(slf, arguments, |mut search| search.peek(py))?;
+    let found = with_template(slf, arguments, |mut search| search.peek(&PyHost(py)))?;
     if found {
         wires(slf)?.core.shared().polls.end();
     } else {
@@ -193,7 +199,7 @@ pub fn find_any(
         )?);
         from = end;
     }
-    let natives: SmallVec<[_; 8]> = parsed.iter().map(|one| &one.native).collect();
+    let natives: SmallVec<[_; 8]> = parsed.iter().map(|template| &template.native).collect();
     let found = wires.core.find_any(wires.context, &natives, take);
     let Some((nth, packet, taken)) = found else { return Ok(None) };
     wires.core.shared().polls.end();

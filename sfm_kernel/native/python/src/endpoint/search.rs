@@ -7,19 +7,9 @@ use pyo3::prelude::*;
 
 use crate::host::python::PyHost;
 use crate::packet::template::Template;
-use sfm_native::calls::{self, deadline, Matcher, Watch};
-use sfm_native::core::Core;
-use sfm_native::matching::{self, Taken};
+use sfm_native::calls::{Matcher, Watch};
+use sfm_native::matching;
 use sfm_native::packet::Packet;
-
-/// A search that compares each message once.
-pub struct Search<'a, 'py>(calls::Search<'a, Template<'a, 'py>>);
-
-/// The outcome of `Search::wait`.
-pub enum Waited {
-    Taken(Taken),
-    TimedOut,
-}
 
 impl<'a, 'py> Matcher<'a, PyHost<'py>> for Template<'a, 'py> {
     fn native(&self) -> &matching::Template<'a> {
@@ -31,39 +21,18 @@ impl<'a, 'py> Matcher<'a, PyHost<'py>> for Template<'a, 'py> {
     }
 }
 
-impl<'a, 'py> Search<'a, 'py> {
-    pub fn new(core: &'a Core, context: u64, template: Template<'a, 'py>) -> Search<'a, 'py> {
-        Search(calls::Search::new(core, context, template))
-    }
-
-    /// Take the first match, if there is one.
-    pub fn take(&mut self, py: Python<'py>) -> PyResult<Option<Taken>> {
-        self.0.take(&PyHost(py))
-    }
-
-    /// Whether there is a match.
-    pub fn peek(&mut self, py: Python<'py>) -> PyResult<bool> {
-        self.0.peek(&PyHost(py))
-    }
-
-    /// Take the first match, waiting for it for at most `timeout`. Before the first sleep
-    /// `waiter()` returns a text for observers, and a function to call about every 100 ms, which may
-    /// return facts for observers (as JSON). An error of either ends the wait.
-    pub fn wait(
-        &mut self,
-        py: Python<'py>,
-        timeout: Option<Duration>,
-        waiter: impl FnOnce() -> PyResult<(String, Bound<'py, PyAny>)>,
-    ) -> PyResult<Waited> {
-        let watch = Waiting { waiter: Some(waiter), tick: None };
-        let taken = self.0.wait(&PyHost(py), deadline(timeout), watch)?;
-        Ok(taken.map_or(Waited::TimedOut, Waited::Taken))
-    }
-}
-
-struct Waiting<'py, F> {
+/// The hooks of a wait. Before the first sleep `waiter()` returns a text for observers, and a
+/// function to call about every 100 ms, which may return facts for observers (as JSON). An error of
+/// either ends the wait.
+pub struct Waiting<'py, F> {
     waiter: Option<F>,
     tick: Option<Bound<'py, PyAny>>,
+}
+
+impl<F> Waiting<'_, F> {
+    pub fn new(waiter: F) -> Self {
+        Waiting { waiter: Some(waiter), tick: None }
+    }
 }
 
 impl<'py, F> Watch<PyHost<'py>> for Waiting<'py, F>

@@ -106,7 +106,7 @@ impl Surroundings for PythonProgram {
     fn enter(&self) {
         let known = sites::get(site())
             .map(|site| site.location)
-            .filter(|one| code_location::is_registered(*one));
+            .filter(|location| code_location::is_registered(*location));
         // A long session has more calls than there are numbers, and more code than the registry holds.
         let from_python = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
         code_location::set_current(known.or_else(from_python).unwrap_or(0));

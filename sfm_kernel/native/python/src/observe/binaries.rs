@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use addr2line::{demangle_auto, Context};
 use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
@@ -15,6 +15,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use pyo3::prelude::*;
 
 use crate::host::gil::without_gil;
+use sfm_native::sync::lock;
 
 /// Binaries in the cache, at most.
 const CACHED: usize = 16;
@@ -28,7 +29,7 @@ const LARGEST: u64 = 1 << 30;
 pub fn resolve(py: Python<'_>, path: PathBuf, address: u64, build_id: &str) -> Option<Line> {
     without_gil(py, || {
         let binary = binary(&path)?;
-        let mut binary = binary.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut binary = lock(&binary);
         binary.build_id.starts_with(build_id).then(|| binary.line(address))?
     })
 }
@@ -57,13 +58,13 @@ fn binary(path: &Path) -> Option<Arc<Mutex<Binary>>> {
     static BINARIES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
     let about = fs::metadata(path).ok().filter(|about| about.is_file())?;
     let stamp = stamp(&about);
-    let lock = || BINARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = lock().iter().find(|one| one.0 == path && one.1 == stamp).map(|one| one.2.clone());
+    let is_known = |known: &&Known| known.0 == path && known.1 == stamp;
+    let known = lock(&BINARIES).iter().find(is_known).map(|known| known.2.clone());
     known.unwrap_or_else(|| {
         let read = (about.len() <= LARGEST).then(|| Binary::read(&fs::read(path).ok()?));
-        let fresh = read.flatten().map(|one| Arc::new(Mutex::new(one)));
-        let mut binaries = lock();
-        binaries.retain(|one| one.0 != path);
+        let fresh = read.flatten().map(|binary| Arc::new(Mutex::new(binary)));
+        let mut binaries = lock(&BINARIES);
+        binaries.retain(|known| known.0 != path);
         if binaries.len() >= CACHED {
             binaries.remove(0);
         }
@@ -102,9 +103,10 @@ impl Binary {
         let mut frames = self.context.as_ref()?.find_frames(address).skip_all_loads().ok()?;
         let mut outermost = None;
         while let Ok(Some(frame)) = frames.next() {
-            let location = frame.location.and_then(|one| Some((one.file?.to_owned(), one.line?)));
+            let location =
+                frame.location.and_then(|found| Some((found.file?.to_owned(), found.line?)));
             let Some((file, line)) = location else { continue };
-            let name = frame.function.and_then(|one| Some(one.demangle().ok()?.into_owned()));
+            let name = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
             let is_system = is_system(Path::new(&file));
             outermost = Some((Some(file), line, name));
             if !is_system {
@@ -116,7 +118,8 @@ impl Binary {
 
     /// From the table of symbols.
     fn function(&self, address: u64) -> Option<String> {
-        let nth = self.functions.partition_point(|one| one.0 <= address).checked_sub(1)?;
+        let nth =
+            self.functions.partition_point(|function| function.0 <= address).checked_sub(1)?;
         let (_, end, name) = &self.functions[nth];
         (address < *end).then(|| name.clone())
     }
@@ -124,7 +127,8 @@ impl Binary {
 
 /// Whether a file belongs to a compiler or a library, not to the program.
 fn is_system(file: &Path) -> bool {
-    file.starts_with("/usr") || file.components().any(|one| one.as_os_str() == "include")
+    file.starts_with("/usr")
+        || file.components().any(|component| component.as_os_str() == "include")
 }
 
 fn demangled(name: &str) -> String {
@@ -137,7 +141,7 @@ fn context(file: &object::File) -> Option<Context<Bytes>> {
         false => RunTimeEndian::Big,
     };
     let load = |id: SectionId| -> Result<Bytes, object::Error> {
-        let data = file.section_by_name(id.name()).map(|one| one.uncompressed_data());
+        let data = file.section_by_name(id.name()).map(|section| section.uncompressed_data());
         Ok(Bytes::new(Arc::from(&*data.transpose()?.unwrap_or_default()), endian))
     };
     file.section_by_name(SectionId::DebugInfo.name())?;
@@ -146,15 +150,16 @@ fn context(file: &object::File) -> Option<Context<Bytes>> {
 
 fn functions(file: &object::File) -> Vec<(u64, u64, String)> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let is_code = |one: &object::Symbol| one.kind() == SymbolKind::Text && one.is_definition();
+    let is_code =
+        |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition();
     let mut found: Vec<_> = symbols
         .filter(is_code)
-        .filter_map(|one| {
-            let end = one.address().saturating_add(one.size()); // the file may be damaged
-            Some((one.address(), end, one.name().ok()?.to_owned()))
+        .filter_map(|symbol| {
+            let end = symbol.address().saturating_add(symbol.size()); // the file may be damaged
+            Some((symbol.address(), end, symbol.name().ok()?.to_owned()))
         })
         .collect();
     found.sort();
-    found.dedup_by_key(|one| one.0);
+    found.dedup_by_key(|function| function.0);
     found
 }

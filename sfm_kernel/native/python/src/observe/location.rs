@@ -135,7 +135,7 @@ fn number_of(code: Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let number = describe(&code)?;
         if known.len() >= CODES {
             known.clear();
-            SEEN.with(|seen| seen.iter().for_each(|one| one.set((0, 0, 0))));
+            SEEN.with(|seen| seen.iter().for_each(|entry| entry.set((0, 0, 0))));
         }
         known.insert(address, (code.unbind(), number));
         Ok(Some(number))

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::host::gil::without_gil;
-use sfm_native::code_location::{code_of, line_of, CodeLocation};
+use sfm_native::code_location::{code_of, line_of};
 use sfm_native::main_thread::PATIENCE;
 use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
 use sfm_native::peers::SHARED;
 use sfm_native::segment::Activity;
 use sfm_native::summary::summary_of;
+use sfm_native::sync::lock;
 use sfm_native::trace::EventKind;
 
 /// Reads the segments of a world, which may be damaged. Their files stay open between calls as long
@@ -31,24 +32,21 @@ type Found = Option<Result<Arc<ObservedSegment>, Damaged>>;
 
 impl Observer {
     fn open(&self, path: &Path) -> Found {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         if let Some(known) = seen.get(path) {
             return Some(Ok(known.clone()));
         }
-        match open(path)? {
-            Ok(fresh) => {
-                let fresh = Arc::new(fresh);
-                seen.insert(path.to_owned(), fresh.clone());
-                Some(Ok(fresh))
-            }
-            Err(damaged) => Some(Err(damaged)),
+        let opened = open(path)?.map(Arc::new);
+        if let Ok(fresh) = &opened {
+            seen.insert(path.to_owned(), fresh.clone());
         }
+        Some(opened)
     }
 
     /// The segments at these paths; closes all others.
     fn all(&self, paths: &[PathBuf]) -> Vec<Found> {
         let found: Vec<_> = paths.iter().map(|path| self.open(path)).collect();
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         if seen.len() > paths.len() {
             seen.retain(|path, _| paths.contains(path));
         }
@@ -62,7 +60,9 @@ fn open(path: &Path) -> Option<Result<ObservedSegment, Damaged>> {
     match ObservedSegment::open(path) {
         Ok(segment) => Some(Ok(segment)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(Err(Damaged)),
-        Err(error) => error.raw_os_error().filter(|one| OTHER.contains(one)).map(|_| Err(Damaged)),
+        Err(error) => {
+            error.raw_os_error().filter(|code| OTHER.contains(code)).map(|_| Err(Damaged))
+        }
     }
 }
 
@@ -84,30 +84,30 @@ impl Observer {
         let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
             // Liveness is read first: a process that dies meanwhile is reported alive, not the
             // reverse.
-            let with_end =
-                |one: Result<Arc<ObservedSegment>, Damaged>| one.map(|one| (one.is_dead(), one));
-            let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
+            let with_end = |found: Found| {
+                found.map(|opened| opened.map(|segment| (segment.is_dead(), segment)))
+            };
+            let found: Vec<_> = self.all(&paths).into_iter().map(with_end).collect();
             let living = found.iter().flatten().flatten().filter(|(dead, _)| !dead);
-            ask(living.map(|(_, one)| &**one));
-            let read = |one: Result<(bool, Arc<ObservedSegment>), Damaged>| match one {
+            ask(living.map(|(_, segment)| &**segment));
+            let read = |opened: Result<(bool, Arc<ObservedSegment>), Damaged>| match opened {
                 Ok((dead, segment)) => (dead, segment.state()),
                 Err(damaged) => (false, Err(damaged)),
             };
-            found.into_iter().map(|one| one.map(read)).collect()
+            found.into_iter().map(|found| found.map(read)).collect()
         });
-        found
-            .into_iter()
-            .map(|one| one.map(|(dead, one)| shown(py, dead, one)).transpose())
-            .collect()
+        let show = |(dead, state)| shown(py, dead, state);
+        found.into_iter().map(|found| found.map(show).transpose()).collect()
     }
 
     /// The state of each process, and the number of its latest blocked call; asks nobody. None
     /// where there is no segment.
     #[pyo3(signature = (paths, /))]
     fn calls(&self, py: Python<'_>, paths: Vec<PathBuf>) -> Vec<Option<(&'static str, u64)>> {
-        let call = |segment: Arc<ObservedSegment>| segment.call();
-        let call = |one: Result<_, Damaged>| one.and_then(call).unwrap_or(("damaged", 0));
-        without_gil(py, || self.all(&paths).into_iter().map(|one| one.map(call)).collect())
+        let call = |opened: Result<Arc<ObservedSegment>, Damaged>| {
+            opened.and_then(|segment| segment.call()).unwrap_or(("damaged", 0))
+        };
+        without_gil(py, || self.all(&paths).into_iter().map(|found| found.map(call)).collect())
     }
 
     /// A number for each of the segments at `paths` that changes when anything in it does: cheap.
@@ -119,7 +119,7 @@ impl Observer {
             Ok(pulse) => pulse,
             Err(Damaged) => DAMAGED[usize::from(segment.is_dead())],
         };
-        let pulse = |found: Found| found.map_or(0, |one| one.map_or(DAMAGED[0], pulse));
+        let pulse = |found: Found| found.map_or(0, |opened| opened.map_or(DAMAGED[0], pulse));
         without_gil(py, || self.all(&paths).into_iter().map(pulse).collect())
     }
 
@@ -143,12 +143,11 @@ impl Observer {
 /// threads do that without the GIL: only a stopped process, or a main thread that holds the GIL,
 /// does not answer in time.
 fn ask<'a>(segments: impl Iterator<Item = &'a ObservedSegment>) {
-    let mut asked: Vec<_> = segments
-        .filter_map(|one| one.request_summary().ok().map(|version| (one, version)))
-        .collect();
+    let mut asked: Vec<_> =
+        segments.filter_map(|segment| Some((segment, segment.request_summary().ok()?))).collect();
     let deadline = Instant::now() + Duration::from_nanos(PATIENCE);
     loop {
-        asked.retain(|(one, version)| one.is_awaited(*version));
+        asked.retain(|(segment, version)| segment.is_awaited(*version));
         if asked.is_empty() || Instant::now() >= deadline {
             return;
         }
@@ -196,8 +195,8 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
         (uid, sent, arrived, received, taken)
     });
     shown.set_item("peers", peers.collect::<Vec<_>>())?;
-    let polls = state.polls.map(|(one, code)| {
-        (one.count, one.lasted, one.ago, line_of(one.location), code, one.about)
+    let polls = state.polls.map(|(polls, code)| {
+        (polls.count, polls.lasted, polls.ago, line_of(polls.location), code, polls.about)
     });
     shown.set_item("polls", polls)?;
     let main = state.main.map(|(is_in, location, code)| (is_in.name(), line_of(location), code));
@@ -234,10 +233,9 @@ fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, St
                 (Activity::name(u32::try_from(event.number).ok()?)?, String::new(), 0)
             }
         };
-        let location: CodeLocation = event.location;
         let time = event.time as f64 / 1e9;
         let about = summary_of(&about);
-        let (bytes, code, line) = (event.bytes, code_of(location), line_of(location));
+        let (bytes, code, line) = (event.bytes, code_of(event.location), line_of(event.location));
         Some((nth, time, name, peer, number, bytes, code, line, about, event.context))
     });
     (shown.collect(), next, texts)

@@ -94,8 +94,8 @@ fn number(descr: &PyArray_Descr) -> Option<(u8, u8)> {
         (NPY_CFLOAT, b'c', 8),
         (NPY_CDOUBLE, b'c', 16),
     ];
-    let found = types.iter().find(|one| one.0 as c_int == descr.type_num)?;
-    Some((found.1, found.2))
+    let (_, kind, item) = types.iter().find(|(number, ..)| *number as c_int == descr.type_num)?;
+    Some((*kind, *item))
 }
 
 /// NumPy's number for the type of a shape's items.

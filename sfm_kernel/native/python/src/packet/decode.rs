@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyFloat, PyInt, PyList, PyString};
 use pyo3::{ffi, intern};
 
 use crate::errors::{packet_error, unfit};
@@ -49,30 +49,26 @@ impl Region {
 pub fn value_of<'py>(
     py: Python<'py>,
     packet: &Arc<Packet>,
-    one: &Attribute<'_>,
+    attribute: &Attribute<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let region = |nth: u32| Bound::new(py, Region { packet: packet.clone(), nth });
     let slice = |nth: u32| packet.buffer_bytes(nth as usize);
-    Ok(match one.kind {
+    Ok(match attribute.kind {
         Kind::None => py.None().into_bound(py),
         Kind::False => PyBool::new(py, false).to_owned().into_any(),
         Kind::True => PyBool::new(py, true).to_owned().into_any(),
-        Kind::Int => (u64_at(one.value, 0) as i64).into_pyobject(py)?.into_any(),
-        Kind::Float => PyFloat::new(py, f64::from_bits(u64_at(one.value, 0))).into_any(),
-        Kind::Str => PyString::new(py, text(one.value)).into_any(),
-        Kind::Bytes => PyBytes::new(py, one.value).into_any(),
+        Kind::Int => (u64_at(attribute.value, 0) as i64).into_pyobject(py)?.into_any(),
+        Kind::Float => PyFloat::new(py, f64::from_bits(u64_at(attribute.value, 0))).into_any(),
+        Kind::Str => PyString::new(py, text(attribute.value)).into_any(),
+        Kind::Bytes => PyBytes::new(py, attribute.value).into_any(),
         Kind::BigInt => {
-            let signed = PyDict::new(py);
-            signed.set_item(intern!(py, "signed"), true)?;
-            let arguments = (PyBytes::new(py, one.value), "little");
-            py.get_type::<PyInt>().call_method(
-                intern!(py, "from_bytes"),
-                arguments,
-                Some(&signed),
-            )?
+            let signed = [(intern!(py, "signed"), true)].into_py_dict(py)?;
+            let arguments = (PyBytes::new(py, attribute.value), "little");
+            let from_bytes = intern!(py, "from_bytes");
+            py.get_type::<PyInt>().call_method(from_bytes, arguments, Some(&signed))?
         }
         Kind::BigBytes => {
-            let bytes = slice(u32_at(one.value, 0));
+            let bytes = slice(u32_at(attribute.value, 0));
             // `PyBytes::new` panics without memory; `new_with` writes it twice.
             // SAFETY: a new object, or null and an exception.
             unsafe {
@@ -81,26 +77,28 @@ pub fn value_of<'py>(
             }
         }
         Kind::BigStr => {
-            let text = slice(u32_at(one.value, 0));
+            let text = slice(u32_at(attribute.value, 0));
             PyString::from_bytes(py, text)
                 .map_err(|failure| match failure.is_instance_of::<PyUnicodeDecodeError>(py) {
-                    true => packet_error(py, &format!("attribute {:?} is not text", one.name)),
+                    true => {
+                        packet_error(py, &format!("attribute {:?} is not text", attribute.name))
+                    }
                     false => failure,
                 })?
                 .into_any()
         }
         Kind::Array => {
-            let nth = u32_at(one.value, 0);
-            let shape = Shape::of(one.value).expect("validated");
+            let nth = u32_at(attribute.value, 0);
+            let shape = Shape::of(attribute.value).expect("validated");
             // SAFETY: validated: the buffer has the shape's length, at a multiple of 64 in a packet
             // that is aligned to at least 16 bytes. The region keeps the packet, and nothing else
             // refers to this buffer.
             unsafe { array(region(nth)?.into_any(), &shape, packet.buffer(nth as usize).0)? }
         }
         Kind::Pickle | Kind::BigPickle => {
-            let (mut first, mut count) = (u32_at(one.value, 0), u32_at(one.value, 4));
-            let dumped = if one.kind == Kind::Pickle {
-                PyBytes::new(py, &one.value[8..]).into_any()
+            let (mut first, mut count) = (u32_at(attribute.value, 0), u32_at(attribute.value, 4));
+            let dumped = if attribute.kind == Kind::Pickle {
+                PyBytes::new(py, &attribute.value[8..]).into_any()
             } else {
                 first += 1;
                 count -= 1;
@@ -115,8 +113,7 @@ pub fn value_of<'py>(
                 for nth in first..first + count {
                     views.append(region(nth)?)?;
                 }
-                let options = PyDict::new(py);
-                options.set_item(intern!(py, "buffers"), views)?;
+                let options = [(intern!(py, "buffers"), views)].into_py_dict(py)?;
                 loads.call((dumped,), Some(&options))?
             }
         }

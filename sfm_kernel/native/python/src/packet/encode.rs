@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::error;
 use crate::host::gil::{without_gil, InCall};
@@ -272,8 +272,7 @@ pub const DETACH_FROM: usize = 1 << 18;
 fn big_int(value: &Bound<'_, PyInt>) -> PyResult<Vec<u8>> {
     let py = value.py();
     let bits: usize = value.call_method0(intern!(py, "bit_length"))?.extract()?;
-    let signed = PyDict::new(py);
-    signed.set_item(intern!(py, "signed"), true)?;
+    let signed = [(intern!(py, "signed"), true)].into_py_dict(py)?;
     let bytes =
         value.call_method(intern!(py, "to_bytes"), (bits / 8 + 1, "little"), Some(&signed))?;
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
@@ -294,12 +293,10 @@ pub fn with_bytes<T>(
     if !view.is_c_contiguous() {
         return Err(PyBufferError::new_err("the bytes must be contiguous"));
     }
+    if view.len_bytes() == 0 {
+        return work(&[]); // its address may be null
+    }
     // SAFETY: the view keeps the memory alive and of this size; the GIL is held throughout. A
     // caller that changes the bytes in another thread meanwhile changes only its packet.
-    let bytes =
-        unsafe { std::slice::from_raw_parts(view.buf_ptr().cast::<u8>(), view.len_bytes()) };
-    if view.len_bytes() == 0 {
-        return work(&[]);
-    }
-    work(bytes)
+    work(unsafe { std::slice::from_raw_parts(view.buf_ptr().cast::<u8>(), view.len_bytes()) })
 }

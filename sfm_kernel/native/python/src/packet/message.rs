@@ -62,16 +62,16 @@ impl Message {
     /// The value of `name`, for the receiver alone; None if there is no such attribute.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.touched.store(true, Ordering::Relaxed);
-        let Some(one) = self.packet.find(name) else { return Ok(None) };
-        if is_small(one.kind) {
-            return value_of(py, &self.packet, &one).map(Some); // cheaper than storing it
+        let Some(attribute) = self.packet.find(name) else { return Ok(None) };
+        if is_small(attribute.kind) {
+            return value_of(py, &self.packet, &attribute).map(Some); // cheaper than storing it
         }
         let values = self.shared.as_deref().unwrap_or(&self.values);
-        if let Some(value) = values.get(py, &one) {
+        if let Some(value) = values.get(py, &attribute) {
             return Ok(Some(value));
         }
-        let value = value_of(py, &self.packet, &one)?;
-        Ok(Some(values.put(&one, value)))
+        let value = value_of(py, &self.packet, &attribute)?;
+        Ok(Some(values.put(&attribute, value)))
     }
 
     /// Return the message to its position in its queue.
@@ -82,8 +82,17 @@ impl Message {
         }
     }
 
+    /// All attributes with their values.
+    fn dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let attributes = PyDict::new(py);
+        for name in self.names() {
+            attributes.set_item(name, self.value(py, name)?)?;
+        }
+        Ok(attributes)
+    }
+
     fn names(&self) -> Vec<&str> {
-        self.packet.attributes().map(|one| one.name).collect()
+        self.packet.attributes().map(|attribute| attribute.name).collect()
     }
 }
 
@@ -172,11 +181,7 @@ impl Message {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let _in_call = InCall::enter(slf.py());
-        let attributes = PyDict::new(slf.py());
-        for name in slf.get().names() {
-            attributes.set_item(name, slf.get().value(slf.py(), name)?)?;
-        }
-        Ok(format!("Message: {}", attributes.repr()?))
+        Ok(format!("Message: {}", slf.get().dict(slf.py())?.repr()?))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -189,12 +194,8 @@ impl Message {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
         let _in_call = InCall::enter(py);
-        let attributes = PyDict::new(py);
-        for name in slf.get().names() {
-            attributes.set_item(name, slf.get().value(py, name)?)?;
-        }
         let rebuild = py.import("sfm_kernel.message")?.getattr("rebuild_message")?;
-        PyTuple::new(py, [rebuild, PyTuple::new(py, [attributes])?.into_any()])
+        PyTuple::new(py, [rebuild, PyTuple::new(py, [slf.get().dict(py)?])?.into_any()])
     }
 }
 

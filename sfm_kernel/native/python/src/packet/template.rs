@@ -27,12 +27,12 @@ impl<'a, 'py> Template<'a, 'py> {
         let mut template = Template { native: Default::default(), values: SmallVec::new() };
         for pair in attributes {
             let (name, value) = pair?;
-            let expected = expected(value)?;
-            template.native.conditions.push(Condition {
-                name,
-                never_native: matches!(expected, Expected::Nothing),
-                expected: if let Expected::Value(value) = expected { Some(value) } else { None },
-            });
+            let (expected, never_native) = match expected(value) {
+                Native::Scalar(scalar) => (Some(scalar), false),
+                Native::Nothing => (None, true),
+                Native::Opaque => (None, false),
+            };
+            template.native.conditions.push(Condition { name, expected, never_native });
             template.values.push(value);
         }
         Ok(template)
@@ -44,9 +44,9 @@ impl<'a, 'py> Template<'a, 'py> {
         let _in_call = InCall::enter(py);
         let message = queued_message(packet);
         for (condition, value) in self.native.conditions.iter().zip(&self.values) {
-            if let (Some(expected), Some(one)) = (&condition.expected, packet.find(condition.name))
-            {
-                match compare(expected, &one) {
+            let attribute = packet.find(condition.name);
+            if let (Some(expected), Some(attribute)) = (&condition.expected, attribute) {
+                match compare(expected, &attribute) {
                     Verdict::Yes => continue,
                     Verdict::No => return Ok(false),
                     Verdict::Unknown => {}
@@ -80,15 +80,7 @@ fn equal(actual: &Bound<'_, PyAny>, expected: &Bound<'_, PyAny>) -> PyResult<boo
 }
 
 /// A template's value, for native comparisons.
-enum Expected<'a> {
-    Value(Scalar<'a>),
-    /// It equals no native value (NaN).
-    Nothing,
-    /// Only Python can compare it.
-    Opaque,
-}
-
-fn expected<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Expected<'a>> {
+fn expected<'a>(value: &'a Bound<'_, PyAny>) -> Native<'a> {
     let found = if let Ok(value) = value.cast_exact::<PyInt>() {
         value.extract::<i64>().ok().map(Scalar::Int)
     } else if let Ok(value) = value.cast_exact::<PyString>() {
@@ -98,18 +90,13 @@ fn expected<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Expected<'a>> {
     } else if let Ok(value) = value.cast_exact::<PyBool>() {
         Some(Scalar::Int(i64::from(value.is_true())))
     } else if let Ok(value) = value.cast_exact::<PyFloat>() {
-        match from_float(value.value()) {
-            Native::Scalar(Scalar::Int(number)) => Some(Scalar::Int(number)),
-            Native::Scalar(Scalar::Float(bits)) => Some(Scalar::Float(bits)),
-            Native::Nothing => return Ok(Expected::Nothing),
-            _ => None,
-        }
+        return from_float(value.value());
     } else if let Ok(value) = value.cast_exact::<PyBytes>() {
         Some(Scalar::Bytes(value.as_bytes()))
     } else {
         None
     };
-    Ok(found.map_or(Expected::Opaque, Expected::Value))
+    found.map_or(Native::Opaque, Native::Scalar)
 }
 
 /// Whether `message` has every attribute of `template`.

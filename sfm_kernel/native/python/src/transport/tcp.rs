@@ -7,8 +7,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use sfm_native::tcp_info as core;
-use sfm_native::tcp_info::{TcpInfo, Value, FIELDS};
+use sfm_native::tcp_info::{self as core, TcpInfo, Value, FIELDS};
 
 /// The kernel's TCP_INFO of a connection, by name; None for a field that this kernel does not have.
 #[pyfunction]
@@ -19,15 +18,15 @@ pub fn tcp_info(py: Python<'_>, socket: RawFd) -> PyResult<Bound<'_, PyDict>> {
 
 /// The fields by name; None for a field that this kernel does not have.
 pub fn fields<'py>(py: Python<'py>, info: &TcpInfo) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for field in FIELDS {
+    let about = PyDict::new(py);
+    for &field in FIELDS {
         match info.value(field) {
-            Some(Value::Number(number)) => all.set_item(field.name, number)?,
-            Some(Value::Seconds(seconds)) => all.set_item(field.name, seconds)?,
-            None => all.set_item(field.name, py.None())?,
+            Some(Value::Number(number)) => about.set_item(field.name, number)?,
+            Some(Value::Seconds(seconds)) => about.set_item(field.name, seconds)?,
+            None => about.set_item(field.name, py.None())?,
         }
     }
-    Ok(all)
+    Ok(about)
 }
 
 /// The congestion control that a TCP socket uses.

@@ -11,11 +11,11 @@ fn none() -> Weights {
 fn order(scheduler: Scheduler, frames: Vec<Frame>, weights: &Weights) -> Vec<u128> {
     let mut schedule = Schedule::new(scheduler);
     let bytes: usize = frames.iter().map(Frame::size).sum();
-    for one in frames {
-        schedule.push(one, weights);
+    for frame in frames {
+        schedule.push(frame, weights);
     }
     assert_eq!(schedule.bytes(), bytes);
-    let order = std::iter::from_fn(|| schedule.pop(weights)).map(|one| one.header.sender);
+    let order = std::iter::from_fn(|| schedule.pop(weights)).map(|frame| frame.header.sender);
     let order = order.collect();
     assert!(schedule.is_empty() && schedule.bytes() == 0 && schedule.turns.is_empty());
     order
@@ -41,17 +41,17 @@ fn a_flow_keeps_its_order_whatever_its_sizes_and_classes() {
         let mut schedule = Schedule::new(scheduler);
         for number in 0..30u64 {
             let class = [Class::Bulk, Class::Control, Class::Message][number as usize % 3];
-            let mut one = frame(1 + u128::from(number % 2), 9, class, 300 - number as usize, 0);
-            one.header.counter = number;
-            schedule.push(one, &none());
+            let mut frame = frame(1 + u128::from(number % 2), 9, class, 300 - number as usize, 0);
+            frame.header.counter = number;
+            schedule.push(frame, &none());
         }
         for sender in [1, 2] {
             assert_eq!(schedule.flows().filter(|flow| flow.0.sender == sender).count(), 1);
         }
         let mut last = HashMap::new();
-        while let Some(one) = schedule.pop(&none()) {
-            let before = last.insert(one.header.sender, one.header.counter);
-            assert!(before < Some(one.header.counter), "{scheduler:?}");
+        while let Some(frame) = schedule.pop(&none()) {
+            let before = last.insert(frame.header.sender, frame.header.counter);
+            assert!(before < Some(frame.header.counter), "{scheduler:?}");
         }
         assert_eq!(last.len(), 2);
     }
@@ -68,8 +68,8 @@ fn bytes_are_shared_by_weight() {
     }
     let mut bytes = HashMap::new();
     for _ in 0..300 {
-        let one = schedule.pop(&weights).unwrap();
-        *bytes.entry(one.header.sender).or_insert(0) += one.size();
+        let frame = schedule.pop(&weights).unwrap();
+        *bytes.entry(frame.header.sender).or_insert(0) += frame.size();
     }
     let ratio = bytes[&1] as f64 / bytes[&2] as f64;
     assert!((2.8..3.2).contains(&ratio), "{ratio}");
@@ -96,15 +96,15 @@ fn status_frames_pass_their_senders_messages() {
         [(Scheduler::Fifo, 6), (Scheduler::RoundRobin, 0), (Scheduler::Smallest, 0)]
     {
         let mut schedule = Schedule::new(scheduler);
-        for one in bulk_then_small() {
-            schedule.push(one, &none());
+        for frame in bulk_then_small() {
+            schedule.push(frame, &none());
         }
         schedule.push(frame(1, 9, Class::Status, 0, 0), &none());
         let order: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
-        let found = order.iter().position(|one| one.header.class == Class::Status);
+        let found = order.iter().position(|frame| frame.header.class == Class::Status);
         assert_eq!(found, Some(position), "{scheduler:?}");
         let remaining: Vec<_> =
-            order.iter().map(|one| one.header.ahead).filter(|&n| n > 0).collect();
+            order.iter().map(|frame| frame.header.ahead).filter(|&n| n > 0).collect();
         assert_eq!(remaining, [3, 2, 1].map(|parts| parts * BULK as u32));
         assert!(schedule.is_empty() && schedule.competing.is_empty());
     }
@@ -120,8 +120,8 @@ fn status_frames_pass_their_senders_messages() {
 fn drained_frames_are_removed() {
     for scheduler in Scheduler::ALL {
         let mut schedule = Schedule::new(scheduler);
-        for one in bulk_then_small() {
-            schedule.push(one, &none());
+        for frame in bulk_then_small() {
+            schedule.push(frame, &none());
         }
         assert_eq!(schedule.drain().len(), 6);
         assert!(schedule.is_empty() && schedule.pop(&none()).is_none());
@@ -136,14 +136,14 @@ fn withdraw_removes_the_messages_of_one_flow() {
         let mut schedule = Schedule::new(scheduler);
         let resume = frame(1, 9, Class::Resume, 50, 0);
         let pair = resume.pair();
-        for one in bulk_then_small().into_iter().chain([resume]) {
-            schedule.push(one, &none());
+        for frame in bulk_then_small().into_iter().chain([resume]) {
+            schedule.push(frame, &none());
         }
         let withdrawn = schedule.withdraw(pair, &none());
         assert_eq!(withdrawn.len(), 4);
-        assert!(withdrawn.iter().all(|one| one.pair() == pair && one.size() > BULK));
+        assert!(withdrawn.iter().all(|frame| frame.pair() == pair && frame.size() > BULK));
         let remaining: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
-        let classes = remaining.iter().map(|one| (one.header.sender, one.header.class));
+        let classes = remaining.iter().map(|frame| (frame.header.sender, frame.header.class));
         let mut classes: Vec<_> = classes.collect();
         classes.sort();
         assert_eq!(classes, [(1, Class::Resume), (2, Class::Message), (2, Class::Message)]);
@@ -155,8 +155,8 @@ fn withdraw_removes_the_messages_of_one_flow() {
 
 #[test]
 fn names_are_those_of_the_command_line() {
-    for one in Scheduler::ALL {
-        assert_eq!(Scheduler::named(one.name()), Some(one));
+    for scheduler in Scheduler::ALL {
+        assert_eq!(Scheduler::named(scheduler.name()), Some(scheduler));
     }
     assert_eq!(Scheduler::named("lottery"), None);
 }

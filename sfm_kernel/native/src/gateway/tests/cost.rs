@@ -27,17 +27,17 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
         stream.set_nodelay(true).unwrap();
         Client { stream, codec: ControlCodec::new(KEY, uid, site_number(site)), counter: 0 }
     };
-    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    super::super::sockets::prepare_wide(&one, "bbr");
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    super::super::sockets::prepare_wide(&near, "bbr");
     if let Some(rate) = rate {
-        super::super::sockets::pace(&one, rate);
+        super::super::sockets::pace(&near, rate);
     }
-    (client(one, "A", 1), client(listener.accept().unwrap().0, "B", 2))
+    (client(near, "A", 1), client(listener.accept().unwrap().0, "B", 2))
 }
 
 /// Seconds of each round trip of a small frame, sorted.
 fn round_trips((mut near, mut far): (Client, Client)) -> Vec<f64> {
-    let both = [&near, &far].map(|one| one.stream.try_clone().unwrap());
+    let both = [&near, &far].map(|client| client.stream.try_clone().unwrap());
     let echo = std::thread::spawn(move || {
         let mut bytes = [0; HEADER + 24 + 16 + 64];
         while far.stream.read_exact(&mut bytes).is_ok() {
@@ -45,7 +45,7 @@ fn round_trips((mut near, mut far): (Client, Client)) -> Vec<f64> {
             far.stream.write_all(&answer).unwrap();
         }
     });
-    let mut all: Vec<f64> = (0..TRIPS)
+    let mut seconds: Vec<f64> = (0..TRIPS)
         .map(|_| {
             let frame = near.sealed(2, "B", Class::Message, &[0; 64]);
             let start = Instant::now();
@@ -55,12 +55,12 @@ fn round_trips((mut near, mut far): (Client, Client)) -> Vec<f64> {
             start.elapsed().as_secs_f64()
         })
         .collect();
-    for one in both {
-        let _ = one.shutdown(std::net::Shutdown::Both);
+    for stream in both {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
     }
     echo.join().unwrap();
-    all.sort_by(f64::total_cmp);
-    all
+    seconds.sort_by(f64::total_cmp);
+    seconds
 }
 
 /// Bytes per second of large frames. A window bounds the frames under way, as between processes;
@@ -100,12 +100,14 @@ fn cost_of_two_gateways() {
                 (round_trips(ends(None, pacing)), round_trips(ends(Some(&through), pacing)));
             let micros = |all: &[f64], share: usize| all[all.len() * share / 100] * 1e6;
             for share in [50, 90, 99] {
-                let (one, other) = (micros(&direct, share), micros(&gateways, share));
-                println!("round trip p{share}: {one:.1} -> {other:.1} us, +{:.1}", other - one);
+                let (direct, gateways) = (micros(&direct, share), micros(&gateways, share));
+                let more = gateways - direct;
+                println!("round trip p{share}: {direct:.1} -> {gateways:.1} us, +{more:.1}");
             }
-            let (one, other) = (rate(ends(None, pacing)), rate(ends(Some(&through), pacing)));
-            let mbits = |rate: f64| rate * 8e-6;
-            println!("rate: {:.0} -> {:.0} Mbit/s, {:.2}", mbits(one), mbits(other), other / one);
+            let mbits = |through| rate(ends(through, pacing)) * 8e-6;
+            let (direct, gateways) = (mbits(None), mbits(Some(&through)));
+            let share = gateways / direct;
+            println!("rate: {direct:.0} -> {gateways:.0} Mbit/s, {share:.2}");
         }
         let kernel = through.0.status();
         println!("{}", &kernel[kernel.find("\"delay\"").unwrap()..][..140]);

@@ -25,8 +25,8 @@ fn frames_pass_two_gateways_in_both_directions() {
 #[test]
 fn frames_within_a_site_pass_one() {
     let a = gateway("A");
-    let (mut one, mut other) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
-    one.send(2, "A", b"near");
+    let (mut client, mut other) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
+    client.send(2, "A", b"near");
     assert_eq!(
         other.receive(),
         Received::Frame { sender: 1, hops: HOPS - 1, body: b"near".to_vec() }
@@ -37,11 +37,11 @@ fn frames_within_a_site_pass_one() {
 fn a_message_may_come_with_the_hello() {
     let a = gateway("A");
     let mut other = Client::process(&a, "A", 2);
-    let mut one = Client::raw(&a, "A", 1, KEY);
-    let mut first = one.codec.hello(Role::Process, a.uid, 0, 5).bytes;
-    first.extend(one.sealed(2, "A", Class::Bulk, &[3; 50_000]));
-    one.stream.write_all(&first).unwrap();
-    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 5));
+    let mut client = Client::raw(&a, "A", 1, KEY);
+    let mut first = client.codec.hello(Role::Process, a.uid, 0, 5).bytes;
+    first.extend(client.sealed(2, "A", Class::Bulk, &[3; 50_000]));
+    client.stream.write_all(&first).unwrap();
+    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 5));
     assert_eq!(other.frame(), (1, vec![3; 50_000]));
 }
 
@@ -69,41 +69,41 @@ fn connections_without_the_key_are_ended() {
 #[test]
 fn a_recorded_hello_is_refused() {
     let a = gateway("A");
-    let mut one = Client::raw(&a, "A", 1, KEY);
-    let hello = one.codec.hello(Role::Process, a.uid, 0, 1);
-    one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 1));
+    let mut client = Client::raw(&a, "A", 1, KEY);
+    let hello = client.codec.hello(Role::Process, a.uid, 0, 1);
+    client.stream.write_all(&hello.bytes).unwrap();
+    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 1));
     let mut thief = Client::raw(&a, "A", 1, KEY);
     thief.stream.write_all(&hello.bytes).unwrap();
     assert_eq!(thief.receive(), Received::End);
     assert_eq!(number(&a, "replayed"), 1);
-    let mut connected_pair = Client::process(&a, "A", 2);
-    connected_pair.send(1, "A", b"still the first");
-    assert_eq!(one.frame(), (2, b"still the first".to_vec()));
+    let mut sender = Client::process(&a, "A", 2);
+    sender.send(1, "A", b"still the first");
+    assert_eq!(client.frame(), (2, b"still the first".to_vec()));
 }
 
 #[test]
 fn a_hello_again_is_a_question_and_a_later_connection_takes_over() {
     let a = gateway("A");
-    let mut one = Client::process(&a, "A", 1);
-    let again = one.codec.hello(Role::Process, a.uid, 0, 9);
-    one.stream.write_all(&again.bytes).unwrap();
-    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 9));
+    let mut client = Client::process(&a, "A", 1);
+    let again = client.codec.hello(Role::Process, a.uid, 0, 9);
+    client.stream.write_all(&again.bytes).unwrap();
+    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 9));
     let mut later = Client::process(&a, "A", 1);
-    assert_eq!(one.receive(), Received::End);
-    let mut connected_pair = Client::process(&a, "A", 2);
-    connected_pair.send(1, "A", b"to the later one");
+    assert_eq!(client.receive(), Received::End);
+    let mut sender = Client::process(&a, "A", 2);
+    sender.send(1, "A", b"to the later one");
     assert_eq!(later.frame(), (2, b"to the later one".to_vec()));
 }
 
 #[test]
 fn a_process_of_another_site_is_refused() {
     let a = gateway("A");
-    let mut one = Client::raw(&a, "B", 1, KEY);
-    let hello = one.codec.hello(Role::Process, a.uid, 0, 1);
-    one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Received::Control(Kind::Broken, 0));
-    assert_eq!(one.receive(), Received::End);
+    let mut client = Client::raw(&a, "B", 1, KEY);
+    let hello = client.codec.hello(Role::Process, a.uid, 0, 1);
+    client.stream.write_all(&hello.bytes).unwrap();
+    assert_eq!(client.receive(), Received::Control(Kind::Broken, 0));
+    assert_eq!(client.receive(), Received::End);
 }
 
 #[test]
@@ -128,10 +128,10 @@ fn strangers_are_bounded_and_members_come_in_nevertheless() {
     let crowd: Vec<_> = (0..limit + 40).map(|_| TcpStream::connect(a.address)).collect();
     assert!(crowd.iter().all(Result::is_ok));
     wait_until(|| number(&a, "now") <= limit as u64 && number(&a, "too many") > 0);
-    let mut one = Client::process(&a, "A", 1);
-    let mut connected_pair = Client::process(&a, "A", 2);
-    one.send(2, "A", b"hello");
-    assert_eq!(connected_pair.frame(), (1, b"hello".to_vec()));
+    let mut client = Client::process(&a, "A", 1);
+    let mut other = Client::process(&a, "A", 2);
+    client.send(2, "A", b"hello");
+    assert_eq!(other.frame(), (1, b"hello".to_vec()));
     wait_until(|| number(&a, "now") == 0); // they have sent nothing
 }
 
@@ -141,17 +141,17 @@ fn damaged_bytes_end_their_connection_and_nothing_else() {
     let _unread = Client::process(&b, "B", 2);
     let (mut chance, rounds) = Random::new(200, 20_000);
     for _ in 0..rounds {
-        let mut one = Client::raw(&a, "A", 1, KEY);
-        let mut bytes = one.codec.hello(Role::Process, a.uid, 0, 1).bytes;
+        let mut client = Client::raw(&a, "A", 1, KEY);
+        let mut bytes = client.codec.hello(Role::Process, a.uid, 0, 1).bytes;
         let hello = bytes.len();
         for length in [0, 100, 20_000] {
-            bytes.extend(one.sealed(2, "B", Class::Bulk, &vec![0; length]));
+            bytes.extend(client.sealed(2, "B", Class::Bulk, &vec![0; length]));
         }
         let from = if chance.below(2) == 0 { 0 } else { hello };
         let end = [64, bytes.len() - from][chance.below(2)];
         chance.damage(&mut bytes[from..], end, 3);
         let length = 1 + chance.below(bytes.len());
-        let _ = one.stream.write_all(&bytes[..length]); // the gateway may have hung up
+        let _ = client.stream.write_all(&bytes[..length]); // the gateway may have hung up
     }
     let mut near = Client::process(&a, "A", 3);
     let mut far = Client::process(&b, "B", 4);
@@ -166,8 +166,8 @@ fn impossible_options_are_refused_in_a_sentence() {
         change(&mut options);
         Gateway::start(options).err().unwrap().to_string()
     };
-    let unknown = with(|one| one.algorithm = Some("no such".into()));
+    let unknown = with(|options| options.algorithm = Some("no such".into()));
     assert!(unknown.contains("\"no such\"") && unknown.contains("reno"), "{unknown}");
-    let nowhere = with(|one| one.address = "192.0.2.1:0".parse().unwrap());
+    let nowhere = with(|options| options.address = "192.0.2.1:0".parse().unwrap());
     assert!(nowhere.contains("no gateway at 192.0.2.1"), "{nowhere}");
 }

@@ -52,14 +52,19 @@ pub fn connected_pair(first: Options) -> (Gateway, Gateway) {
 
 /// Give each gateway the list of all.
 pub fn introduce(gateways: &[(&Gateway, &str)]) {
-    for (one, _) in gateways {
-        let listed = gateways.iter().map(|(one, site)| Listed {
-            uid: one.uid,
-            site: (*site).into(),
-            address: one.address,
-        });
-        one.peers(listed.collect());
+    for (gateway, _) in gateways {
+        introduce_to(gateway, gateways);
     }
+}
+
+/// Give a gateway this list.
+pub fn introduce_to(gateway: &Gateway, others: &[(&Gateway, &str)]) {
+    let listed = others.iter().map(|(other, site)| Listed {
+        uid: other.uid,
+        site: (*site).into(),
+        address: other.address,
+    });
+    gateway.peers(listed.collect());
 }
 
 /// The number of connections to other gateways.
@@ -79,9 +84,8 @@ pub fn wait_until(condition: impl Fn() -> bool) {
 pub fn number(gateway: &Gateway, name: &str) -> u64 {
     let status = gateway.status();
     let name = format!("\"{name}\":");
-    let at = status.find(&name).unwrap_or_else(|| panic!("{name} in {status}")) + name.len();
-    let end = status[at..].find(|one: char| !one.is_ascii_digit()).unwrap();
-    status[at..at + end].parse().unwrap()
+    let (_, rest) = status.split_once(&name).unwrap_or_else(|| panic!("{name} in {status}"));
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap()
 }
 
 /// A process or gateway that is connected to a gateway.
@@ -115,11 +119,11 @@ impl Client {
     }
 
     pub fn member(gateway: &Gateway, site: &str, uid: u128, role: Role) -> Client {
-        let mut one = Client::raw(gateway, site, uid, KEY);
-        let hello = one.codec.hello(role, gateway.uid, 0, 77);
-        one.stream.write_all(&hello.bytes).unwrap();
-        assert_eq!(one.receive(), Received::Control(Kind::Welcome, 77));
-        one
+        let mut client = Client::raw(gateway, site, uid, KEY);
+        let hello = client.codec.hello(role, gateway.uid, 0, 77);
+        client.stream.write_all(&hello.bytes).unwrap();
+        assert_eq!(client.receive(), Received::Control(Kind::Welcome, 77));
+        client
     }
 
     /// A frame that no gateway can open.
@@ -154,7 +158,6 @@ impl Client {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// Receive the next frame.
     pub fn receive(&mut self) -> Received {
         let mut bytes = vec![0; HEADER];
         match self.stream.read_exact(&mut bytes) {

@@ -99,14 +99,14 @@ fn each_flow_keeps_its_order_over_many_connections() {
     let mut far = Client::process(&b, "B", 99);
     let senders: Vec<_> = (0..4)
         .map(|sender| {
-            let mut one = Client::process(&a, "A", sender);
+            let mut client = Client::process(&a, "A", sender);
             std::thread::spawn(move || {
                 for number in 0..200u32 {
                     let mut body = vec![0; 1 + number as usize * 97 % 20_000];
                     body.extend(number.to_le_bytes());
-                    one.send(99, "B", &body);
+                    client.send(99, "B", &body);
                 }
-                one
+                client
             })
         })
         .collect();
@@ -118,7 +118,7 @@ fn each_flow_keeps_its_order_over_many_connections() {
         next[sender as usize] += 1;
     }
     assert_eq!(next, [200; 4]);
-    senders.into_iter().for_each(|one| drop(one.join()));
+    senders.into_iter().for_each(|sender| drop(sender.join()));
 }
 
 #[test]

@@ -3,16 +3,6 @@
 
 use super::*;
 
-/// Give `one` this list of gateways.
-fn introduce_to(one: &Gateway, others: &[(&Gateway, &str)]) {
-    let listed = others.iter().map(|(other, site)| Listed {
-        uid: other.uid,
-        site: (*site).into(),
-        address: other.address,
-    });
-    one.peers(listed.collect());
-}
-
 #[test]
 fn frames_without_a_route_go_through_the_sibling() {
     let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));

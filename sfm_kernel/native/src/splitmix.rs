@@ -12,6 +12,11 @@ impl SplitMix {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Uniform from 0 up to, but not including, `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
     /// The pause until the next of independent events that come once per `mean` on average.
     pub fn pause(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.share()).ln()
