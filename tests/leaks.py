@@ -118,7 +118,7 @@ def worlds(root: Path) -> set[str]:
 
 
 def _processes(root: Path) -> dict[int, str]:
-    own = os.getpid()
+    this = os.getpid()
     marker = b"SFM_DIR=" + os.fsencode(root) + b"\0"
     parents: dict[int, int] = {}
     found: set[int] = set()
@@ -136,13 +136,13 @@ def _processes(root: Path) -> dict[int, str]:
                     found.add(int(entry))
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # it ended meanwhile, or is somebody else's
-    ours = {own}
+    ours = {this}
     grew = True
     while grew:
         children = {pid for pid, parent in parents.items() if parent in ours}
         grew = not children <= ours
         ours |= children
-    named = {pid: _command(pid) for pid in (found | ours) - {own}}
+    named = {pid: _command(pid) for pid in (found | ours) - {this}}
     helpers = {pid for pid, line in named.items() if any(helper in line for helper in HELPERS)}
     helpers -= {pid for pid in helpers if parents.get(pid) in helpers}  # forks of the fork server
     helpers |= {pid for pid, line in named.items() if OF_A_BROWSER in line}

@@ -70,8 +70,8 @@ def test_a_killed_member_is_lost_for_all_others(
         time.sleep(random.uniform(0, 0.3))
         processes[victim].kill()
         for rank in set(range(size)) - {victim}:
-            told = home.recv(60, src=rank, told=lambda _: True)
-            assert (told.told, told.peer) == ("PeerLost", victim), rank
+            failure = home.recv(60, src=rank, told=lambda _: True)
+            assert (failure.told, failure.peer) == ("PeerLost", victim), rank
     finally:
         for process in processes:
             process.kill()
@@ -81,7 +81,7 @@ def test_a_killed_member_is_lost_for_all_others(
 def test_a_member_that_stands_still_is_waited_for(home: Endpoint, world: str, kind: str) -> None:
     """Stopped is not dead: the others wait, and go on when it does."""
 
-    def part(sfm: Endpoint) -> list[int]:
+    def reduce_twice(sfm: Endpoint) -> list[int]:
         group = Group(sfm)
         if sfm.rank == 1:
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -91,7 +91,7 @@ def test_a_member_that_stands_still_is_waited_for(home: Endpoint, world: str, ki
         [sys.executable, "-c", WAKER, str(os.getpid())], stdin=subprocess.DEVNULL
     )
     try:
-        assert sfm_kernel.run(part, n=3, timeout=100) == [[3, 3]] * 3
+        assert sfm_kernel.run(reduce_twice, n=3, timeout=100) == [[3, 3]] * 3
     finally:
         helper.kill()
         helper.wait()
@@ -114,22 +114,22 @@ while True:  # wakes the stopped descendants of a process, each a second after i
 
 def test_memory_of_groups_goes_with_their_world(home: Endpoint, world: str) -> None:
     """Boards and areas are files only until all members have them."""
-    with sfm_kernel.join(world) as one, sfm_kernel.join(world) as other:
-        members: list[Any] = [one, other]
+    with sfm_kernel.join(world) as first, sfm_kernel.join(world) as second:
+        members: list[Any] = [first, second]
 
-        def part(sfm: Endpoint) -> None:
+        def meet(sfm: Endpoint) -> None:
             for _ in range(5):
                 group = Group(sfm, [0, 1])
                 group.barrier()
                 group.allgather("x" * 100_000)
 
-        for background in [Background(lambda sfm=sfm: part(sfm)) for sfm in members]:
+        for background in [Background(lambda sfm=sfm: meet(sfm)) for sfm in members]:
             background.result()
         assert not [file for file in os.listdir(home.folder) if file.endswith(".tree")]
         # One that never comes leaves a file; it goes when the first member does.
-        group = Background(lambda: Group(one, [0, 1]))
-        Group(other, [0, 1])
+        group = Background(lambda: Group(first, [0, 1]))
+        Group(second, [0, 1])
         waiting = Background(group.result().barrier)
-        other.close()
+        second.close()
         with pytest.raises((PeerLost, CollectiveError)):
             waiting.result()

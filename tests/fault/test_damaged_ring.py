@@ -60,4 +60,4 @@ def test_a_sender_that_waits_is_told(world: str, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(PacketError):
             b.recv(10)
         thread.join(10)
-        assert [type(one) for one in raised] == [MessagesLost]
+        assert [type(error) for error in raised] == [MessagesLost]

@@ -53,7 +53,7 @@ def members(home: Endpoint) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     try:
         for name in started:
             home.recv(30, src=name, n=4)
-        uids = {one["name"]: one["uid"] for one in snapshot(home.folder)["processes"]}
+        uids = {process["name"]: process["uid"] for process in snapshot(home.folder)["processes"]}
         yield {uids[name]: process for name, process in started.items()}
     finally:
         for process in started.values():
@@ -87,17 +87,17 @@ def test_a_segment_that_is_cut_is_told_as_damaged(
     (uid, victim), *others = members.items()
     path = Path(segments(home.folder)[uid])
     victim.send_signal(signal.SIGSTOP)  # it would touch the memory that is gone
-    whole = path.read_bytes()
+    contents = path.read_bytes()
     before = look()
     assert before[uid] == "blocked in recv"
-    for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * effort:
+    for size in (0, len(contents) // 2, HEADER, len(contents) - 1) * effort:
         os.truncate(path, size)
-        told = look()
+        states = look()
         # Observers do not miss the old events, which they need not read.
-        assert told[uid] == ("damaged" if size <= HEADER else before[uid])
-        assert {**told, uid: ""} == {**before, uid: ""}, "the others are told as ever"
+        assert states[uid] == ("damaged" if size <= HEADER else before[uid])
+        assert {**states, uid: ""} == {**before, uid: ""}, "the others are told as ever"
         with open(path, "r+b") as file:
-            file.write(whole)
+            file.write(contents)
         assert look() == before
     os.truncate(path, 0)
     diagnosis = explain(home.folder)
@@ -127,17 +127,17 @@ def test_random_damage(
     print("seed", seed)
     chance = random.Random(seed)
     paths = {uid: Path(path) for uid, path in segments(home.folder).items() if uid in members}
-    whole = {uid: path.read_bytes() for uid, path in paths.items()}
-    ends = (200, HEADER, 12_000, 80_000, len(next(iter(whole.values()))))
+    contents = {uid: path.read_bytes() for uid, path in paths.items()}
+    ends = (200, HEADER, 12_000, 80_000, len(next(iter(contents.values()))))
     for _ in range(12 * effort):
         for path in paths.values():
             flip(path, chance, chance.choice(ends))
-        told = look()
-        assert told.keys() >= members.keys()
-        assert told[home.uid] == "running"
+        states = look()
+        assert states.keys() >= members.keys()
+        assert states[home.uid] == "running"
         for uid, path in paths.items():
             with open(path, "r+b") as file:
-                file.write(whole[uid])
+                file.write(contents[uid])
     for process in members.values():
         assert (process.poll() or 0) >= 0, "the members may fail, but not by a signal"
 
@@ -147,7 +147,9 @@ def test_messages_still_reach_a_living_process_that_is_marked_dead(
 ) -> None:
     """The sender waits a while for the process to end; then it believes the segment's lock."""
     home.send(dest="A", n=0)
-    (uid,) = (one["uid"] for one in snapshot(home.folder)["processes"] if one["name"] == "A")
+    (uid,) = (
+        process["uid"] for process in snapshot(home.folder)["processes"] if process["name"] == "A"
+    )
     with open(segments(home.folder)[uid], "r+b") as file:
         (word,) = struct.unpack("<I", os.pread(file.fileno(), 4, LIFE))
         assert Path(f"/proc/{members[uid].pid}/task/{word}").exists()
@@ -164,6 +166,6 @@ def flip(path: Path, chance: random.Random, end: int) -> None:
     """Change some bits of the first bytes of a file."""
     with open(path, "r+b") as file:
         for _ in range(chance.choice((1, 10, 300))):
-            at = chance.randrange(end)
-            (byte,) = os.pread(file.fileno(), 1, at)
-            os.pwrite(file.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)
+            offset = chance.randrange(end)
+            (byte,) = os.pread(file.fileno(), 1, offset)
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), offset)

@@ -71,7 +71,7 @@ def test_the_living_stay_alive(kind: str, world: str, monkeypatch: pytest.Monkey
                 home.wait_for("V", timeout=20)
                 home.send(dest="V", n=0)
                 assert home.recv(20, src="V").echo == 0
-                (v,) = [one for one in home.members() if one.name == "V"]
+                (v,) = [member for member in home.members() if member.name == "V"]
                 with no_descriptors():
                     assert home.alive(v)
                     with pytest.raises(RecvTimeout):
@@ -100,9 +100,9 @@ def test_a_new_sender_waits_until_its_ring_can_be_opened(
                 with no_descriptors():
                     new.stdin.write("go\n")
                     new.stdin.flush()
-                    with pytest.raises(SFMError, match=r"Nothing is lost.*ulimit") as told:
+                    with pytest.raises(SFMError, match=r"Nothing is lost.*ulimit") as failure:
                         home.recv(20)
-                    assert not isinstance(told.value, PacketError)
+                    assert not isinstance(failure.value, PacketError)
                     with pytest.raises(RecvTimeout):  # told once
                         home.recv(0.3)
                 assert home.recv(20).n == 1

@@ -47,11 +47,11 @@ def lines(process: subprocess.Popen[str], count: int) -> list[str]:
     return sorted(process.stdout.readline() for _ in range(count))
 
 
-def wait_for(done: Callable[[], object], what: str) -> None:
+def wait_for(done: Callable[[], object], event: str) -> None:
     """Poll until ``done()``; fails after a long time."""
     deadline = time.monotonic() + PATIENCE
     while not done():
-        assert time.monotonic() < deadline, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {event}"
         time.sleep(0.01)
 
 

@@ -126,17 +126,17 @@ def seen(sfm: Endpoint) -> dict[str, Any] | None:
 
 def test_messages_of_calls_that_have_not_waited_are_shown_in_their_lines() -> None:
     lines = Path(__file__).read_text().splitlines()
-    at = {
+    line_of = {
         line.rpartition("# ")[2]: number for number, line in enumerate(lines, 1) if "  # " in line
     }
-    whole = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
-    known = [(dict(one["attributes"]), one) for one in whole["flights"]]
+    timeline = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
+    known = [(dict(flight["attributes"]), flight) for flight in timeline["flights"]]
     # A message of the library itself, such as one that makes a combining tree, has no tag.
-    flights = {attributes["tag"]: one for attributes, one in known if "tag" in attributes}
+    flights = {attributes["tag"]: flight for attributes, flight in known if "tag" in attributes}
     calls = ("1", "sent", "came"), ("2", "filled", "came whole"), ("3", "left", "taken")
     for tag, sent, received in calls:
         found = [flights[tag][end]["line"] for end in ("sent_at", "received_at")]
-        assert found == [at[sent], at[received]]
+        assert found == [line_of[sent], line_of[received]]
 
 
 IMPORTS = """
@@ -154,10 +154,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "reason"),
     [("damaged", "was built for another MPI"), ("abi", "was built for the ABI of MPI 5.0")],
 )
-def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, told: str) -> None:
+def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, reason: str) -> None:
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").touch()
     binary = tmp_path / "mpi4py" / "MPI.other.so"
@@ -172,4 +172,4 @@ def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, told:
     program.write_text(IMPORTS)
     command = [sys.executable, str(program)]
     done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
-    assert told in done.stderr and "pip install" in done.stderr
+    assert reason in done.stderr and "pip install" in done.stderr

@@ -284,12 +284,12 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
     """The ranks go on waiting."""
     with launched("-n", "2", "-c", MPI + RING) as launcher:
         assert launcher.stderr is not None
-        told = [launcher.stderr.readline() for _ in range(5)]
+        said = [launcher.stderr.readline() for _ in range(5)]
         launcher.send_signal(signal.SIGINT)
         rest = launcher.stderr.read()
-    assert told[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
+    assert said[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
     ssend = "comm.ssend(dest=1, tag=0, count=5)"
-    assert told[1] == f"sfm: 0 is in {ssend} and waits for 1 in <string>, line 2.\n"
+    assert said[1] == f"sfm: 0 is in {ssend} and waits for 1 in <string>, line 2.\n"
     assert "Deadlock" not in rest and "--detect" in rest
     assert "sfm: rank 0 was in <string>, line 2" in rest
     assert launcher.returncode == 128 + signal.SIGINT

@@ -203,7 +203,7 @@ except MPI.Exception as error:
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "told"),
+    ("text", "status", "says"),
     [
         ("if rank == 1: raise ValueError('no')\ncomm.recv()\n", 1, "ValueError: no"),
         ("import sys\nif rank == 1: sys.exit(3)\ncomm.recv()\n", 3, "exit status 3"),
@@ -213,10 +213,10 @@ except MPI.Exception as error:
     ],
     ids=["raises", "exits", "aborts", "ends at once", "is killed"],
 )
-def test_one_rank_s_end_is_told(tmp_path: Path, text: str, status: int, told: str) -> None:
+def test_one_rank_s_end_is_told(tmp_path: Path, text: str, status: int, says: str) -> None:
     done = run(tmp_path, 2, text)
     assert done.returncode == status, done.stderr
-    assert told in done.stderr and "rank 1" in done.stderr
+    assert says in done.stderr and "rank 1" in done.stderr
 
 
 def test_ctrl_c_says_where_each_rank_was() -> None:
@@ -224,9 +224,9 @@ def test_ctrl_c_says_where_each_rank_was() -> None:
     with launched("-n", "2", "-c", text) as process:
         assert lines(process, 2) == ["here\n"] * 2
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
+        _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert re.search(r"<string>, line [34]", told) and "Traceback" not in told
+    assert re.search(r"<string>, line [34]", shown) and "Traceback" not in shown
 
 
 def test_a_call_is_named_as_its_line_has_it() -> None:
@@ -282,10 +282,10 @@ LEFT = {
 """Programs in which rank 1 leaves something unfinished, each with the report about it."""
 
 
-@pytest.mark.parametrize(("text", "told"), LEFT.values(), ids=LEFT)
-def test_unfinished_work_is_reported_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "report"), LEFT.values(), ids=LEFT)
+def test_unfinished_work_is_reported_with_its_line(tmp_path: Path, text: str, report: str) -> None:
     done = run(tmp_path, 2, f"if rank == 1:\n{textwrap.indent(text, '    ')}")
-    assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
+    assert (done.stderr, done.returncode) == (f"sfm: {report}\n", 0)
 
 
 def test_a_send_that_was_not_over_at_once_is_no_object_to_drop(tmp_path: Path) -> None:
@@ -298,8 +298,8 @@ else:
 MPI.Finalize()  # else the memory would be gone before
 """
     done = run(tmp_path, 2, text)
-    told = "rank 1 ended with 1 unfinished request: comm.Isend(dest=0, tag=5) in prog.py, line 6"
-    assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
+    report = "rank 1 ended with 1 unfinished request: comm.Isend(dest=0, tag=5) in prog.py, line 6"
+    assert (done.stderr, done.returncode) == (f"sfm: {report}\n", 0)
 
 
 def test_finished_and_properly_dropped_work_is_not_reported(tmp_path: Path) -> None:

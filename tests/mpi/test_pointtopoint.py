@@ -51,7 +51,7 @@ def test_messages_do_not_overtake() -> None:
         sizes = [10, LARGE, 0, 300_000, 8, LARGE, 1]
         if comm.rank == 0:
             buffers = [np.full(size, nth, np.uint8) for nth, size in enumerate(sizes)]
-            MPI.Request.Waitall([comm.Isend(one, 1, 3) for one in buffers])
+            MPI.Request.Waitall([comm.Isend(buffer, 1, 3) for buffer in buffers])
             comm.send("an object", 1, 3)
             return None
         got = []
@@ -361,8 +361,8 @@ def test_partitions_may_be_cut_differently() -> None:
             request = comm.Psend_init(data, 3, 1, 0)
             for _ in range(2):
                 request.Start()
-                for part in (2, 0, 1):
-                    request.Pready(part)
+                for partition in (2, 0, 1):
+                    request.Pready(partition)
                 request.Wait()
                 data += 100
             return None
@@ -370,7 +370,7 @@ def test_partitions_may_be_cut_differently() -> None:
         request = comm.Precv_init(got, 4, 0, 0)
         for _ in range(2):
             request.Start()
-            while not all(request.Parrived(part) for part in range(4)):
+            while not all(request.Parrived(partition) for partition in range(4)):
                 pass
             request.Wait()
             seen.append(got.sum())

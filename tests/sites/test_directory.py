@@ -36,15 +36,15 @@ def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirector
 
 @pytest.fixture
 def client(server: DirectoryServer) -> Iterator[Client]:
-    one = Client(server.world, server.url, GatewayKey.of_world(KEY))
-    yield one
-    one.close()
+    made = Client(server.world, server.url, GatewayKey.of_world(KEY))
+    yield made
+    made.close()
 
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        yield one
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
 
 
 def enlist(client: Client, listener: socket.socket, site: str = "A", **more: object) -> Gateway:
@@ -72,7 +72,7 @@ def test_processes_find_gateways_until_they_die(
     assert directory.gateways() == []
     with socket.create_server(("127.0.0.1", 0)) as other:
         gateways = [enlist(client, listener), enlist(client, other), enlist(client, other, "B")]
-        assert [one.name for one in gateways] == ["A-1", "A-2", "B-1"]
+        assert [gateway.name for gateway in gateways] == ["A-1", "A-2", "B-1"]
         assert directory.gateways() == gateways
     wait_until(lambda: directory.gateways() == gateways[:1])
 
@@ -80,11 +80,11 @@ def test_processes_find_gateways_until_they_die(
 def test_a_report_is_kept_and_told(
     client: Client, directory: RemoteDirectory, listener: socket.socket
 ) -> None:
-    one = enlist(client, listener, report={"forwarded": 3})
-    assert enlist(client, listener, uid=one.uid) == one
-    told = directory.reports()[one.uid]
-    assert told["forwarded"] == 3 and told["age"] >= 0
-    assert directory.gateways() == [one]
+    gateway = enlist(client, listener, report={"forwarded": 3})
+    assert enlist(client, listener, uid=gateway.uid) == gateway
+    report = directory.reports()[gateway.uid]
+    assert report["forwarded"] == 3 and report["age"] >= 0
+    assert directory.gateways() == [gateway]
 
 
 def test_gateways_are_told_little_and_may_do_little(
@@ -137,9 +137,9 @@ def test_a_request_is_answered_that_comes_while_others_are_told(
 
     monkeypatch.setattr(DirectoryServer, "_publish", tell_slowly)
     with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
-        asking, told = (Client(world, server.url, KEY) for _ in range(2))
-        told._dealer.send(b'{"number": null, "ask": "subscribe"}')
+        asking, subscriber = (Client(world, server.url, KEY) for _ in range(2))
+        subscriber._dealer.send(b'{"number": null, "ask": "subscribe"}')
         telling.wait()
         assert asking.ask("hello")["world"] == world
         asking.close()
-        told.close()
+        subscriber.close()

@@ -58,12 +58,12 @@ def test_bare_tcp_is_measured(make_lab: MakeLab) -> None:
 def test_programs_of_one_site_are_in_a_world_with_others(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 1}, rtt=0.005)
     with LabWorld(lab) as world:
-        programs = [world.program(*one) for one in (("a", "A", 1), ("b", "A", 2), ("c", "B", 1))]
-        for one in programs:
-            one.do("join")
+        programs = [world.program(*row) for row in (("a", "A", 1), ("b", "A", 2), ("c", "B", 1))]
+        for program in programs:
+            program.do("join")
         programs[0].begin("serve")
-        for one in programs[1:]:
-            assert len(one.do("ask", to="a", length=1000, count=3)["seconds"]) == 3
+        for program in programs[1:]:
+            assert len(program.do("ask", to="a", length=1000, count=3)["seconds"]) == 3
         programs[2].do("stop", to="a")
         assert programs[0].end()["answered"] == 6
 
@@ -87,20 +87,20 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
         if way == "gateway cubic":
             assert row["connections"] == 2  # one, seen from both its ends
 
-    asked = {measure, *(one for one, like in ALIKE.items() if like == measure)}
+    asked = {measure, *(name for name, like in ALIKE.items() if like == measure)}
     found = [
-        {**row, "measure": one, "way": each}
-        for row in rows for one in asked for each in ROUTES  # rows are alike for all of them
+        {**row, "measure": name, "way": each}
+        for row in rows for name in asked for each in ROUTES  # rows are alike for all of them
     ]  # fmt: skip
     listed = benchmark.verdicts(found)
-    targets = [one for one in benchmark.targets() if one.measure in asked]
+    targets = [target for target in benchmark.targets() if target.measure in asked]
     assert [one["what"] for one in listed] == [one.what for one in targets]
-    assert not [one["what"] for one in listed if one["measured"] is None]
+    assert not [row["what"] for row in listed if row["measured"] is None]
     assert sites.tables(found)
 
 
 def test_each_target_s_experiment_is_among_these() -> None:
-    assert {one.measure for one in benchmark.targets()} <= {*QUICKEST, *ALIKE}
+    assert {target.measure for target in benchmark.targets()} <= {*QUICKEST, *ALIKE}
 
 
 def test_without_a_lab_gateways_emulate_the_path() -> None:

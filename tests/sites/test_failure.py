@@ -37,33 +37,33 @@ class Talk:
                    for nth in range(gateways)]
             for site in "AB"
         }  # fmt: skip
-        for one in (one for each in self.gateways.values() for one in each):
-            assert one.stdout is not None and one.stdout.readline()  # it is listed
+        for gateway in (gateway for each in self.gateways.values() for gateway in each):
+            assert gateway.stdout is not None and gateway.stdout.readline()  # it is listed
         self._both = {
             site: self._run(site, 1, "tests.sites.chat", name, peer, str(seconds))
             for site, name, peer in (("A", "a", "b"), ("B", "b", "a"))
         }
-        self.routes = {self._line(one) for one in self._both.values()}
+        self.routes = {self._line(process) for process in self._both.values()}
         time.sleep(BEFORE)
 
     def _run(self, site: str, host: int, *command: str) -> subprocess.Popen[str]:
         environment = self._world._environment(site, host) | {"SFM_SITE": site}
-        one = self.lab.run(
+        process = self.lab.run(
             site, [sys.executable, "-m", *command], environment, host=host,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        self._stack.callback(_end, one)
-        return one
+        self._stack.callback(_end, process)
+        return process
 
     @staticmethod
-    def _line(one: subprocess.Popen[str]) -> str:
-        assert one.stdout is not None
-        return one.stdout.readline().strip()
+    def _line(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
 
     def takes(self, site: str) -> str:
         """The next way that the process of this site takes."""
-        what, _, way = self._line(self._both[site]).partition(" ")
-        assert what == "way", f"it takes no other one: {what}{way}"
+        word, _, way = self._line(self._both[site]).partition(" ")
+        assert word == "way", f"it takes no other one: {word}{way}"
         return way
 
     def gateway_at(self, site: str, address: str) -> subprocess.Popen[str]:
@@ -73,25 +73,25 @@ class Talk:
 
     def outcome(self) -> list[dict[str, Any]]:
         """The reports of both processes, when they have finished."""
-        told = []
-        for one in self._both.values():
-            assert one.stdin is not None
-            one.stdin.close()
-        for one in self._both.values():
-            while (line := self._line(one)).startswith("way"):
+        reports = []
+        for process in self._both.values():
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in self._both.values():
+            while (line := self._line(process)).startswith("way"):
                 pass
-            told.append(json.loads(line))
-        return told
+            reports.append(json.loads(line))
+        return reports
 
     def close(self) -> None:
         self._stack.close()
 
 
-def _end(one: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        one.send_signal(signal.SIGCONT)
-    one.kill()
-    with one:
+        process.send_signal(signal.SIGCONT)
+    process.kill()
+    with process:
         pass
 
 

@@ -27,21 +27,21 @@ import socket, sys
 server = socket.create_server((sys.argv[1], 7000))
 print("ready", flush=True)
 while True:
-    one, peer = server.accept()
+    connection, peer = server.accept()
     print(peer[0], flush=True)
     try:
-        while data := one.recv(100_000):
-            one.sendall(data)
+        while data := connection.recv(100_000):
+            connection.sendall(data)
     except ConnectionResetError:
         print("reset", flush=True)
 """
 SAY = """
 import socket, sys
-one = socket.create_connection((sys.argv[1], 7000))
+connection = socket.create_connection((sys.argv[1], 7000))
 for line in sys.stdin:
     try:
-        one.sendall(line.encode())
-        print(one.recv(100_000).decode().strip(), flush=True)
+        connection.sendall(line.encode())
+        print(connection.recv(100_000).decode().strip(), flush=True)
     except ConnectionResetError:
         print("reset", flush=True)
 """
@@ -79,9 +79,9 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
     with lab.run("A", [*RAW, "serve", address, "7000"], stdout=pipe, text=True) as server:
         assert line(server) == "ready"
         client = lab.run("B", [*RAW, "ask", address, "7000", json.dumps(job)], stdout=pipe)
-        told, _ = client.communicate()
+        printed, _ = client.communicate()
         server.kill()
-    answer: dict[str, Any] = json.loads(told)
+    answer: dict[str, Any] = json.loads(printed)
     return answer
 
 
@@ -89,11 +89,11 @@ def test_packets_go_through_and_the_round_trip_is_told(
     make_lab: MakeLab, record_property: Callable[[str, object], None]
 ) -> None:
     lab = make_lab(rtt=0.01, rate=100e6)
-    told = ask(lab, job="bulk", length=1_000_000, count=2)
+    measured = ask(lab, job="bulk", length=1_000_000, count=2)
     report = lab.report()
-    record_property("rtt_s", told["rtt_s"])
+    record_property("rtt_s", measured["rtt_s"])
     record_property("late_mean_s", report["late_mean_s"])
-    assert told["connect_s"] >= 0.01  # the lab is never too fast
+    assert measured["connect_s"] >= 0.01  # the lab is never too fast
     way = report["ways"]["A-B"]
     assert way["back"]["delivered_bytes"] >= 2_000_000
     assert way["there"]["delivered"] > 0
@@ -124,11 +124,11 @@ def test_hosts_of_a_site_reach_each_other_and_other_sites(make_lab: MakeLab) -> 
 def test_nothing_else_is_reached(make_lab: MakeLab) -> None:
     lab = make_lab(rtt=0)
     code = "import socket; print(*sorted(name for _, name in socket.if_nameindex()))"
-    one = python(lab, "A", code)
-    assert {"eth0", "lo"} <= set(line(one).split())
+    process = python(lab, "A", code)
+    assert {"eth0", "lo"} <= set(line(process).split())
     code = "import socket; print(socket.socket().connect_ex(('192.0.2.1', 9)))"
-    one = python(lab, "A", code)
-    assert int(line(one)) != 0  # no way there
+    process = python(lab, "A", code)
+    assert int(line(process)) != 0  # no way there
 
 
 def test_a_cut_stops_everything_until_it_is_over(make_lab: MakeLab) -> None:
@@ -154,8 +154,8 @@ def test_one_way_and_one_pair_can_be_changed(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 1, "B": 1, "C": 1}, rtt=0.002)
     lab.settings(down=True, between=("B", "A"), one_way=True)
     code = "import socket,sys; socket.socket(type=2).sendto(b'x', (sys.argv[1], 9))"
-    for one, other in (("A", "B"), ("B", "A"), ("A", "C")):
-        python(lab, one, code, lab.address(other)).wait()
+    for source, dest in (("A", "B"), ("B", "A"), ("A", "C")):
+        python(lab, source, code, lab.address(dest)).wait()
     wait_until(lambda: lab.report()["ways"]["A-C"]["there"]["delivered"])
     wait_until(lambda: lab.report()["ways"]["A-B"]["back"]["cut"])
     assert lab.report()["ways"]["A-B"]["there"]["cut"] == 0
@@ -167,12 +167,12 @@ def test_one_way_and_one_pair_can_be_changed(make_lab: MakeLab) -> None:
 
 def test_loss_and_a_full_queue_are_counted_and_repaired(make_lab: MakeLab) -> None:
     lab = make_lab(rtt=0.004, rate=50e6, loss=0.01, queue=20_000)
-    told = ask(lab, job="bulk", length=3_000_000, count=1)
+    measured = ask(lab, job="bulk", length=3_000_000, count=1)
     way = lab.report()["ways"]["A-B"]
     assert way["back"]["lost"] > 0
     assert way["back"]["full"] > 0
     assert 0 < way["back"]["deepest"] <= 20_000
-    assert told["total_retrans"] > 0
+    assert measured["total_retrans"] > 0
 
 
 def test_other_peoples_packets_take_room(make_lab: MakeLab) -> None:
@@ -214,13 +214,13 @@ def test_its_processes_and_what_they_started_end_with_it(make_lab: MakeLab) -> N
     lab = make_lab(rtt=0)
     code = (
         "import os,subprocess,sys; "
-        "one = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
-        "print(one.pid, flush=True); sys.stdin.read()"
+        "child = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
+        "print(child.pid, flush=True); sys.stdin.read()"
     )
-    one = python(lab, "A", code)
-    pid = int(line(one))
+    process = python(lab, "A", code)
+    pid = int(line(process))
     lab.close()
-    assert one.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
     wait_until(lambda: not Path(f"/proc/{pid}/ns/net").exists())
     lab.close()
     with pytest.raises(OSError):
@@ -231,7 +231,7 @@ def test_everything_ends_with_the_process_that_made_it(make_lab: MakeLab) -> Non
     make_lab(rtt=0)  # or skip
     code = (
         "import sys; from sfm_kernel.lessons.sites.lab import Lab; lab = Lab(rtt=0); "
-        "one = lab.run('A', ['sleep', '1000']); print(lab._holder.pid, one.pid, flush=True); "
+        "child = lab.run('A', ['sleep', '1000']); print(lab._holder.pid, child.pid, flush=True); "
         "sys.stdin.read()"
     )
     command = [sys.executable, "-c", code]

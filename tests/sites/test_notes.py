@@ -49,8 +49,8 @@ def test_two_sites_of_one_name(make_lab: Callable[..., Lab]) -> None:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "lyon"]
         for site in "AB":
             lab.run(site, command, world._environment(site, 2), host=2, stdout=subprocess.DEVNULL)
-        told = seen_in(world, "A", "ms away", "two sites of this name")
-        assert "the other gateway of site" in told and "rename one" in told
+        text = seen_in(world, "A", "ms away", "two sites of this name")
+        assert "the other gateway of site" in text and "rename one" in text
 
 
 def test_a_site_without_a_gateway(make_lab: Callable[..., Lab]) -> None:
@@ -58,8 +58,8 @@ def test_a_site_without_a_gateway(make_lab: Callable[..., Lab]) -> None:
     with LabWorld(lab) as world:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "A"]
         lab.run("A", command, world._environment("A", 2), host=2, stdout=subprocess.DEVNULL)
-        told = seen_in(world, "B", "has no gateway")
-        assert told.startswith("B has no gateway: messages between it and other sites go directly")
+        text = seen_in(world, "B", "has no gateway")
+        assert text.startswith("B has no gateway: messages between it and other sites go directly")
 
 
 @pytest.fixture
@@ -75,12 +75,12 @@ def service(server: DirectoryServer, site: str = "A", bind: str = "127.0.0.1") -
 def test_a_report_that_is_too_large_ends_nothing(
     server: DirectoryServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(server) as one:
-        monkeypatch.setattr(one, "status", lambda: {"x": "x" * LARGEST_REQUEST})
+    with service(server) as gateway:
+        monkeypatch.setattr(gateway, "status", lambda: {"x": "x" * LARGEST_REQUEST})
         for _ in range(2):
-            one._report()
+            gateway._report()
         assert capsys.readouterr().err.count("refuses this gateway's report") == 1
-        one.update()
+        gateway.update()
 
 
 def test_a_gateway_that_no_process_could_find_is_refused(server: DirectoryServer) -> None:

@@ -37,9 +37,9 @@ def busy() -> Iterator[None]:
     try:
         yield
     finally:
-        for one in spinning:
-            one.kill()
-            one.wait()
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])

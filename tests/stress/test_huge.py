@@ -63,7 +63,7 @@ def work(sfm: Endpoint, size: int) -> tuple[int, int]:
     growth = Growth(sfm.folder)
     x = sfm.recv(600, src=1).x
     assert x.nbytes == size
-    assert all(x[at] == at for at in range(0, len(x), 1 << 20)) and x[-1] == len(x) - 1
+    assert all(x[index] == index for index in range(0, len(x), 1 << 20)) and x[-1] == len(x) - 1
     result = growth.end()
     x += 1
     sfm.send(dest=1, done=True)

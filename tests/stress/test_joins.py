@@ -102,7 +102,7 @@ def compare(keeper: Endpoint, resident: int, before: tuple[Held, Held], files: s
     def same() -> bool:
         gc.collect()  # an endpoint and its parts refer to each other
         now = Held.by(os.getpid()), Held.by(resident)
-        return all(one.within(other, allowance) for one, other in zip(now, before, strict=True))
+        return all(new.within(old, allowance) for new, old in zip(now, before, strict=True))
 
     def describe() -> str:
         return f"before {before}, now {Held.by(os.getpid())}, {Held.by(resident)}"

@@ -24,7 +24,7 @@ def resident() -> int:
 
 
 def states(sfm: Endpoint) -> dict[object, str]:
-    return {one["rank"]: one["state"] for one in snapshot(sfm.folder)["processes"]}
+    return {process["rank"]: process["state"] for process in snapshot(sfm.folder)["processes"]}
 
 
 def work(sfm: Endpoint, count: int) -> int:

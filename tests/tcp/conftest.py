@@ -49,28 +49,28 @@ def process(world: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     def start(name: str, code: str, **env: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", PRELUDE + code, world, name]
         pipe = subprocess.PIPE
-        one = subprocess.Popen(
+        child = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, text=True, bufsize=1, env={**os.environ, **env}
         )
-        started.append(one)
-        assert one.stdout is not None
-        assert one.stdout.readline() == "joined\n"
-        return one
+        started.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "joined\n"
+        return child
 
     yield start
-    for one in started:
-        one.kill()
-        with one:
+    for child in started:
+        child.kill()
+        with child:
             pass
 
 
 def transport(endpoint: Endpoint) -> TcpTransport:
-    (found,) = (one for one in endpoint._transports if isinstance(one, TcpTransport))
+    (found,) = (each for each in endpoint._transports if isinstance(each, TcpTransport))
     return found
 
 
 def member(endpoint: Endpoint, name: str) -> Member:
-    return next(one for one in endpoint.members() if one.name == name)
+    return next(peer for peer in endpoint.members() if peer.name == name)
 
 
 def link(endpoint: Endpoint, name: str) -> Link:
@@ -87,7 +87,7 @@ class Impostor:
     """
 
     def __init__(self, receiver: Endpoint, sender: Endpoint) -> None:
-        to, self.sender = (member(one, str(one.name)) for one in (receiver, sender))
+        to, self.sender = (member(end, str(end.name)) for end in (receiver, sender))
         self.address = to.address
         self.secret = receiver._directory.key
         self.pair = wire.Pair(self.secret, self.sender.uid, to.uid, counter=1 << 40)

@@ -24,10 +24,10 @@ CROWD = 200
 def pour(connection: socket.socket, begin: bytes) -> int:
     """Send until the other end hangs up, 256 MB at most; how much went."""
     connection.sendall(begin)
-    part, sent = bytes(1 << 20), 0
+    chunk, sent = bytes(1 << 20), 0
     with contextlib.suppress(ConnectionError):
         while sent < 256 << 20:
-            sent += connection.send(part)
+            sent += connection.send(chunk)
     return sent
 
 
@@ -49,12 +49,12 @@ def running(code: str, world: str) -> Iterator[tuple[subprocess.Popen[str], str]
     """A process with ``FEW`` descriptors, and the address that it says it has."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", code.format(few=FEW), world]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as one:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:
-            assert one.stdout is not None
-            yield one, one.stdout.readline().strip()
+            assert process.stdout is not None
+            yield process, process.stdout.readline().strip()
         finally:
-            one.kill()
+            process.kill()
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def crowd(address: str) -> Iterator[list[socket.socket]]:
     silent: list[socket.socket] = []
     over = threading.Event()
 
-    def one() -> socket.socket:
+    def silent_connection() -> socket.socket:
         connection = socket.socket()
         connection.setblocking(False)
         connection.connect_ex(place(address))
@@ -83,9 +83,9 @@ def crowd(address: str) -> Iterator[list[socket.socket]]:
                         gone = True
                     if gone:
                         connection.close()
-                        silent[nth] = one()
+                        silent[nth] = silent_connection()
 
-    silent += [one() for _ in range(CROWD)]
+    silent += [silent_connection() for _ in range(CROWD)]
     thread = threading.Thread(target=come_again)
     thread.start()
     try:

@@ -52,9 +52,9 @@ class Breaking:
 
 
 def ended(calls: list[Background]) -> None:
-    for one in calls:
-        one.join()
-        one.result()
+    for call in calls:
+        call.join()
+        call.result()
 
 
 @pytest.mark.timeout(1800)
@@ -66,16 +66,16 @@ def test_nothing_is_lost_or_doubled(sizes: str, join: Callable[..., Endpoint], e
     def size(n: int) -> int:
         return n % 50 if sizes == "small" else n * 7919 % 20_000 * (50 if n % 20 == 0 else 1)
 
-    def send(one: Endpoint, to: str) -> None:
+    def send(end: Endpoint, to: str) -> None:
         n = 0
         while breaking.count < 60 * effort:
-            one.send(dest=to, n=n, data=np.full(size(n), n % 251, dtype=np.uint8))
+            end.send(dest=to, n=n, data=np.full(size(n), n % 251, dtype=np.uint8))
             n += 1
-        one.send(dest=to, n=n, last=True)
+        end.send(dest=to, n=n, last=True)
 
-    def receive(one: Endpoint, src: str) -> None:
+    def receive(end: Endpoint, src: str) -> None:
         n = 0
-        while "last" not in (message := one.recv(src=src)):
+        while "last" not in (message := end.recv(src=src)):
             assert message.n == n
             assert len(message.data) == size(n) and (message.data == n % 251).all()
             n += 1
@@ -113,20 +113,20 @@ def test_questions_and_answers_while_connections_break(
 def test_many_peers_while_connections_break(join: Callable[..., Endpoint], effort: int) -> None:
     ends = [join() for _ in range(5)]
 
-    def talk(one: Endpoint) -> None:
-        others = [other.name for other in ends if other is not one]
+    def talk(end: Endpoint) -> None:
+        others = [other.name for other in ends if other is not end]
         n = going = 0
         while going < len(others):  # until all have said that it is enough
             enough = breaking.count >= 30 * effort
             for other in others:
-                one.send(dest=other, n=n, data=bytes(n * 997 % 9000), enough=enough)
-            got = [one.recv(src=other) for other in others]
+                end.send(dest=other, n=n, data=bytes(n * 997 % 9000), enough=enough)
+            got = [end.recv(src=other) for other in others]
             assert all(message.n == n for message in got)
             going = len(others) if enough and all(message.enough for message in got) else 0
             n += 1
 
     with Breaking(ends[0], pause=0.2) as breaking:
-        ended([Background(lambda one=one: talk(one)) for one in ends])
+        ended([Background(lambda end=end: talk(end)) for end in ends])
 
 
 def test_a_process_that_leaves_while_connections_break_has_sent_everything(world: str) -> None:
@@ -184,16 +184,16 @@ def test_two_that_connect_at_the_same_instant(join: Callable[..., Endpoint], eff
         a, b = join(f"A{nth}"), join(f"B{nth}")
         together = threading.Barrier(2)
 
-        def both(one: Endpoint, to: str, together: threading.Barrier = together) -> None:
+        def both(end: Endpoint, to: str, together: threading.Barrier = together) -> None:
             together.wait()
             for n in range(10):
-                one.send(dest=to, n=n)
+                end.send(dest=to, n=n)
 
         sending = [Background(lambda a=a, b=b: both(a, b.name))]
         sending += [Background(lambda a=a, b=b: both(b, a.name))]
         assert [a.recv().n for _ in range(10)] == [b.recv().n for _ in range(10)]
-        for one in sending:
-            one.result()
+        for call in sending:
+            call.result()
         assert connections(port(a), port(b)) in (1, 2)
         wait_until(lambda a=a, b=b: link(a, b.name).up and link(b, a.name).up)
         a.close()

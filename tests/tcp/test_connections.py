@@ -75,7 +75,7 @@ def test_closing_both_sides_at_once(world: str) -> None:
     for n in range(10):
         a.send(dest="B", n=n)
         b.send(dest="A", n=n)
-    threads = [threading.Thread(target=one.close) for one in (a, b)]
+    threads = [threading.Thread(target=end.close) for end in (a, b)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -34,25 +34,25 @@ def test_it_speaks_as_it_is_written(
     fake.put(b"D", 1, packet(n=1))
     first = wire.LARGEST - 8
     fake.put(b"F", 2, len(large).to_bytes(8, "little") + large[:first])
-    parts = [large[at : at + wire.LARGEST] for at in range(first, len(large), wire.LARGEST)]
-    for number, part in enumerate(parts, 3):
-        fake.put(b"P", number, part)
+    chunks = [large[i : i + wire.LARGEST] for i in range(first, len(large), wire.LARGEST)]
+    for number, chunk in enumerate(chunks, 3):
+        fake.put(b"P", number, chunk)
     assert fake.hears(b"W").number == 0
     assert b.recv(src="A").n == 1
     assert b.recv(src="A").data == bytes(range(256)) * 600
-    while fake.hears(b"R").arrived < 2 + len(parts):
+    while fake.hears(b"R").arrived < 2 + len(chunks):
         pass
     b.send(dest="A", n="answer")
     frame = fake.hears(b"D")
-    assert frame.number == 1 and frame.arrived == 2 + len(parts)
+    assert frame.number == 1 and frame.arrived == 2 + len(chunks)
     assert unpacked(frame.body).n == "answer"
     b.send(dest="A", data=bytes(100_000))
     frame = fake.hears(b"F")
     length = int.from_bytes(frame.body[:8], "little")
     assert frame.number == 2 and length == len(frame.body) - 8 + frame.ahead
-    whole = frame.body[8:] + fake.hears(b"P").body
-    assert len(whole) == length
-    assert unpacked(whole).data == bytes(100_000)
+    body = frame.body[8:] + fake.hears(b"P").body
+    assert len(body) == length
+    assert unpacked(body).data == bytes(100_000)
     fake.put(b"B")
     with pytest.raises(PeerLost):
         b.recv(src="A")
@@ -265,8 +265,8 @@ def test_a_break_in_the_middle_of_a_large_message(join: Callable[..., Endpoint])
         assert np.array_equal(b.recv(n=1).data, sent)
     finally:
         over.set()
-        for one in (disturbing, sending):
-            one.join()
+        for thread in (disturbing, sending):
+            thread.join()
 
 
 def test_an_acknowledgement_that_a_break_swallowed_comes_again(

@@ -107,8 +107,8 @@ with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
     a.send(dest=1, n=1)
     b.recv(src=0)
     assert not psutil.Process().net_connections("all")
-    names = [open(f"/proc/self/task/{one}/comm").read() for one in os.listdir("/proc/self/task")]
-    assert not [one for one in names if one.startswith("sfm-tcp")], names
+    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+    assert not [name for name in names if name.startswith("sfm-tcp")], names
 assert "zmq" not in sys.modules
 """
     monkeypatch.delenv("SFM_TRANSPORT")

@@ -76,8 +76,8 @@ def test_missing_frames_are_reported_once_for_each_question(
             fake.put(b"D", number, packet(n=number))
     fake.greet(7)
     fake.hears(b"W")
-    said = [one for one in fake.heard if one.kind == b"R" and one.flag]
-    assert [(one.number, one.arrived) for one in said] == [(0, 0), (5, 0), (6, 0)]
+    said = [frame for frame in fake.heard if frame.kind == b"R" and frame.flag]
+    assert [(frame.number, frame.arrived) for frame in said] == [(0, 0), (5, 0), (6, 0)]
 
 
 def test_frames_missing_before_a_question_are_no_reason_to_ask_again(
@@ -96,4 +96,4 @@ def test_frames_missing_before_a_question_are_no_reason_to_ask_again(
         fake.put(b"R", question - 1, flag=True)
         fake.put(b"W", question)
         assert fake.hears(b"D").number == 1
-        assert not [one for one in fake.heard if one.kind == b"H"]
+        assert not [frame for frame in fake.heard if frame.kind == b"H"]

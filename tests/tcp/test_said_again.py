@@ -48,8 +48,8 @@ def test_a_sender_that_asks_twice_is_answered_twice(credited: tuple[Impostor, in
     fake, credit = credited
     for _ in range(2):
         fake.put(b"Q")
-        own = fake.hears(b"A"), fake.hears(b"A")  # of the user's account, and of the library's
-        assert [one.number for one in own if not one.flag] == [credit]
+        answers = fake.hears(b"A"), fake.hears(b"A")  # of the user's account, and of the library's
+        assert [answer.number for answer in answers if not answer.flag] == [credit]
 
 
 @pytest.mark.fault

@@ -214,11 +214,11 @@ class Ear:
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
             while not self._over.is_set():
-                for one in ready(client, server):
-                    if not (data := one.recv(1 << 16)):
+                for source in ready(client, server):
+                    if not (data := source.recv(1 << 16)):
                         return
-                    (server if one is client else client).sendall(data)
-                    self.heard += data if one is client else b""
+                    (server if source is client else client).sendall(data)
+                    self.heard += data if source is client else b""
 
     def close(self) -> None:
         self._over.set()
@@ -229,10 +229,10 @@ class Ear:
 def ready(*sockets: socket.socket) -> list[socket.socket]:
     """Those that have something, within 50 ms. (Not select: descriptors may have large numbers.)"""
     poller = select.poll()
-    for one in sockets:
-        poller.register(one, select.POLLIN)
+    for sock in sockets:
+        poller.register(sock, select.POLLIN)
     found = {fd for fd, _ in poller.poll(50)}
-    return [one for one in sockets if one.fileno() in found]
+    return [sock for sock in sockets if sock.fileno() in found]
 
 
 @pytest.fixture

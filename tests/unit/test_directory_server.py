@@ -54,8 +54,8 @@ class Machine:
         self.processes.append(Process(self.directory.folder))
         return self.processes[-1]
 
-    def join(self, **wish: Any) -> Member:
-        return self.process().join(self.directory, **wish)
+    def join(self, **request: Any) -> Member:
+        return self.process().join(self.directory, **request)
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def machine(
         return machines[-1]
 
     yield make
-    for one in machines:
-        for process in one.processes:
+    for machine in machines:
+        for process in machine.processes:
             process.leave()
-        one.directory.close()
+        machine.directory.close()
 
 
 def test_machines_meet(machine: Callable[[], Machine]) -> None:
@@ -153,16 +153,16 @@ def test_many_join_at_once(machine: Callable[[], Machine]) -> None:
     machines = [machine() for _ in range(4)]
     joined: list[Member] = []
 
-    def join(one: Machine) -> None:
-        joined.extend(one.join() for _ in range(5))
+    def join(computer: Machine) -> None:
+        joined.extend(computer.join() for _ in range(5))
 
-    threads = [threading.Thread(target=join, args=(one,)) for one in machines]
+    threads = [threading.Thread(target=join, args=(computer,)) for computer in machines]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for what in ("slot", "rank", "name"):
-        assert sorted(getattr(one, what) for one in joined) == list(range(20))
+    for field in ("slot", "rank", "name"):
+        assert sorted(getattr(member, field) for member in joined) == list(range(20))
 
 
 @pytest.mark.fault
@@ -193,7 +193,7 @@ def test_a_restarted_process_takes_the_place_of_the_killed(machine: Callable[[],
         kill(pid)
         again = here.join(name="A")  # at once: the server may not have noticed yet
     assert (again.name, again.rank) == ("A", 1)
-    assert [one.name for one in here.directory.members()] == ["first", "A"]
+    assert [member.name for member in here.directory.members()] == ["first", "A"]
 
 
 def test_members_go_on_when_the_server_has_ended(
@@ -201,18 +201,18 @@ def test_members_go_on_when_the_server_has_ended(
 ) -> None:
     monkeypatch.setattr(remote, "SILENCE_SECONDS", 0.2)
     here, there = machine(), machine()
-    other, own = there.join(name="A"), here.join(name="B")
-    assert here.directory.alive(other)
+    remote_member, local_member = there.join(name="A"), here.join(name="B")
+    assert here.directory.alive(remote_member)
     server.close()
     with pytest.raises(WorldGone, match="does not answer"):
         here.directory.members()
     with pytest.raises(WorldGone, match=server.world):
         here.join(name="C")
     time.sleep(0.2)
-    assert here.directory.alive(other)  # the server's last answer
+    assert here.directory.alive(remote_member)  # the server's last answer
     here.processes[0].die()
-    assert not here.directory.alive(own)  # its segment shows it
-    here.directory.leave(own)  # harmless
+    assert not here.directory.alive(local_member)  # its segment shows it
+    here.directory.leave(local_member)  # harmless
 
 
 def test_a_new_server_at_the_old_address_is_another_one(

@@ -124,7 +124,7 @@ def test_the_version_stands_in_one_place(files: list[Path]) -> None:
 def test_the_libraries_of_c_programs_are_packed() -> None:
     """git ignores them, and so maturin would; the crates beside its own are in the sdist."""
     included = PYPROJECT["tool"]["maturin"]["include"]
-    by_format = {one["path"]: one["format"] for one in included}
+    by_format = {entry["path"]: entry["format"] for entry in included}
     assert by_format["sfm_kernel/c/lib/*.so*"] == "wheel"
     crates = [path.parent.name for path in (ROOT / "sfm_kernel/native").glob("*/Cargo.toml")]
     for crate in crates:
@@ -170,13 +170,13 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(
-    ("what", "pattern"),
+    ("subject", "pattern"),
     [
         ("a package registry's host", "|".join(re.escape(a + b) for a, b in HOSTS)),
         ("somebody's home folder", r"(?<![\w.])/(?:home/[a-z]|Users/\w|root\b)"),
     ],
 )
-def test_no_file_names(files: list[Path], what: str, pattern: str) -> None:
+def test_no_file_names(files: list[Path], subject: str, pattern: str) -> None:
     """Such a line works on one machine only. Lock files are where they like to hide."""
     searched = re.compile(pattern)
     here = str(Path(__file__).relative_to(ROOT))
@@ -187,7 +187,7 @@ def test_no_file_names(files: list[Path], what: str, pattern: str) -> None:
         for number, line in enumerate(text.splitlines(), start=1)
         if searched.search(line)
     ]
-    assert found == [], f"these name {what}"
+    assert found == [], f"these name {subject}"
 
 
 def test_scripts_can_be_run(files: list[Path]) -> None:

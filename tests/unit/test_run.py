@@ -114,12 +114,12 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_deadlock_is_told_once(
     program: Callable[[Endpoint], None], title: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ""
+    printed = ""
 
     def shown() -> str:
-        nonlocal told
-        told += capsys.readouterr().err
-        return told
+        nonlocal printed
+        printed += capsys.readouterr().err
+        return printed
 
     with running(program, 2) as run:
         wait_until(lambda: "run(..., detect=True)" in shown())
@@ -216,24 +216,24 @@ def member(name: str, *calls: str, **changes: Any) -> Account:
 
 
 def test_members_with_different_calls_disagree() -> None:
-    def told(*accounts: Account) -> dict[object, str] | None:
+    def calls(*accounts: Account) -> dict[object, str] | None:
         found = disagreement(accounts)
         return found and found.calls
 
-    assert told(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
-    assert told(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
+    assert calls(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
+    assert calls(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
         "A": "g() of 'rows'",
         "B": "h() of 'rows'",
     }
-    assert told(member("A", "f()", "g()"), member("B", "f()")) == {
+    assert calls(member("A", "f()", "g()"), member("B", "f()")) == {
         "A": "g() of 'rows'",
         "B": "no more call of 'rows'",
     }
     # Earlier than is remembered.
-    assert told(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
+    assert calls(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
         "A": "90 calls of 'rows'",
         "B": "90 calls of 'rows'",
     }
     # One has not told; there was a failure, after which all count anew, or a call is not over.
-    assert told(member("A", "f()")) is None
-    assert told(member("A", "f()", open=True), member("B")) is None
+    assert calls(member("A", "f()")) is None
+    assert calls(member("A", "f()", open=True), member("B")) is None

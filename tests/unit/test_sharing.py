@@ -25,15 +25,15 @@ from tests.unit.classes import Class
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Class]:
     monkeypatch.setattr(sharing, "EVERY", 0.05)
     monkeypatch.setattr(sharing, "KEEPALIVE", 0.2)
-    one = Class()
-    yield one
-    one.close()
+    made = Class()
+    yield made
+    made.close()
 
 
 @pytest.fixture
 def sfm(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with sfm_kernel.join(f"share-{abs(hash(request.node.name))}", name="A") as one:
-        yield one
+    with sfm_kernel.join(f"share-{abs(hash(request.node.name))}", name="A") as endpoint:
+        yield endpoint
 
 
 def url(room: Class, token: str = "") -> str:
@@ -47,7 +47,7 @@ def test_changes_are_reported_to_the_class(room: Class, sfm: Any) -> None:
         "Emmy",
         deadlocks=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")],
     )
-    assert [one["name"] for one in room.worlds()] == ["Emmy"]
+    assert [world["name"] for world in room.worlds()] == ["Emmy"]
     sfm.send(dest="A", tag=1)
     wait_for(lambda: room.worlds()[0]["queued"] == 1, "the message is seen")
     assert room.worlds()[0]["hung"]["text"] == "a\nb"
@@ -99,7 +99,7 @@ def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "told"),
+    ("status", "headers", "reason"),
     [
         (302, "Location: http://127.0.0.1:1/login\r\n", "it asks for a login"),
         (404, "", "does not answer now"),
@@ -107,7 +107,7 @@ def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
         (503, "", "does not answer now"),
     ],
 )
-def test_other_servers(sfm: Any, status: int, headers: str, told: str) -> None:
+def test_other_servers(sfm: Any, status: int, headers: str, reason: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -122,7 +122,7 @@ def test_other_servers(sfm: Any, status: int, headers: str, told: str) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(NotShared, match=told):
+        with pytest.raises(NotShared, match=reason):
             Share(sfm, f"http://127.0.0.1:{server.getsockname()[1]}/#token", "Emmy")
         thread.join()
 
@@ -133,8 +133,8 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    where = ["-keyout", key, "-out", cert]
-    subprocess.run([*make.split(), *about, *where], check=True, capture_output=True)
+    paths = ["-keyout", key, "-out", cert]
+    subprocess.run([*make.split(), *about, *paths], check=True, capture_output=True)
     room = Class(context=certificate(str(cert), str(key)))
     try:
         line = f"https://localhost:{room.port}/#{room.shared.join}"

@@ -35,19 +35,19 @@ def test_a_process_is_at_its_machine_or_where_it_is_told(pair: tuple[Endpoint, E
         a.site_of("C")
     with pytest.raises(TypeError, match="a name or a rank"):
         a.site_of(["A"])  # type: ignore[arg-type]
-    assert [one.site for one in a.members()] == [a.site, "lyon"]
+    assert [member.site for member in a.members()] == [a.site, "lyon"]
 
 
 def test_the_environment_tells_it(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_SITE", "Zürich-2")
-    with sfm_kernel.join(world) as one, sfm_kernel.join(world, site="lyon") as other:
-        assert (one.site, other.site) == ("Zürich-2", "lyon")
+    with sfm_kernel.join(world) as first, sfm_kernel.join(world, site="lyon") as second:
+        assert (first.site, second.site) == ("Zürich-2", "lyon")
     monkeypatch.setenv("SFM_SITE", "two words")
     with pytest.raises(BadName, match=r"SFM_SITE is 'two words'.*in one word"):
         sfm_kernel.join(world)
     monkeypatch.setenv("SFM_SITE", "")
-    with sfm_kernel.join(world) as one:
-        assert one.site == site_of_host(socket.gethostname())
+    with sfm_kernel.join(world) as sfm:
+        assert sfm.site == site_of_host(socket.gethostname())
 
 
 @pytest.mark.parametrize("site", BAD)
@@ -80,7 +80,7 @@ def test_a_table_without_sites_is_read_as_machines() -> None:
 
 def test_observers_see_it(pair: tuple[Endpoint, Endpoint]) -> None:
     processes = snapshot(pair[0])["processes"]
-    assert [one["site"] for one in processes] == [pair[0].site, "lyon"]
+    assert [process["site"] for process in processes] == [pair[0].site, "lyon"]
     assert status_table(processes).headings[:4] == ["name", "rank", "site", "state"]
     assert [row[2] for row in status_table(processes).rows] == [pair[0].site, "lyon"]
     alone = processes[:1]

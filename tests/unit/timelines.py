@@ -40,8 +40,8 @@ class Histories:
         self._nth: dict[int, int] = defaultdict(int)
         self._numbers: dict[tuple[int, int], int] = defaultdict(int)
 
-    def event(self, process: int, time: float, what: str, **more: Any) -> None:
-        event = {"uid": uid(process), "nth": self._nth[process], "time": BEGIN + time, "what": what,
+    def event(self, process: int, time: float, kind: str, **more: Any) -> None:
+        event = {"uid": uid(process), "nth": self._nth[process], "time": BEGIN + time, "what": kind,
                  "peer": "", "number": 0, "nbytes": 0, "where": None, "attributes": []}  # fmt: skip
         self.events.append(event | more)
         self._nth[process] += 1
@@ -65,9 +65,9 @@ class Histories:
     def answered(self, src: int, dest: int, time: float) -> None:
         """An acknowledgement, which arrives at once."""
         self._numbers[src, dest] += 1
-        for process, what, peer in ((src, "answered", dest), (dest, "heard", src)):
+        for process, kind, peer in ((src, "answered", dest), (dest, "heard", src)):
             number = self._numbers[src, dest]
-            self.event(process, time, what, peer=uid(peer), number=number, where=where(4))
+            self.event(process, time, kind, peer=uid(peer), number=number, where=where(4))
 
     def received(self, src: int, dest: int, time: float, number: int, **more: Any) -> None:
         about = {"nbytes": 100, "where": where(2)} | more
@@ -77,9 +77,9 @@ class Histories:
         """All events up to ``time`` that come after those of ``since``."""
         since = since or {}
         events = [
-            one
-            for one in self.events
-            if one["nth"] > since.get(one["uid"], -1) and one["time"] <= BEGIN + time
+            event
+            for event in self.events
+            if event["nth"] > since.get(event["uid"], -1) and event["time"] <= BEGIN + time
         ]
         return Reading(BEGIN + time, self.processes, events)
 
@@ -87,7 +87,7 @@ class Histories:
 SCHEMA = json.loads((Path(observe.__file__).parent / "schema.json").read_text(encoding="utf-8"))
 
 
-def told(histories: Histories, time: float = 1000.0) -> dict[str, Any]:
+def read(histories: Histories, time: float = 1000.0) -> dict[str, Any]:
     """All that a recorder says after one reading; in the shape of the schema."""
     recorder = Recorder("/nowhere/w")
     recorder.take(histories.reading(time))
@@ -103,9 +103,9 @@ def check(data: dict[str, Any]) -> None:
 def spans(data: dict[str, Any], nth: int) -> list[tuple[float, float | None, str]]:
     """The spans of one process; times from BEGIN on."""
     return [
-        (round(one["begin"] - BEGIN, 3), one["end"] and round(one["end"] - BEGIN, 3), one["state"])
-        for one in data["spans"]
-        if one["uid"] == uid(nth)
+        (round(row["begin"] - BEGIN, 3), row["end"] and round(row["end"] - BEGIN, 3), row["state"])
+        for row in data["spans"]
+        if row["uid"] == uid(nth)
     ]
 
 
@@ -153,7 +153,7 @@ class _Machine:
         assert not any(self.programs) and not self.waits, "made-up programs must not deadlock"
         for nth, clock in enumerate(self.clocks):
             self.found.event(nth, clock + self.TICK, "left")
-        self.found.events.sort(key=lambda one: one["time"])
+        self.found.events.sort(key=lambda event: event["time"])
         return self.found
 
     def step(self, nth: int) -> bool:
@@ -167,17 +167,17 @@ class _Machine:
             return True
         if not self.programs[nth]:
             return False
-        what, value = self.programs[nth][0]
-        if what == "compute":
+        act, value = self.programs[nth][0]
+        if act == "compute":
             self.clocks[nth] += float(value)
-        elif what == "recv":
+        elif act == "recv":
             if not self.queues[int(value), nth]:
                 return self.block(nth, "blocked in recv")
             self.receive(int(value), nth)
         else:
             if len(self.queues[nth, int(value)]) >= self.capacity:
                 return self.block(nth, "blocked in send")
-            self.send(nth, int(value), wait=what == "ssend")
+            self.send(nth, int(value), wait=act == "ssend")
         self.programs[nth].popleft()
         return True
 

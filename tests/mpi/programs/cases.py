@@ -45,8 +45,8 @@ class Cases:
 
     def done(self) -> None:
         """Print the results of all ranks."""
-        own = {case: short(" ".join(texts)) for case, texts in self._texts.items()}
-        documents = MPI.COMM_WORLD.gather(own)
+        results = {case: short(" ".join(texts)) for case, texts in self._texts.items()}
+        documents = MPI.COMM_WORLD.gather(results)
         if documents is None:
             return
         result = {}
@@ -69,10 +69,10 @@ def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
         request.Free()
 
 
-def short(whole: str) -> str:
-    if len(whole) <= MOST or WHOLE:
-        return whole
-    return f"{whole[: MOST // 2]}…{digest(whole.encode())}"
+def short(result: str) -> str:
+    if len(result) <= MOST or WHOLE:
+        return result
+    return f"{result[: MOST // 2]}…{digest(result.encode())}"
 
 
 def digest(data: bytes) -> str:
@@ -100,7 +100,7 @@ def text(value: Any) -> str:
         brackets = "[]" if isinstance(value, list) else "()"
         return brackets[0] + ",".join(map(text, value)) + brackets[1]
     if isinstance(value, dict):
-        return "{" + ",".join(f"{text(one)}:{text(value[one])}" for one in value) + "}"
+        return "{" + ",".join(f"{text(key)}:{text(value[key])}" for key in value) + "}"
     return str(value)
 
 
@@ -157,7 +157,7 @@ def error_name(code: int) -> str:
         return "SUCCESS"
     # ERR_LASTCODE is a limit, and the number of no error.
     names = sorted(name for name in dir(MPI) if name.startswith("ERR_"))
-    return next((one for one in names if getattr(MPI, one) == kind), "another class")
+    return next((name for name in names if getattr(MPI, name) == kind), "another class")
 
 
 def crowds() -> Iterator[tuple[str, MPI.Intracomm]]:

@@ -18,7 +18,7 @@ class Exchange:
     def __init__(self, count: int) -> None:
         self.comm = MPI.COMM_SELF.Dup()
         self.memories = [blank("i", 4) for _ in range(count)]
-        self.requests = [self.comm.Irecv(one, 0, tag) for tag, one in enumerate(self.memories)]
+        self.requests = [self.comm.Irecv(into, 0, tag) for tag, into in enumerate(self.memories)]
 
     def send(self, *tags: int) -> None:
         for tag in tags:
@@ -128,7 +128,7 @@ def objects() -> None:
                 if word == "some":
                     found.extend([None] * (len(result[0]) - 1) if result[0] else [])
             if word == "some":  # how many come at once is not said
-                found = sorted(str(one) for one in found)
+                found = sorted(str(item) for item in found)
                 cases.add(verb + word, len(found))
             else:
                 cases.add(verb + word, found, requests)
@@ -195,8 +195,8 @@ def persistent(comm: MPI.Intracomm) -> None:
         cases.add("Startall", memory, send == MPI.REQUEST_NULL)
     status = MPI.Status()
     cases.add("inactive", receive.Test(status), status, receive.Wait(status), status)
-    one = MPI.Request.Waitany([receive, send], status)
-    cases.add("inactive", index(one), status, MPI.Request.Waitsome([receive, send]))
+    first = MPI.Request.Waitany([receive, send], status)
+    cases.add("inactive", index(first), status, MPI.Request.Waitsome([receive, send]))
     comm.Barrier()
     receive.Start()
     receive.Cancel()
@@ -214,8 +214,8 @@ def partitioned(comm: MPI.Intracomm) -> None:
         data += turn
         MPI.Prequest.Startall([receive, send])
         if turn == 0:
-            for part in (2, 0, 3, 1):
-                send.Pready(part)
+            for partition in (2, 0, 3, 1):
+                send.Pready(partition)
         elif turn == 1:
             send.Pready_range(1, 3)
             send.Pready(0)
@@ -227,7 +227,7 @@ def partitioned(comm: MPI.Intracomm) -> None:
     receive.Start()
     send.Start()
     send.Pready_range(0, 3)
-    while not all(receive.Parrived(part) for part in range(4)):
+    while not all(receive.Parrived(partition) for partition in range(4)):
         pass
     cases.add("Parrived", memory)
     receive.Wait()
