@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import itertools
 import os
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,39 @@ def sfm_dir() -> Path:
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """``sfm_kernel.run`` starts forks of one process: see ``tests.forks``."""
     monkeypatch.setattr("sfm_kernel.spawn.job.fresh", forks.Fork)
+
+
+KINDS = ("shm", pytest.param("tcp", marks=pytest.mark.tcp))
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The transport under test; between gateways the processes choose it themselves."""
+    if request.param != "gateway":
+        monkeypatch.setenv("SFM_TRANSPORT", request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def over_shm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+
+
+Spawn = Callable[..., subprocess.Popen[Any]]
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """``spawn(code, *arguments, **options)``: a Python that runs ``code``, killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(code: str, *arguments: str, **options: Any) -> subprocess.Popen[Any]:
+            command = [sys.executable, "-c", code, *arguments]
+            process = stack.enter_context(subprocess.Popen(command, **options))
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 _numbers = itertools.count()

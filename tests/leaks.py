@@ -7,6 +7,7 @@ SFM_DIR (engines that detached themselves, or whose parent died, are nobody's ch
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -83,10 +84,8 @@ def remaining(root: Path, before: Left) -> Left:
 def remove(root: Path, left: Left) -> None:
     """Kill and delete what was left, so that the tests that follow start clean."""
     for pid in left.processes:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     for name in left.files:
         (root / name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""A class by real HTTP: who may do what, what it accepts, and that nothing can fill it."""
+"""A class by real HTTP: permissions, accepted reports, and limits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,8 @@ from tests.unit.classes import HOSTILE, KEY, OTHER, OWN, Class, diagnosis, engin
 
 @pytest.fixture
 def room() -> Iterator[Class]:
-    made = Class()
-    yield made
-    made.close()
+    with closing(Class()) as made:
+        yield made
 
 
 # ---- who may do what
@@ -219,7 +219,7 @@ def test_a_student_who_reports_too_often_is_slowed_down() -> None:
     shared.take(OWN, b"")
 
 
-def test_a_full_class_takes_the_place_of_who_has_gone() -> None:
+def test_a_full_class_replaces_a_world_that_has_left() -> None:
     clock = [1000.0]
     shared = SharedWorlds(lambda: clock[0])
     for nth in range(MOST):
@@ -232,7 +232,7 @@ def test_a_full_class_takes_the_place_of_who_has_gone() -> None:
     assert len(names) == MOST and "late" in names and "7" not in names
 
 
-def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
+def test_silence_is_shown_as_gone_and_the_longest_stuck_come_first() -> None:
     clock = [1000.0]
     shared = SharedWorlds(lambda: clock[0])
 

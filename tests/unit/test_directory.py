@@ -19,13 +19,7 @@ import pytest
 from sfm_kernel import directory
 from sfm_kernel.directory import LocalDirectory, cleaning, folders
 from sfm_kernel.directory.table import Table
-from sfm_kernel.errors import (
-    BadName,
-    EndpointClosed,
-    NameInUse,
-    WorldAccess,
-    WorldGone,
-)
+from sfm_kernel.errors import BadName, EndpointClosed, NameInUse, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Directory, Member
 from tests.unit.processes import Process, child, kill
 
@@ -36,8 +30,11 @@ def local(world: str) -> Iterator[LocalDirectory]:
         yield opened
 
 
+MakeProcess = Callable[[], Process]
+
+
 @pytest.fixture
-def process(local: LocalDirectory) -> Iterator[Callable[[], Process]]:
+def process(local: LocalDirectory) -> Iterator[MakeProcess]:
     """Makes processes of the test's world."""
     made: list[Process] = []
 
@@ -53,7 +50,7 @@ def process(local: LocalDirectory) -> Iterator[Callable[[], Process]]:
 # ---- the folder ------------------------------------------------------------------------------
 
 
-def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) -> None:
+def test_join_find_leave(local: LocalDirectory, process: MakeProcess) -> None:
     assert isinstance(local, Directory)
     earlier, later = process(), process()
     first, second = earlier.join(local, name="A"), later.join(local, info={"x": 1})
@@ -70,18 +67,18 @@ def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) 
     assert local.members() == [second]
 
 
-@pytest.mark.parametrize("later", ["who left first", "who left last", "who only looked"])
+@pytest.mark.parametrize("later", ["left first", "left last", "only observed"])
 def test_a_world_that_all_have_left_is_removed_by_the_last_that_closes_it(
     own_root: Path, later: str
 ) -> None:
     first, last = LocalDirectory("w"), LocalDirectory("w")
-    look = LocalDirectory("w", create=False)
+    observing = LocalDirectory("w", create=False)
     processes = [Process(first.folder) for _ in range(2)]
     members = [process.join(first) for process in processes]
     for process, view, member in zip(processes, (first, last), members, strict=True):
         process.leave()
         view.leave(member)
-    remaining = {"who left first": first, "who left last": last, "who only looked": look}
+    remaining = {"left first": first, "left last": last, "only observed": observing}
     held = remaining.pop(later)
     for opened in remaining.values():
         opened.close()
@@ -103,7 +100,7 @@ def test_a_world_that_nobody_has_joined_yet_stays(own_root: Path) -> None:
 
 
 def test_the_dead_lose_their_rings_and_their_successor_their_segment(
-    local: LocalDirectory, process: Callable[[], Process]
+    local: LocalDirectory, process: MakeProcess
 ) -> None:
     dead, living = process(), process()
     dead.join(local, name="A")
@@ -187,7 +184,7 @@ def test_a_key_that_others_may_read(own_root: Path) -> None:
         LocalDirectory("w")
 
 
-@pytest.mark.parametrize("what", ["root", "w"])
+@pytest.mark.parametrize("linked", ["root", "w"])
 def test_links_are_not_followed(own_root: Path, tmp_path: Path, linked: str) -> None:
     target = tmp_path / "elsewhere"
     target.mkdir(0o700)
@@ -218,14 +215,14 @@ def test_the_root_of_worlds_follows_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_many_join_at_once(local: LocalDirectory) -> None:
-    processes, each = 8, 4
+    processes, total = 8, 32
     wait, go = os.pipe()
     kept: list[Process] = []
 
     def join() -> None:
         os.read(wait, 1)
         with LocalDirectory(local.world) as opened:
-            for _ in range(each):
+            for _ in range(total // processes):
                 kept.append(Process(opened.folder))
                 kept[-1].join(opened)
 
@@ -233,13 +230,11 @@ def test_many_join_at_once(local: LocalDirectory) -> None:
         for _ in range(processes):
             stack.enter_context(child(lambda: threading.Thread(target=join).start()))
         os.write(go, b"!" * processes)
-        while len(members := local.members()) < processes * each:
+        while len(members := local.members()) < total:
             time.sleep(0.001)  # for ever, if two got the same
         assert all(map(local.alive, members))
         for key in ("slot", "rank", "name"):
-            assert sorted(getattr(member, key) for member in members) == list(
-                range(processes * each)
-            )
+            assert sorted(getattr(member, key) for member in members) == list(range(total))
     os.close(wait)
     os.close(go)
     assert not any(map(local.alive, local.members()))
@@ -249,10 +244,7 @@ def test_many_join_at_once(local: LocalDirectory) -> None:
 @pytest.mark.fault
 @pytest.mark.parametrize("point", ["locked", "written", "renamed", "sweeping"])
 def test_killed_while_joining(
-    local: LocalDirectory,
-    process: Callable[[], Process],
-    monkeypatch: pytest.MonkeyPatch,
-    point: str,
+    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     process().join(local, name="A")
 
@@ -282,10 +274,7 @@ def test_killed_while_joining(
 
 @pytest.mark.fault
 def test_killed_at_any_moment(
-    local: LocalDirectory,
-    process: Callable[[], Process],
-    effort: int,
-    monkeypatch: pytest.MonkeyPatch,
+    local: LocalDirectory, process: MakeProcess, effort: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def begin_to_come_and_go() -> None:
         threading.Thread(target=come_and_go, daemon=True).start()
@@ -334,7 +323,7 @@ def test_a_stopped_process_is_not_dead(local: LocalDirectory) -> None:
 
 @pytest.mark.fault
 def test_a_lock_whose_holder_is_stopped(
-    local: LocalDirectory, process: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop_inside() -> None:
         kept.enter_context(LocalDirectory(local.world)._folder.locked())

@@ -23,7 +23,7 @@ class Members:
         asked = JoinRequest(
             secrets.token_hex(16), 1, "here", "/s", "tcp://127.0.0.1:1", **join_request
         )
-        return self.table.admit(asked, lambda one: one.uid not in self.dead)
+        return self.table.admit(asked, lambda member: member.uid not in self.dead)
 
     def kill(self, *members: Member) -> None:
         self.dead |= {member.uid for member in members}
@@ -100,10 +100,8 @@ def test_the_dead_stay_until_they_are_replaced() -> None:
 def test_guests_have_no_rank_and_are_called_home() -> None:
     world = Members()
     home, second = world.join(guest=True), world.join(guest=True)
-    assert [(guest.name, guest.rank) for guest in (home, second)] == [
-        ("home", None),
-        ("home2", None),
-    ]
+    assert (home.name, home.rank) == ("home", None) and second.name == "home2"
+    assert second.rank is None
     world.kill(home)
     assert world.join(guest=True).name == "home"
     assert world.join(guest=True, name="visitor").rank is None

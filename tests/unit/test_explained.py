@@ -1,4 +1,4 @@
-"""Every public name explains itself in editors and ``help()``, the calls in full."""
+"""Every public name has a docstring for editors and ``help()``, the calls a complete one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_functions_have_an_example_and_their_errors(name: str) -> None:
     assert "Raises:" in text and ">>> " in text
 
 
-@pytest.mark.parametrize(("owner", "name"), PUBLIC, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize(("owner", "name"), PUBLIC, ids=lambda arg: getattr(arg, "__name__", arg))
 def test_methods_and_attributes(owner: type, name: str) -> None:
     assert len(doc(getattr(owner, name))) > 15
 

@@ -92,8 +92,7 @@ def workspace() -> dict[str, str]:
 
 
 def test_conda_has_a_rust_that_compiles_the_core() -> None:
-    crate = workspace()
-    assert conda("environment.yml")["rust"] == f">={crate['rust-version']}"
+    assert conda("environment.yml")["rust"] == f">={workspace()['rust-version']}"
 
 
 @pytest.mark.parametrize(
@@ -116,9 +115,8 @@ def test_the_version_stands_in_one_place(files: list[Path]) -> None:
     named = re.compile(rf"(?i)version\W{{1,6}}{re.escape(version)}\b")
     python = {name: text for name, text in texts(files).items() if "labextension/" not in name}
     places = {name for name, text in python.items() if named.search(text)}
-    assert places - {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"} == {
-        "sfm_kernel/native/Cargo.toml"
-    }
+    elsewhere = {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"}
+    assert places - elsewhere == {"sfm_kernel/native/Cargo.toml"}
 
 
 def test_the_libraries_of_c_programs_are_packed() -> None:
@@ -134,7 +132,7 @@ def test_the_libraries_of_c_programs_are_packed() -> None:
 
 
 def test_installed_data_is_that_of_the_sources() -> None:
-    """Also an editable install copies it: what is under sys.prefix may be old."""
+    """An editable install copies it, too: the files under sys.prefix may be old."""
     sources = {path.relative_to(DATA) for path in DATA.rglob("*") if path.is_file()}
     sources = {name for name in sources if "__pycache__" not in name.parts}
     assert {Path(f"etc/ipython/{name}_config.py") for name in ("ipengine", "ipython")} <= sources
@@ -153,9 +151,7 @@ def test_files_are_short(files: list[Path]) -> None:
     lengths = {
         name: text.count("\n")
         for name, text in texts(files).items()
-        if name.endswith(
-            (".py", ".rs", ".ts")
-        )  # a stub has to be as long as its module's interface
+        if name.endswith((".py", ".rs", ".ts"))  # a stub is as long as its module's interface
     }
     assert lengths
     assert {name: lines for name, lines in lengths.items() if lines >= MOST_LINES} == {}
@@ -177,7 +173,7 @@ HOSTS = [
     ],
 )
 def test_no_file_names(files: list[Path], subject: str, pattern: str) -> None:
-    """Such a line works on one machine only. Lock files are where they like to hide."""
+    """Such a line works on one machine only. It often hides in a lock file."""
     searched = re.compile(pattern)
     here = str(Path(__file__).relative_to(ROOT))
     found = [

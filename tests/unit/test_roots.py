@@ -92,9 +92,7 @@ def test_processes_that_start_at_once_agree(usual: Path, take: Take) -> None:
     usual.mkdir()
     take(usual)
     with ThreadPoolExecutor(8) as pool:
-        assert (
-            len({call.result() for call in [pool.submit(directory.root) for _ in range(50)]}) == 1
-        )
+        assert len({*pool.map(lambda _: directory.root(), range(50))}) == 1
 
 
 def test_a_name_that_is_taken_in_between(

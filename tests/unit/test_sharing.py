@@ -1,4 +1,4 @@
-"""The student's side of a class: what it says, and what it does where the class is away."""
+"""The student's side of a class: its reports, and its behaviour while the class is away."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,8 @@ from tests.unit.classes import Class
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Class]:
     monkeypatch.setattr(sharing, "EVERY", 0.05)
     monkeypatch.setattr(sharing, "KEEPALIVE", 0.2)
-    made = Class()
-    yield made
-    made.close()
+    with closing(Class()) as made:
+        yield made
 
 
 @pytest.fixture
@@ -41,12 +41,8 @@ def url(room: Class, token: str = "") -> str:
 
 
 def test_changes_are_reported_to_the_class(room: Class, sfm: Any) -> None:
-    share = Share(
-        sfm,
-        url(room),
-        "Emmy",
-        deadlocks=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")],
-    )
+    deadlocks = [ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")]
+    share = Share(sfm, url(room), "Emmy", deadlocks=deadlocks)
     assert [world["name"] for world in room.worlds()] == ["Emmy"]
     sfm.send(dest="A", tag=1)
     wait_for(lambda: room.worlds()[0]["queued"] == 1, "the message is seen")
@@ -135,8 +131,7 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     paths = ["-keyout", key, "-out", cert]
     subprocess.run([*make.split(), *about, *paths], check=True, capture_output=True)
-    room = Class(context=certificate(str(cert), str(key)))
-    try:
+    with closing(Class(context=certificate(str(cert), str(key)))) as room:
         line = f"https://localhost:{room.port}/#{room.shared.join}"
         with pytest.raises(NotShared, match=r"certificate of .* is not trusted: self.signed"):
             Share(sfm, line, "Emmy")
@@ -144,5 +139,3 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("SSL_CERT_FILE", str(cert))
         Share(sfm, line, "Emmy").stop()
         assert room.shared.listing()["worlds"][0]["state"] == "left"
-    finally:
-        room.close()

@@ -10,17 +10,17 @@ import pytest
 from sfm_kernel.errors import SFMError
 from sfm_kernel.transport.tcp_info import choosable, congestion, set_congestion, tcp_info
 
+Pair = tuple[socket.socket, socket.socket]
+
 
 @pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+def pair() -> Iterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         with socket.create_connection(server.getsockname()) as client, server.accept()[0] as peer:
             yield client, peer
 
 
-def test_it_tells_what_has_gone_over_the_connection(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
+def test_it_tells_what_has_gone_over_the_connection(pair: Pair) -> None:
     client, peer = pair
     client.sendall(bytes(1000))
     assert len(peer.recv(1000, socket.MSG_WAITALL)) == 1000
@@ -33,9 +33,7 @@ def test_it_tells_what_has_gone_over_the_connection(
     assert tcp_info(client)["total_retrans"] == 0
 
 
-def test_the_congestion_control_is_what_was_set(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
+def test_the_congestion_control_is_what_was_set(pair: Pair) -> None:
     client, _ = pair
     assert "reno" in choosable()
     for name in choosable():
@@ -43,9 +41,7 @@ def test_the_congestion_control_is_what_was_set(
         assert congestion(client) == name
 
 
-def test_one_that_is_not_there_is_refused_with_what_is(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
+def test_one_that_is_not_there_is_refused_with_what_is(pair: Pair) -> None:
     client, _ = pair
     before = congestion(client)
     with pytest.raises(SFMError, match=r"'nonesuch' .*: .* of: .*reno"):

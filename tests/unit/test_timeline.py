@@ -9,7 +9,8 @@ import pytest
 import sfm_kernel
 from sfm_kernel.observe.timeline import Recorder, history
 from sfm_kernel.observe.timeline.history import Reading
-from tests.unit.timelines import BEGIN, Histories, check, read, spans, uid, where
+from tests.observe.pictures import check
+from tests.unit.timelines import BEGIN, Histories, read, spans, uid, where
 
 # --- spans and flights -------------------------------------------------------------------------
 
@@ -136,9 +137,8 @@ def test_a_message_sent_before_the_run_is_in_it_once_it_is_received() -> None:
     h.state(1, (22, "idle"))
     data = read(h)
     assert data["begin"] == BEGIN + 20
-    assert [(flight["number"], flight["sent"]) for flight in data["flights"]] == [
-        (second, BEGIN + 11.5)
-    ]
+    (flight,) = data["flights"]
+    assert (flight["number"], flight["sent"]) == (second, BEGIN + 11.5)
     assert first != second
 
 
@@ -197,7 +197,7 @@ def test_the_oldest_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(data["spans"]) <= 51 and len(data["flights"]) <= 20
     assert data["missing"] == 2 * (200 - len(data["flights"])) + 401 - len(data["spans"])
     assert data["flights"][-1]["number"] == 200 and spans(data, 0)[-1][1] is None
-    check(data)
+    check("timeline", data)
     # News that nobody has read does not pile up either.
     first = recorder._history.news()
     assert len(first[0]) <= 60 and len(first[1]) <= 30
@@ -250,13 +250,13 @@ def pair(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
     if sfm.rank == 0:
         recorder = Recorder(sfm)
         first = recorder.update()
-        check(first)
+        check("timeline", first)
         sfm.send(dest=1, number=7)
         assert sfm.recv(20, src=1).answer == 8
-        check(recorder.update())
+        check("timeline", recorder.update())
         # A sender may record a send just after the message has arrived.
         while any(flight["sent"] is None for flight in recorder.whole()["flights"]):
-            check(recorder.update())
+            check("timeline", recorder.update())
         return recorder.whole()
     number = sfm.recv(20, src=0).number
     sfm.send(dest=0, answer=number + 1)
@@ -266,7 +266,7 @@ def pair(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
 def test_a_run_of_two_processes() -> None:
     data, _ = sfm_kernel.run(pair, n=2)
     assert data is not None
-    check(data)
+    check("timeline", data)
     there, back = data["flights"]
     if there["sent"] > back["sent"]:
         there, back = back, there

@@ -50,8 +50,8 @@ def lateness(data: dict[str, Any]) -> list[tuple[str | None, float]]:
     return [(flight["late"], round(flight["cost"], 3)) for flight in data["flights"]]
 
 
-def test_it_is_told_since_when_the_other_waited() -> None:
-    """For the sender; for room and then the receipt; for nobody; for the receipt."""
+def test_a_flight_says_since_when_the_other_end_waited() -> None:
+    """It waited for the sender; for room and then the receipt; for nobody; for the receipt."""
     h = Histories(2)
     h.state(1, (1, "blocked in recv"))
     h.received(0, 1, 4.5, h.sent(0, 1, 4))
@@ -149,9 +149,8 @@ def test_a_synchronous_send_waits_for_its_late_receiver() -> None:
     data, _ = sfm_kernel.run(late_receiver, n=2)
     assert not any("ack" in dict(flight["attributes"]) for flight in data["flights"])
     there = [flight for flight in data["flights"] if flight["src"] == data["processes"][0]["uid"]]
-    first, *large = (
-        flight["late"] for flight in sorted(there, key=lambda flight: flight["number"])
-    )
+    there.sort(key=lambda flight: flight["number"])
+    first, *large = (flight["late"] for flight in there)
     assert first == "receiver" and "receiver" in large
 
 
@@ -172,11 +171,11 @@ def test_a_later_wait_for_room_leaves_the_wait_for_the_receipt_as_it_was() -> No
     h.state(0, (1.25, "blocked in send"))
     h.received(0, 1, 4, first)
     h.state(0, (4.25, "running"), (5, "blocked in send"))
-    assert lateness(told(h)) == [("receiver", 2.75)]
+    assert lateness(read(h)) == [("receiver", 2.75)]
     second = h.sent(0, 1, 6)
     h.state(0, (6.1, "running"))
     h.received(0, 1, 6.2, second)
-    assert lateness(told(h)) == [("receiver", 2.75), ("receiver", 1)]
+    assert lateness(read(h)) == [("receiver", 2.75), ("receiver", 1)]
 
 
 def test_a_wait_without_length_is_not_the_wait_for_the_receipt() -> None:
@@ -185,10 +184,10 @@ def test_a_wait_without_length_is_not_the_wait_for_the_receipt() -> None:
     h.state(0, (1.25, "blocked in send"), (1.25, "running"), (2, "blocked in send"))
     h.received(0, 1, 4, number)
     h.state(0, (4.25, "running"))
-    assert lateness(told(h)) == [("receiver", 2)]
+    assert lateness(read(h)) == [("receiver", 2)]
 
 
-def test_a_receiver_who_was_there_first_is_not_late() -> None:
+def test_a_receiver_that_was_there_first_is_not_late() -> None:
     """Without a buffer the sender is blocked for a moment, even if it was the late one."""
     h = Histories(2)
     h.state(1, (1, "blocked in recv"))

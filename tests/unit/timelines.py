@@ -1,18 +1,14 @@
-"""Made-up histories for the timeline: programs that are carried out in made-up time."""
+"""Made-up histories for the timeline: programs that run in simulated time."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-
-from sfm_kernel import observe
 from sfm_kernel.observe.timeline import Recorder
 from sfm_kernel.observe.timeline.history import Reading
+from tests.observe.pictures import check
 
 BEGIN = 1_800_000_000.0
 """s since 1970 at which these histories begin."""
@@ -27,7 +23,7 @@ def where(line: int) -> dict[str, Any]:
 
 
 class Histories:
-    """Writes events down as processes do; times in seconds since ``BEGIN``."""
+    """Records events as processes do; times in seconds since ``BEGIN``."""
 
     def __init__(self, processes: int, guests: int = 0) -> None:
         ranks = [*range(processes), *([None] * guests)]
@@ -47,7 +43,7 @@ class Histories:
         self._nth[process] += 1
 
     def skip(self, process: int, count: int) -> None:
-        """So many events were overwritten."""
+        """Skip the numbers of ``count`` events, as if these were overwritten."""
         self._nth[process] += count
 
     def state(self, process: int, *states: tuple[float, str]) -> None:
@@ -55,7 +51,7 @@ class Histories:
             self.event(process, time, state)
 
     def sent(self, src: int, dest: int, time: float, **more: Any) -> int:
-        """A message; its number."""
+        """Record the send of a message; return the message's number."""
         self._numbers[src, dest] += 1
         number = self._numbers[src, dest]
         about = {"nbytes": 100, "attributes": [("n", str(number))], "where": where(1)} | more
@@ -84,20 +80,13 @@ class Histories:
         return Reading(BEGIN + time, self.processes, events)
 
 
-SCHEMA = json.loads((Path(observe.__file__).parent / "schema.json").read_text(encoding="utf-8"))
-
-
 def read(histories: Histories, time: float = 1000.0) -> dict[str, Any]:
-    """All that a recorder says after one reading; in the shape of the schema."""
+    """The timeline of a recorder after one reading; it is valid by the schema."""
     recorder = Recorder("/nowhere/w")
     recorder.take(histories.reading(time))
     data = recorder.whole()
-    check(data)
+    check("timeline", data)
     return data
-
-
-def check(data: dict[str, Any]) -> None:
-    jsonschema.validate(data, {**SCHEMA, "$ref": "#/$defs/timeline"})
 
 
 def spans(data: dict[str, Any], nth: int) -> list[tuple[float, float | None, str]]:
@@ -119,7 +108,7 @@ def carried_out(
     """The histories that a run of the programs writes down, if they all come to their end.
 
     A message takes no time; an inbox takes ``capacity`` messages of each sender. ``delays`` are the
-    times after which a sending is written down, in which the receiver may have been faster.
+    times between a send and its record; in a delay, the receiver may be faster.
     """
     return _Machine(programs, delays, capacity).run()
 
