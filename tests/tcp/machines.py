@@ -1,21 +1,18 @@
-"""Machines, which are folders: two, and an observer on the first who is no member of the world; or
-as many as there are places for members of one process."""
+"""Machines, which are folders: two, and an observer on the first that is no member of the world; or
+any number of them for members that are all in one process."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 import pytest
 
@@ -24,9 +21,8 @@ from sfm_kernel import Endpoint
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.relay.view import RemoteView
-from tests.waiting import wait_until
-
-SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
+from tests.observe.pictures import check
+from tests.waiting import next_line, wait_until
 
 PROGRAM = """
 import ctypes, os, signal, sys, threading, time
@@ -49,8 +45,8 @@ class Machines:
 
     Attributes:
         observer: the directory as it is seen on the machine "here".
-        view: what is known there of other machines.
-        transport: what processes may use. Each machine is a site.
+        view: its knowledge of other machines.
+        transport: SFM_TRANSPORT of the processes. Each machine is a site.
     """
 
     def __init__(self, world: str, root: str) -> None:
@@ -85,7 +81,7 @@ class Machines:
             env=self.environment(machine) | shown,
         )
         self._started.append(process)
-        assert process.stdout is not None and process.stdout.readline() == "joined\n"
+        assert next_line(process) == "joined"
         return process
 
     def relays(self, machine: str) -> list[psutil.Process]:
@@ -109,7 +105,7 @@ class Machines:
         return found
 
     def seen(self, name: str) -> dict[str, Any]:
-        """A process, as the observer sees it now; empty if he does not."""
+        """A process, as the observer sees it now; empty if the observer does not see it."""
         found = [process for process in self.snapshot()["processes"] if process["name"] == name]
         return found[0] if found else {}
 
@@ -159,7 +155,3 @@ def two_machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
             yield machines
         finally:
             machines.close()
-
-
-def check(definition: str, value: Any) -> None:
-    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{definition}"}).validate(value)

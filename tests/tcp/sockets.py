@@ -1,4 +1,4 @@
-"""Sockets disturbed as a network would disturb them, and the number that a process has."""
+"""Sockets disturbed as a network would disturb them, and counts of a process's sockets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def connect(address: str) -> socket.socket:
 
 
 def port(endpoint: Endpoint) -> int:
-    """On which it listens."""
+    """The port on which the endpoint listens."""
     (entry,) = (member for member in endpoint.members() if member.uid == endpoint.uid)
     return place(entry.address)[1]
 
@@ -44,7 +44,7 @@ def ports(sock: socket.socket) -> set[int]:
 
 
 def own_sockets(*wanted: int) -> Iterator[socket.socket]:
-    """This process's sockets, one end of which has one of these ports: other names of them."""
+    """Duplicates of this process's sockets that have one of these ports at either end."""
     for fd in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):
             if not stat.S_ISSOCK(os.fstat(fd).st_mode):
@@ -59,7 +59,7 @@ def is_listening(sock: socket.socket) -> bool:
 
 
 def cut(*wanted: int) -> int:
-    """Break this process's connections to and from these ports; how many."""
+    """Break this process's connections to and from these ports; return their number."""
     count = 0
     for sock in own_sockets(*wanted):
         if not is_listening(sock):
@@ -82,7 +82,7 @@ def deafen(*wanted: int, listening: bool = True) -> None:
     """Let the kernel drop whatever comes for this process at these ports, connections and attempts.
 
     It acknowledges nothing any more, and refuses nothing: the machine is as good as unplugged.
-    Without ``listening`` only the connections that there are.
+    Without ``listening``, new connections can still be made.
     """
     drop = _Instruction(0x06, 0, 0, 0)  # BPF_RET: keep no byte of the packet
     program = struct.pack("@HP", 1, ctypes.addressof(drop))
@@ -92,11 +92,17 @@ def deafen(*wanted: int, listening: bool = True) -> None:
 
 
 def hear_again(*wanted: int, connected: bool = True) -> None:
-    """Without ``connected`` only new connections."""
+    """Undo ``deafen``; without ``connected`` for new connections only."""
     for sock in own_sockets(*wanted):
         with contextlib.suppress(OSError):
             if connected or is_listening(sock):
                 sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+def listening() -> list[str]:
+    """The IP addresses at which this process waits for TCP connections."""
+    found = psutil.Process().net_connections("tcp")
+    return [conn.laddr.ip for conn in found if conn.status == psutil.CONN_LISTEN]
 
 
 def attempts(*wanted: int) -> Iterator[int]:

@@ -1,6 +1,6 @@
-"""Collectives between sites: what crosses the way between them, and that the results are right.
+"""Collectives between sites: the messages that cross between them, and the results.
 
-Machines are folders, and sites are what the processes are told.
+Machines are folders, and the processes are told their sites.
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def laid_out(
     layout: str, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """The members of a world, by rank, where the layout has them."""
-    monkeypatch.setattr(
-        team, "SITES_TICKS", 1 << 30
-    )  # a long wait sends notes, which are not counted
+    # A long wait would send notes, which are not counted.
+    monkeypatch.setattr(team, "SITES_TICKS", 1 << 30)
     places = [(machine, machine[0]) for machine in layout.split()]
     with spread(places, world, sfm_dir, monkeypatch) as ends:
         assert [ends[0].site_of(rank) for rank in range(len(ends))] == [site for _, site in places]
@@ -239,12 +238,8 @@ def test_sites_of_one_machine_share_its_memory(world: str, monkeypatch: pytest.M
         at_all(groups, Group.barrier)
         assert not any(group._team.inner for group in groups)
         for algorithm in (None, "two-level"):
-            got = at_all(
-                groups,
-                lambda group, by=algorithm: group.allreduce(
-                    str(group.rank), concatenated, algorithm=by
-                ),
-            )
+            options = {"op": concatenated, "algorithm": algorithm}
+            got = at_all(groups, lambda group, o=options: group.allreduce(str(group.rank), **o))
             assert got == ["0123"] * 4
 
 

@@ -162,18 +162,18 @@ def nonce(counter: int) -> bytes:
 
 
 def authenticated(header: bytes) -> bytes:
-    """Without what gateways change."""
+    """The header without the byte that gateways change."""
     return header[:5] + b"\0" + header[6:]
 
 
 @dataclass
 class Frame:
-    """One, opened.
+    """An opened frame.
 
     Attributes:
         sender, receiver: uids.
         ahead: bytes of the same message that follow.
-        arrived: so far the other direction has come.
+        arrived: the number of the last frame that has arrived from the other side.
     """
 
     kind: bytes
@@ -229,7 +229,7 @@ class Pair:
 
 
 def split(stream: bytearray) -> Iterator[tuple[bytes, bytes]]:
-    """Headers and sealed texts of the whole frames in front; takes them out."""
+    """Take the complete frames off the front; yield their headers and sealed texts."""
     while len(stream) >= HEADER.size:
         end = HEADER.size + int.from_bytes(stream[:4], "little")
         if len(stream) < end:
