@@ -88,7 +88,7 @@ def drain(survivor: Endpoint, least: int) -> None:
 
 
 def succeed(survivor: Endpoint) -> None:
-    """A new process takes the dead one's place: its name, and the way to the survivor."""
+    """A new process gets the name of the dead one, and exchanges messages with the survivor."""
     with sfm_kernel.join(survivor.world, "V") as heir:
         heir.send(dest="steady", nothing=True)
         survivor.send(dest="V", n=1)

@@ -6,17 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.observe import Observer
 from sfm_kernel.observe.events import events
 from sfm_kernel.observe.snapshot import message_text, pulse, segments, snapshot
+from tests.conftest import Spawn
 from tests.waiting import wait_until
 
 CHILD = """
@@ -29,30 +29,19 @@ sfm.send(dest="home", ready=True)
 """
 
 
-@pytest.fixture
-def home(world: str) -> Iterator[Endpoint]:
-    with sfm_kernel.join(world, "home", guest=True) as endpoint:
-        yield endpoint
-
-
 Start = Callable[[str], subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def start(world: str, home: Endpoint) -> Iterator[Start]:
+def start(home: Endpoint, spawn: Spawn) -> Start:
     """``start(body)``: a process "V" that has joined and then runs ``body``."""
-    started: list[subprocess.Popen[bytes]] = []
 
     def start(body: str) -> subprocess.Popen[bytes]:
-        code = CHILD.format(body=body)
-        started.append(subprocess.Popen([sys.executable, "-c", code, world]))
+        process = spawn(CHILD.format(body=body), home.world)
         assert home.recv(20).ready
-        return started[-1]
+        return process
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    return start
 
 
 def look(home: Endpoint, observer: Observer | None = None) -> dict[str, Any]:
@@ -178,11 +167,8 @@ def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -
     home_uid, v_uid = uids["home"], uids["V"]
 
     def seen_by(uid: str) -> list[tuple[str, int]]:
-        return [
-            (event["what"], event["number"])
-            for event in found
-            if event["uid"] == uid and event["peer"]
-        ]
+        exchanged = [event for event in found if event["uid"] == uid and event["peer"]]
+        return [(event["what"], event["number"]) for event in exchanged]
 
     # The first that V sent, and home received, says that it is ready.
     assert seen_by(home_uid) == [("received", 1), ("sent", 1), ("sent", 2), ("received", 2)]
@@ -190,8 +176,7 @@ def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -
     assert next(event for event in reversed(found) if event["what"] == "received")["nbytes"] > 5000
     assert {event["peer"] for event in found} == {home_uid, v_uid, ""}
     assert "running" in {event["what"] for event in found}
-    last = {
-        uid: max(event["nth"] for event in found if event["uid"] == uid)
-        for uid in (home_uid, v_uid)
-    }
+    last: dict[str, int] = {}
+    for event in found:
+        last[event["uid"]] = max(event["nth"], last.get(event["uid"], 0))
     assert events(home.folder, since=last) == []
