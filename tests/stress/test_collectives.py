@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import random
+import time
+
+import numpy as np
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, Group
+from sfm_kernel.collectives import ALGORITHMS
 
 pytestmark = pytest.mark.timeout(1800)
 
 
-def program(sfm: Endpoint, seed: int, count: int) -> int:
+def program(sfm: Endpoint, seed: int, count: int) -> None:
     """``count`` random calls, the same on all; each result is compared with the one it must be."""
-    import random
-    import time
-
-    import numpy as np
-
-    from sfm_kernel import Group
-    from sfm_kernel.collectives import ALGORITHMS
-
     shared, dice = random.Random(seed), random.Random(f"{seed} {sfm.rank}")
     groups = [Group(sfm)]
     half = [rank for rank in range(sfm.size) if rank % 2 == sfm.rank % 2]
     groups.append(Group(sfm, half[::-1]))
-    done = 0
     for number in range(count):
         group = groups[shared.random() < 0.3]
         call = shared.choice(list(ALGORITHMS))
@@ -64,23 +60,18 @@ def program(sfm: Endpoint, seed: int, count: int) -> int:
             got = getattr(group, call)((group.rank, "x" * (length % 5_000)), *arguments)
             if got is not None:
                 assert got == [(place, "x" * (length % 5_000)) for place in places]
-        done += 1
-    return done
 
 
 @pytest.mark.parametrize("size", [4, 7])
 def test_random_programs(kind: str, size: int, effort: int) -> None:
     for seed in range(effort):
-        done = sfm_kernel.run(program, size, seed, 150, timeout=600)
-        assert done == [150] * size
+        sfm_kernel.run(program, size, seed, 150, timeout=600)
 
 
 def test_many_short_rounds(kind: str, effort: int) -> None:
     """Barriers and reductions as fast as they go, with more processes than cores."""
 
     def rounds(sfm: Endpoint, count: int) -> int:
-        from sfm_kernel import Group
-
         group, total = Group(sfm), 0
         for number in range(count):
             group.barrier()

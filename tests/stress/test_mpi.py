@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sfm_kernel
@@ -32,12 +33,8 @@ def plan(seed: int, ranks: int, count: int) -> list[dict[str, Any]]:
 
 def program(sfm: Any, seed: int, count: int) -> int:
     """Take part in the plan; return the number of messages that came."""
-    import numpy as np
-
     mpi.use(sfm)
     from mpi4py import MPI
-
-    from tests.stress.test_mpi import plan
 
     comm = MPI.COMM_WORLD
     MPI.Attach_buffer(bytearray(1 << 24))
@@ -113,7 +110,6 @@ def _number(step: tuple[str, dict[str, Any]]) -> int:
     return int(step[1]["number"])
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_random_programs(ranks: int, effort: int) -> None:
     for seed in range(3 * effort):
