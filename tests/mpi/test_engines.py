@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,16 +83,16 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    "transport", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)]
-)  # fmt: skip
-def test_engines_have_mpi_over(transport: str, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program)], text=True, capture_output=True, timeout=PATIENCE,
-        env=os.environ | {"SFM_TRANSPORT": transport},
-    )  # fmt: skip
+def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run a program from a file of this folder to its end."""
+    program = folder / "program.py"
+    program.write_text(text)
+    command = [sys.executable, str(program)]
+    return subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+
+
+def test_engines_have_mpi_over(kind: str, tmp_path: Path) -> None:
+    done = run(tmp_path, PROGRAM)
     assert (done.stdout, done.stderr) == ("[[], [], [], []]\n", "")
 
 
@@ -168,8 +167,5 @@ def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, reaso
         subprocess.run(["cc", "-shared", "-o", binary, source, *abi], check=True)
     else:
         binary.write_bytes(b"\x7fELF, but damaged")
-    program = tmp_path / "program.py"
-    program.write_text(IMPORTS)
-    command = [sys.executable, str(program)]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+    done = run(tmp_path, IMPORTS)
     assert reason in done.stderr and "pip install" in done.stderr

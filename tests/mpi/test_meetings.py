@@ -20,14 +20,14 @@ import numpy as np, os, signal, sys, threading, time
 comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 for _ in range(5): comm.Barrier()
 """
-"""The start of a program whose processes have a tree by then."""
+"""The start of a program; after it the processes have a tree."""
 
 ROOM = 2016
 """Bytes that one process can bring to the tree; more go by messages."""
 
 
 def sent(sfm: Endpoint) -> list[int]:
-    """How many messages of this process are counted after so many calls."""
+    """The numbers of messages that this process has sent after 0, 5 and 105 calls."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -41,7 +41,7 @@ def sent(sfm: Endpoint) -> list[int]:
     return counts
 
 
-def test_those_who_meet_send_nothing() -> None:
+def test_processes_that_meet_send_nothing() -> None:
     for none, few, same in sfm_kernel.run(sent, 3, timeout=PATIENCE):
         assert none < few == same
 
@@ -57,7 +57,7 @@ def rings(sfm: Endpoint) -> int:
         return len({line.split()[5] for line in maps if ".ring" in line})
 
 
-def test_a_board_needs_no_ways_from_each_to_each() -> None:
+def test_a_tree_needs_no_rings_from_each_to_each() -> None:
     assert max(sfm_kernel.run(rings, 8, timeout=PATIENCE)) < 2 * 7
 
 
@@ -152,18 +152,9 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         (f"{BCAST}; comm.Barrier()", "comm.Barrier(); comm.Barrier()", "MPI_B"),
         (f"{SMALL}; comm.Barrier()", "comm.Barrier()", "where this one calls MPI_"),
     ],
-    ids=[
-        "message here",
-        "message there",
-        "two calls",
-        "two sizes",
-        "large",
-        "small",
-        "ahead",
-        "end",
-    ],
+    ids=["message here", "message there", "calls", "sizes", "large", "small", "ahead", "end"],
 )
-def test_calls_that_differ_are_told(tmp_path: Path, first: str, second: str, says: str) -> None:
+def test_calls_that_differ_are_reported(tmp_path: Path, first: str, second: str, says: str) -> None:
     program = tmp_path / "prog.py"
     program.write_text(f"{MET}if rank: {second}\nelse: {first}\n")
     done = run("-n", "2", str(program), timeout=PATIENCE)

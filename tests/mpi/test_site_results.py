@@ -35,7 +35,7 @@ class Checks:
         if not np.array_equal(got, expected):
             self.failed.append(f"{call} of {self.size}, rank {self.rank}: {got} is not {expected}")
 
-    def all(self) -> list[str]:
+    def run(self) -> list[str]:
         for count in (0, 1, 300, 20_000):  # the last are large messages
             self.reductions(count)
             self.in_order(min(count, 3000))
@@ -163,10 +163,7 @@ class Checks:
         values = np.full(10 * size, -1)
         for nth in range(size):
             values[places[nth] : places[nth] + counts[nth]] = nth * 100 + np.arange(counts[nth])
-        data, every = (
-            np.full(counts[rank], rank * 100) + np.arange(counts[rank]),
-            np.full(10 * size, -1),
-        )
+        data, every = rank * 100 + np.arange(counts[rank]), np.full(10 * size, -1)
         comm.Allgatherv(data, [every, counts, places, None])
         self.equal("Allgatherv", every, values)
         for root in range(size):
@@ -222,7 +219,7 @@ def results(sfm: Endpoint) -> list[str]:
 
     world = MPI.COMM_WORLD
     comms = [world, world.Split(0, -world.rank), world.Split(world.rank % 3, world.rank)]
-    failed = [failure for comm in comms for failure in Checks(comm).all()]
+    failed = [failure for comm in comms for failure in Checks(comm).run()]
     for comm in comms[1:]:
         comm.Free()
     return failed

@@ -1,6 +1,6 @@
 """MPI's collectives between sites: the messages that cross between sites, and errors.
 
-The test tells the processes their sites; they talk over TCP.
+The test chooses the sites of the processes; they talk over TCP.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_one_message_crosses_each_way_between_two_sites(layout: str, run_at: Run
 
 
 def in_turn(sfm: Endpoint) -> None:
-    """Each site in turn begins a call, and has told all others before any of them begins it."""
+    """Each site in turn begins a call, and has sent to all others before any of them begins it."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -138,7 +138,7 @@ def test_no_message_waits_for_another_to_cross(layout: str, run_at: Run) -> None
 
 
 def raised(call: Callable[[], object]) -> str:
-    """The error of a call; empty where it has none."""
+    """The error of a call; empty if it has none."""
     from mpi4py import MPI
 
     try:

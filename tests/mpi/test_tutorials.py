@@ -28,7 +28,7 @@ def launch(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
 
 @cache
 def launched(ranks: int) -> subprocess.CompletedProcess[str]:
-    """All programs in a world of so many ranks; they are run once."""
+    """Run all programs in a world of ``ranks`` processes, once."""
     paths = [str(FOLDER / f"{program}.py") for program in PROGRAMS]
     return launch(ranks, str(FOLDER / f"{DRIVER}.py"), *paths)
 
@@ -52,7 +52,7 @@ def first_says(*expected: str) -> Callable[[Outputs], None]:
 
 
 def everyone_says(line: Callable[[int, int], str]) -> Callable[[Outputs], None]:
-    """Each rank writes one line, which depends on its rank and on how many there are."""
+    """Each rank writes one line, which depends on its rank and on the number of ranks."""
 
     def check(written: Outputs) -> None:
         n = len(written)

@@ -28,6 +28,11 @@ SIZES = (0, 1, 3, 1000)
 LARGE = (1 << 18) + 1
 """More bytes than go at once."""
 
+WAYS = ("", "I", "_init")
+"""How ``call`` makes a collective call: blocking, non-blocking, persistent."""
+
+COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
+
 
 class Cases:
     """The results of this rank."""
@@ -57,7 +62,7 @@ class Cases:
 
 
 def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
-    """Make a collective call in one of three ways: blocking, non-blocking, persistent."""
+    """Make a collective call in one of the ``WAYS``."""
     if way == "":
         getattr(comm, word)(*args)
     elif way == "I":
@@ -124,7 +129,7 @@ WRITERS: dict[type, Callable[[Any], str]] = {
 
 
 def named(value: Any, *names: str) -> Any:
-    """The name among these of a constant that has this value, else the value."""
+    """The name, among these, of a constant with this value; if there is none, the value."""
     for name in names:
         if value == getattr(MPI, name):
             return name
@@ -133,6 +138,10 @@ def named(value: Any, *names: str) -> Any:
 
 def rank(value: int) -> Any:
     return named(value, "PROC_NULL", "ANY_SOURCE", "UNDEFINED", "ROOT")
+
+
+def ranks(values: Any) -> list[Any]:
+    return [rank(value) for value in values]
 
 
 def tag(value: int) -> Any:

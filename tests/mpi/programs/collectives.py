@@ -7,12 +7,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, SIZES, Cases, blank, call, crowds, numbers
+from cases import CODES, LARGE, SIZES, WAYS, Cases, blank, call, crowds, numbers
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
-Arguments = tuple[Any, ...]
 
 
 def roots(comm: MPI.Intracomm) -> Iterator[tuple[int, bool]]:
@@ -101,7 +99,7 @@ def vectors(name: str, comm: MPI.Intracomm, way: str) -> None:
     call(comm, way, "Allgatherv", MPI.IN_PLACE, [many, counts, gaps, MPI.INT])
     add("Allgatherv in place", many)
 
-    to = [(rank + peer) % 3 for peer in range(n)]  # what rank sends to one is what one gets of rank
+    to = [(rank + peer) % 3 for peer in range(n)]  # rank sends to a peer as many as it gets from it
     places = [3 * peer for peer in range(n)]
     data, many = numbers("d", 3 * n, rank), blank("d", 3 * n)
     call(comm, way, "Alltoallv", [data, (to, places)], [many, (to, places), MPI.DOUBLE])

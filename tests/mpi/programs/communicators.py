@@ -5,16 +5,15 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from cases import Cases, error_name, named, raised, rank
+from cases import COMPARISONS, Cases, error_name, named, raised, rank, ranks
 from mpi4py import MPI
 
 cases = Cases()
-COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
 
 
 def members(group: MPI.Group) -> list[Any]:
     """The ranks of a group's members in COMM_WORLD."""
-    return [rank(one) for one in group.Translate_ranks(None, MPI.COMM_WORLD.Get_group())]
+    return ranks(group.Translate_ranks(None, MPI.COMM_WORLD.Get_group()))
 
 
 def groups() -> None:
@@ -37,7 +36,7 @@ def groups() -> None:
     }
     for name, group in made.items():
         cases.add(f"group {name}", group, group.Get_size(), rank(group.Get_rank()), members(group))
-        cases.add(f"group {name}", [rank(one) for one in world.Translate_ranks(range(n), group)])
+        cases.add(f"group {name}", ranks(world.Translate_ranks(range(n), group)))
         cases.add(f"group {name}", bool(group), group == MPI.GROUP_EMPTY)
     for (name, first), (other, second) in product(made.items(), repeat=2):
         case = f"groups {name}"
@@ -46,7 +45,7 @@ def groups() -> None:
         cases.add(case, members(MPI.Group.Intersection(first, second)))
         cases.add(case, members(MPI.Group.Difference(first, second)))
         cases.add(case, members(MPI.Group.Intersect(first, second)))
-    cases.add("Translate_ranks", [rank(one) for one in world.Translate_ranks([MPI.PROC_NULL])])
+    cases.add("Translate_ranks", ranks(world.Translate_ranks([MPI.PROC_NULL])))
     cases.error("group wrong", world.Incl, [n])
     cases.error("group wrong", world.Excl, [-1])
     cases.error("group wrong", world.Range_incl, [(0, n - 1, 0)])

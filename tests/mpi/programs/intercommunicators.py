@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cases import Cases, blank, call, named, numbers
+from cases import COMPARISONS, WAYS, Cases, blank, call, named, numbers
 from mpi4py import MPI
 
 cases = Cases()
-COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
 
 
 def halves(first: int) -> tuple[MPI.Intracomm, MPI.Intercomm, bool]:
@@ -160,7 +159,7 @@ for first in range(1, MPI.COMM_WORLD.size):
     name = f" {first}"
     management(name, local, inter, left)
     messages(name, inter)
-    for way in ("", "I", "_init"):
+    for way in WAYS:
         collectives(name, inter, left, way)
     objects(name, inter, left)
     inter.Free()

@@ -70,19 +70,13 @@ def ring(name: str, comm: MPI.Intracomm) -> None:
         MPI.Request.Waitall([receive, send])
         cases.add("Irecv" + name, memory, receive, send)
 
-        memory = blank("i", size)
-        receive = comm.Irecv(memory, before, 6)
-        comm.Barrier()  # a ready send needs its receive
-        comm.Rsend(data, after, 6)
-        receive.Wait(status)
-        cases.add("Rsend" + name, memory, status)
-
-        memory = blank("i", size)
-        receive = comm.Irecv(memory, before, 6)
-        comm.Barrier()
-        comm.Irsend(data, after, 6).Wait()
-        receive.Wait(status)
-        cases.add("Irsend" + name, memory, status)
+        for mode in ("Rsend", "Irsend"):
+            memory = blank("i", size)
+            receive = comm.Irecv(memory, before, 6)
+            comm.Barrier()  # a ready send needs its receive
+            post(comm, mode, data, after, 6).Wait()
+            receive.Wait(status)
+            cases.add(mode + name, memory, status)
 
 
 def specifications(comm: MPI.Intracomm) -> None:

@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, Cases, blank, call, crowds, numbers, raised
+from cases import CODES, LARGE, WAYS, Cases, blank, call, crowds, numbers, raised
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
 WHOLE, BITS = "bhilqBHILQ", "?bhilqBHILQ"
 OPERATIONS = {
     "SUM": CODES.replace("?", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -83,23 +84,19 @@ def several_requests() -> None:
                         continue  # it would wait for the others
                     cases.add(call, plain(many(exchange.requests)), exchange.state())
                     continue
-                one, listed = MPI.Status(), [MPI.Status()]
-                told = one if word == "any" else listed
+                filled: Any = MPI.Status() if word == "any" else [MPI.Status()]
                 for tag in tags:  # now all that were sent have come
                     while not exchange.comm.Iprobe(0, tag):
                         if exchange.requests[tag].Get_status():
                             break
-                result = many(exchange.requests, told)
-                cases.add(call, plain(result), told, exchange.state())
+                result = many(exchange.requests, filled)
+                cases.add(call, plain(result), filled, exchange.state())
             exchange.close()
             cases.add(call, plain(many(exchange.requests)), plain(many([])))
     null = [MPI.REQUEST_NULL] * 2
-    for word in ("waitany", "testany", "waitall", "testall", "waitsome", "testsome"):
-        many = getattr(MPI.Request, word)
-        cases.add(word, plain(many([])), plain(many(null)))
-    for word in ("get_status_any", "get_status_all", "get_status_some"):
-        many = getattr(MPI.Request, word)
-        cases.add(word, plain(many([])), plain(many(null)))
+    for verb, word in product(("wait", "test", "get_status_"), ("any", "all", "some")):
+        many = getattr(MPI.Request, verb + word)
+        cases.add(verb + word, plain(many([])), plain(many(null)))
 
 
 def plain(result: Any) -> Any:
@@ -118,13 +115,11 @@ def objects() -> None:
                 comm.send({"tag": tag}, 0, tag)
             found: list[Any] = []
             while len(found) < (1 if word == "all" else 3):
-                one, listed = MPI.Status(), [MPI.Status()]
-                told = one if word == "any" else listed
-                result = many(requests, told)
+                filled: Any = MPI.Status() if word == "any" else [MPI.Status()]
+                result = many(requests, filled)
                 done = result[1] if verb == "test" and word == "any" else result[0]
                 if verb == "wait" or done:
-                    order = (result, told) if word == "any" else (result,)
-                    found.append(order)
+                    found.append((result, filled) if word == "any" else (result,))
                 if word == "some":
                     found.extend([None] * (len(result[0]) - 1) if result[0] else [])
             if word == "some":  # how many come at once is not said

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
-from cases import Cases, blank, call, crowds, named, numbers, raised, rank
+from cases import WAYS, Cases, blank, call, crowds, named, numbers, raised, rank, ranks
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
-
-
-def ranks(listed: Any) -> Any:
-    return [rank(one) for one in listed]
 
 
 def dimensions() -> None:
@@ -37,10 +31,8 @@ def grids(name: str, comm: MPI.Intracomm) -> None:
             cases.add(case, grid, grid.Get_dim(), grid.dim, grid.ndim, grid.Get_topo())
             cases.add(case, grid.dims, grid.periods, grid.coords, grid.topo, grid.is_topo)
             cases.add(case, named(grid.Get_topology(), "CART", "GRAPH", "DIST_GRAPH", "UNDEFINED"))
-            for member in range(grid.size):
-                cases.add(
-                    case, grid.Get_coords(member), grid.Get_cart_rank(grid.Get_coords(member))
-                )
+            for coords in map(grid.Get_coords, range(grid.size)):
+                cases.add(case, coords, grid.Get_cart_rank(coords))
             for axis, step in product(range(count), (-1, 0, 1, 2)):
                 cases.add(case, ranks(grid.Shift(axis, step)))
             cases.add(case, grid.degrees, grid.indegree, grid.outdegree)
@@ -99,7 +91,7 @@ def graphs(name: str, comm: MPI.Intracomm) -> None:
             about(case, copy)
             copy.Free()
             directed.Free()
-    # Everybody tells of the edges of the next rank.
+    # Every rank names the edges of the next one.
     me = (comm.rank + 1) % n
     for weights in (None, [5 + me]):
         graph = comm.Create_dist_graph([me], [1], [(me + 2) % n], weights)
