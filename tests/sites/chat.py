@@ -4,7 +4,7 @@
 
 With "inf" it talks until its standard input ends.
 Prints the route when it begins, then "way ADDRESS" whenever messages take another one: that of a
-gateway, or "direct". At the end what has become of it, as JSON.
+gateway, or "direct"; and a report at the end, as JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALL, LARGE = 200, 1_500_000
 
 
 def receive(sfm: Endpoint, peer: str, report: dict[str, Any]) -> None:
-    """Until the peer says that it was all: each message must be the next one, and whole."""
+    """Receive until the peer has sent its last message: each must be the next one, and whole."""
     last = time.monotonic()
     try:
         while "end" not in (message := sfm.recv(50, src=peer)):
@@ -37,18 +37,18 @@ def receive(sfm: Endpoint, peer: str, report: dict[str, Any]) -> None:
             assert (message.data == message.n % 251).all(), f"number {message.n} is damaged"
             report["got"] += 1
         report["end"] = message.end
-    except Exception as error:  # noqa: BLE001 - told to the test
+    except Exception as error:  # noqa: BLE001 - reported to the test
         report["failed"].append(repr(error))
 
 
 def way(exchange: Exchange, uid: str) -> str | None:
-    """How messages to it go now; None while a connection is being made."""
+    """The present route of messages to it; None while a connection is being made."""
     rows = (row for row in exchange.connections() if uid in row["peers"])
     return next((row["address"] if row["gateway"] else "direct" for row in rows), None)
 
 
 def main(name: str, peer: str, seconds: str) -> None:
-    """Talk with the peer for so long."""
+    """Talk with the peer."""
     over = threading.Event()
     if seconds == "inf":
         threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
@@ -57,7 +57,7 @@ def main(name: str, peer: str, seconds: str) -> None:
         sfm.wait_for(peer, timeout=50)
         time.sleep(0.5)  # gateways answer meanwhile
         print(sfm.route_kind(peer), flush=True)
-        (exchange,) = (one.exchange for one in sfm._transports if isinstance(one, TcpTransport))
+        (exchange,) = (tcp.exchange for tcp in sfm._transports if isinstance(tcp, TcpTransport))
         (uid,) = (member.uid for member in sfm.members() if member.name == peer)
         ear = threading.Thread(target=receive, args=(sfm, peer, report))
         ear.start()

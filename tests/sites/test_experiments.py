@@ -1,8 +1,8 @@
-"""Experiments between sites: that they measure, and say what; never how long it took."""
+"""Experiments between sites measure and report; no test asserts a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from sfm_kernel.lessons.sites.emulated import CANNOT_SHOW, Emulated
 from sfm_kernel.lessons.sites.lab import Disturbed, Lab
 from sfm_kernel.lessons.sites.routes import ROUTES
 from sfm_kernel.lessons.sites.world import LabWorld
+from tests.sites.conftest import MakeLab
 
 pytestmark = pytest.mark.tcp  # in CI, a machine without labs is a failure
-
-MakeLab = Callable[..., Lab]
 
 QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "silence": ("direct", {"silences": (0.0, 0.3), "count": 1}),
@@ -37,12 +36,12 @@ QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "requests": ("gateway", {"seconds": 0.3, "schedulers": ("fifo", "round-robin")}),
     "nas MG": ("direct", {}),
 }
-"""Experiments in a form that is over soon: the way, and what differs from the quick one."""
+"""Short forms of experiments: the route, and the arguments that differ from the quick form."""
 ALIKE = {
     "cut 15": "cut 5", "cut 60": "cut 5", "loss 4 MB": "loss small", "killed of two": "killed",
     "requests 3": "requests",
 }  # fmt: skip
-"""Experiments that differ from one of these in a number."""
+"""Experiments that differ from one of the above in a number."""
 
 
 def test_bare_tcp_is_measured(make_lab: MakeLab) -> None:
@@ -94,7 +93,7 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
     ]  # fmt: skip
     listed = benchmark.verdicts(found)
     targets = [target for target in benchmark.targets() if target.measure in asked]
-    assert [one["what"] for one in listed] == [one.what for one in targets]
+    assert [row["what"] for row in listed] == [target.what for target in targets]
     assert not [row["what"] for row in listed if row["measured"] is None]
     assert sites.tables(found)
 
@@ -134,7 +133,7 @@ def test_without_a_lab_the_emulated_paths_are_measured(
     assert "have emulated the path" in sites.doubts(rows) and "Nothing" in sites.doubts([])
 
 
-def test_the_command_goes_on_where_a_lab_is_refused(
+def test_the_command_goes_on_if_a_lab_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lab, "refusal", lambda: "not here")
@@ -147,7 +146,7 @@ def test_the_command_goes_on_where_a_lab_is_refused(
     assert "(no rows)" in capsys.readouterr().out
 
 
-def test_a_way_that_was_played_late_has_disturbed_what_was_measured() -> None:
+def test_a_path_that_was_emulated_late_has_disturbed_the_measurement() -> None:
     with Emulated() as played:
         played.add_reports([{"emulation": {"late": {"mean_s": 5e-4}}}, {"emulation": None}])
         played.check()

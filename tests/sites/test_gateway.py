@@ -18,42 +18,35 @@ import pytest
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.gateway.service import Service
+from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
 LOOPBACK = "127.0.0.1"
-
-
-@pytest.fixture
-def server(world: str) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, f"tcp://{LOOPBACK}:0") as running:
-        yield running
-
-
-@pytest.fixture
-def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirectory]:
-    with RemoteDirectory(server.world, server.url, KEY) as opened:
-        yield opened
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "sfm_kernel.gateway", "--bind", LOOPBACK, *arguments]
 
 
+def surroundings(server: DirectoryServer) -> dict[str, str]:
+    """The environment of a gateway that has the gateway key only."""
+    key = str(GatewayKey.of_world(KEY))
+    return os.environ | {"SFM_DIRECTORY": server.url, "SFM_GATEWAY_KEY": key}
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
 @pytest.fixture
-def start(server: DirectoryServer) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a gateway of a site that has the gateway key only; returns when it listens."""
-    surroundings = os.environ | {
-        "SFM_DIRECTORY": server.url,
-        "SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY)),
-    }
+def start(server: DirectoryServer) -> Iterator[Start]:
+    """Starts a gateway of a site; returns when it listens."""
     running: list[subprocess.Popen[str]] = []
 
     def started(site: str, *arguments: str) -> subprocess.Popen[str]:
         gateway = subprocess.Popen(
             command("--world", server.world, "--site", site, *arguments),
-            env=surroundings, stdout=subprocess.PIPE, text=True,
+            env=surroundings(server), stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         running.append(gateway)
         assert gateway.stdout and f"of site '{site}'" in gateway.stdout.readline()
@@ -66,7 +59,7 @@ def start(server: DirectoryServer) -> Iterator[Callable[..., subprocess.Popen[st
 
 
 def connected(directory: RemoteDirectory) -> dict[str, list[dict[str, Any]]]:
-    """Each gateway's connections, by its name, once it has reported what TCP says of them."""
+    """Each gateway's connections, by its name, once it has reported TCP's facts about them."""
     names = {gateway.uid: gateway.name for gateway in directory.gateways()}
     return {
         names[uid]: [
@@ -80,8 +73,8 @@ def connected(directory: RemoteDirectory) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def test_gateways_meet_and_tell_of_their_connections(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+def test_gateways_meet_and_report_their_connections(
+    directory: RemoteDirectory, start: Start
 ) -> None:
     start("A", "--algorithm", "reno", "--connections", "2", "--rate", "100M")
     other = start("B", "--weight", "A=3", "--scheduler", "smallest")
@@ -102,15 +95,15 @@ def test_gateways_meet_and_tell_of_their_connections(
     wait_until(lambda: [gateway.name for gateway in directory.gateways()] == ["A-1"])
 
 
-def test_without_mptcp_a_connection_is_tcp_and_somebody_is_told(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+def test_without_mptcp_a_connection_is_tcp_and_a_note_says_so(
+    directory: RemoteDirectory, start: Start
 ) -> None:
     for site in ("A", "B"):
         start(site, "--mptcp", "--algorithm", "reno")
     start("C")
     wait_until(lambda: [len(two) for two in connected(directory).values()] == [2, 2, 2])
     reports = {report["site"]: report for report in directory.reports().values()}
-    (asked, plain) = (
+    asked, plain = (
         next(row for row in reports["A"]["gateways"] if row["site"] == site) for site in ("B", "C")
     )
     for other, given in ((asked, has_mptcp()), (plain, False)):
@@ -132,7 +125,7 @@ def has_mptcp() -> bool:
 
 @pytest.mark.fault
 def test_a_killed_gateway_is_forgotten_and_another_is_found(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+    directory: RemoteDirectory, start: Start
 ) -> None:
     start("A")
     killed = start("B")
@@ -143,9 +136,7 @@ def test_a_killed_gateway_is_forgotten_and_another_is_found(
     wait_until(lambda: len(connected(directory).get("A-1", [])) == 1)
 
 
-def test_it_says_what_a_played_path_cannot_show(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_it_names_the_limits_of_an_emulated_path(directory: RemoteDirectory, start: Start) -> None:
     gateway = start("A", "--delay", "20ms", "--limit", "200M")
     assert gateway.stdout and "cannot be seen" in gateway.stdout.readline()
     wait_until(directory.reports)
@@ -173,15 +164,9 @@ def test_it_says_what_a_played_path_cannot_show(
 def test_the_command_says_what_is_wrong_in_a_sentence(
     server: DirectoryServer, arguments: list[str], change: dict[str, str], sentence: str
 ) -> None:
-    surroundings = {
-        **os.environ,
-        "SFM_DIRECTORY": server.url,
-        "SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY)),
-        **change,
-    }
     failed = subprocess.run(
         command("--world", server.world, "--site", "A", *arguments),
-        env=surroundings, capture_output=True, text=True,
+        env=surroundings(server) | change, capture_output=True, text=True,
     )  # fmt: skip
     assert failed.returncode in (1, 2) and sentence in failed.stderr
     assert "Traceback" not in failed.stderr

@@ -1,11 +1,9 @@
-"""Observers are told in a sentence what is wrong with sites and gateways."""
+"""Sentences for observers about faults of sites and gateways."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,10 @@ from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.errors import BadName, SFMError
 from sfm_kernel.gateway.service import Service
-from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
+from tests.sites.conftest import KEY, MakeLab
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
 
 WAITS_FOR = """
 import sys, time
@@ -43,7 +40,7 @@ def seen_in(world: LabWorld, site: str, *words: str) -> str:
     return str(process.communicate()[0])
 
 
-def test_two_sites_of_one_name(make_lab: Callable[..., Lab]) -> None:
+def test_two_sites_of_one_name(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 2}, rtt=0.02)
     with LabWorld(lab) as world:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "lyon"]
@@ -53,19 +50,13 @@ def test_two_sites_of_one_name(make_lab: Callable[..., Lab]) -> None:
         assert "the other gateway of site" in text and "rename one" in text
 
 
-def test_a_site_without_a_gateway(make_lab: Callable[..., Lab]) -> None:
+def test_a_site_without_a_gateway(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 1}, rtt=0.02)
     with LabWorld(lab) as world:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "A"]
         lab.run("A", command, world._environment("A", 2), host=2, stdout=subprocess.DEVNULL)
         text = seen_in(world, "B", "has no gateway")
         assert text.startswith("B has no gateway: messages between it and other sites go directly")
-
-
-@pytest.fixture
-def server(world: str, sfm_dir: Path) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
-        yield running
 
 
 def service(server: DirectoryServer, site: str = "A", bind: str = "127.0.0.1") -> Service:

@@ -18,6 +18,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost
+from tests.tcp.conftest import transport
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
 
@@ -43,7 +44,7 @@ def machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
 
 @contextlib.contextmanager
 def gateway(machines: Machines, machine: str) -> Iterator[subprocess.Popen[str]]:
-    """One that listens, of the site that this machine is."""
+    """A gateway of this machine's site, which listens."""
     command = [sys.executable, "-m", "sfm_kernel.gateway", "--bind", "127.0.0.1"]
     command += ["--site", f"site-of-{machine}", "--delay", "5ms"]
     environment = machines.environment(machine)
@@ -55,21 +56,21 @@ def gateway(machines: Machines, machine: str) -> Iterator[subprocess.Popen[str]]
             process.terminate()
 
 
-def test_a_direct_line_is_told_of(machines: Machines) -> None:
+def test_a_direct_connection_is_shown(machines: Machines) -> None:
     machines.process("B", "there", ANSWER)
     with sfm_kernel.join(machines.world, "A") as sfm:
         sfm.send(dest="B", tag="hello")
         sfm.recv(tag="answer")
-        (tcp,) = [one for one in sfm._transports if one.kind == "tcp"]
-        (row,) = tcp.exchange.connections()
+        exchange = transport(sfm).exchange
+        (row,) = exchange.connections()
         uids = {member.name: member.uid for member in sfm.members()}
         assert (row["gateway"], row["peers"], row["count"]) == (None, [uids["B"]], 1)
         assert row["tcp"]["bytes_sent"] > 0 and row["tcp"]["snd_cwnd"] >= 1
         assert (row["silent_s"], row["warm"]) == (None, "")
         assert row["idle_restarts"] == 0, "the window was never larger than at first"
-        wait_until(lambda: tcp.exchange.connections()[0]["unsent_s"] > row["unsent_s"] + 0.1)
+        wait_until(lambda: exchange.connections()[0]["unsent_s"] > row["unsent_s"] + 0.1)
 
-        wait_until(lambda: len(machines.snapshot()["links"]) == 2)  # B's picture comes by its relay
+        wait_until(lambda: len(machines.snapshot()["links"]) == 2)  # B's part comes by its relay
         seen = machines.snapshot()
         here, there = "site-of-here", "site-of-there"
         ways = [(link["from"], link["to"], link["via"]) for link in seen["links"]]
@@ -79,15 +80,14 @@ def test_a_direct_line_is_told_of(machines: Machines) -> None:
         assert [site["processes"] for site in seen["sites"]] == [["A"], ["B"]]
 
 
-def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
+def test_a_connection_through_gateways_is_shown(machines: Machines) -> None:
     with gateway(machines, "here"), gateway(machines, "there"):
         machines.process("B", "there", ANSWER)
         with sfm_kernel.join(machines.world, "A") as sfm:
             wait_until(lambda: sfm.route_kind("B") == "gateway")
             sfm.send(dest="B", tag="hello")
             sfm.recv(tag="answer")
-            (tcp,) = [one for one in sfm._transports if one.kind == "tcp"]
-            rows = [row for row in tcp.exchange.connections() if row["gateway"]]
+            rows = [row for row in transport(sfm).exchange.connections() if row["gateway"]]
             uids = {member.name: member.uid for member in sfm.members()}
             assert [row["peers"] for row in rows] == [[uids["B"]]]
             wait_until(lambda: len(machines.snapshot()["links"]) == 2)
@@ -148,8 +148,8 @@ for listener in own_sockets(port(sfm)):
 sfm.send(dest="A")
 sfm.recv()
 """
-"""Nobody reaches it but through its gateway. Nobody is refused, not even when it is dead, since
-somebody else has the socket that it listens on: only its machine's relay can tell."""
+"""A process that is reached through its gateway only. No connection is refused, not even when it is
+dead, since another process has the socket that it listens on: only its machine's relay can tell."""
 
 
 @pytest.mark.fault

@@ -14,7 +14,7 @@ from sfm_kernel import Endpoint
 from sfm_kernel.gateway.service import Service
 from tests.contract.conftest import Background
 from tests.sites.through import TwoSites, meet_through_gateways, two_sites
-from tests.tcp.conftest import link
+from tests.tcp.conftest import link, transport
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -46,12 +46,13 @@ def test_a_full_inbox_behind_a_gateway_holds_up_nobody_else(sites: TwoSites) -> 
         a.buffering = 4_000_000
         flooding = Background(flood)
         wait_until(lambda: len(sent) >= 3)
-        before = [forwarded(one) for one in gateways]
+        before = list(map(forwarded, gateways))
         for n in range(50):
             a.send(dest="B", n=n, data=bytes(n * 1000))
             b.send(dest="A", n=b.recv(src="A").n)
             assert a.recv(src="B").n == n
-        assert all(forwarded(one) > was + 100 for one, was in zip(gateways, before, strict=True))
+        after = map(forwarded, gateways)
+        assert all(now > then + 100 for now, then in zip(after, before, strict=True))
         assert len(sent) < 10, "nobody has received"
         assert [full.recv(src="A").n for _ in range(60)] == list(range(60))
         flooding.result()
@@ -85,7 +86,7 @@ def test_acknowledgements_pass_what_their_process_sends_to_others(sites: TwoSite
             call.result()
 
 
-def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
+def test_a_weight_belongs_to_the_process_with_the_name(sites: TwoSites) -> None:
     """When two processes crowd a narrow path, the favoured one has three turns of four."""
     sites.add_gateway("a", weights={"favoured": 3.0, "nobody": 9.0}, limit=8_000_000)
     sites.add_gateway("b")
@@ -161,8 +162,8 @@ def test_pairs_share_the_gateways_of_their_site(sites: TwoSites) -> None:
             return {uid: sorted(peers) for uid, peers in used.items()}
 
         def routes() -> dict[str, list[str]]:
-            (tcp,) = (one for one in a._transports if one.kind == "tcp")
-            return {row["gateway"]: sorted(row["peers"]) for row in tcp.exchange.connections()}
+            rows = transport(a).exchange.connections()
+            return {row["gateway"]: sorted(row["peers"]) for row in rows}
 
         while not all(through().values()):
             meet()
@@ -175,6 +176,6 @@ def test_pairs_share_the_gateways_of_their_site(sites: TwoSites) -> None:
             a.send(dest=end.name, n=2)
             assert end.recv().n == 2
         used = through()
-        for gateway in (service for service in sites.gateways if service.gateway.uid in uids):
-            flows = {flow["receiver"] for flow in gateway.status()["flows"]}
-            assert flows >= set(used[gateway.gateway.uid])
+        for service in sites.gateways:
+            if peers := used.get(service.gateway.uid):
+                assert {flow["receiver"] for flow in service.status()["flows"]} >= set(peers)

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
 from sfm_kernel.transport.tcp_info import choosable
+from tests.sites.conftest import MakeLab
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -52,7 +53,7 @@ for command in sys.stdin:
 
 
 class Lines:
-    """A process B at site B, and others at site A that do what they are told."""
+    """A process B at site B, and others at site A that obey commands."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab, self._stack = lab, contextlib.ExitStack()
@@ -91,7 +92,7 @@ class Lines:
 
 
 @pytest.fixture
-def lines(make_lab: Callable[..., Lab]) -> Iterator[Lines]:
+def lines(make_lab: MakeLab) -> Iterator[Lines]:
     made = Lines(make_lab(rtt=0.02, rate=200e6))
     yield made
     made.close()
@@ -125,7 +126,7 @@ def test_a_long_line_has_bbr_or_a_heartbeat_unless_it_is_left_alone(lines: Lines
     assert {name: sent(name) for name in silent} == before, "nobody has said anything"
 
 
-def test_an_idle_restart_is_seen_and_told(lines: Lines) -> None:
+def test_an_idle_restart_is_seen_and_explained(lines: Lines) -> None:
     lines.start("A", "A", "cubic,still")
 
     def is_open() -> bool:

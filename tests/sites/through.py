@@ -36,7 +36,7 @@ class TwoSites:
         self._server = stack.enter_context(DirectoryServer(world, os.urandom(32), url))
 
     def add_gateway(self, site: str, **options: Any) -> Service:
-        """One of the site's, which serves; with options of ``Service``."""
+        """A gateway of the site, which serves; with options of ``Service``."""
         key = GatewayKey.of_world(self._server.key)
         gateway = Service(self.world, self._server.url, key, site, bind=LOOPBACK, **options)
         self._stack.enter_context(gateway)
@@ -83,6 +83,6 @@ def two_sites(world: str, sfm_dir: Path) -> Iterator[TwoSites]:
 
 
 def meet_through_gateways(*ends: Endpoint) -> None:
-    """Returns when each pair of them, one of each site, goes that way."""
+    """Return when messages between each two of them at different sites go through gateways."""
     pairs = [(end, other) for end in ends for other in ends if end.site != other.site]
     wait_until(lambda: all(end.route_kind(other.name) == "gateway" for end, other in pairs))
