@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import itertools
 import os
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,8 @@ hypothesis.settings.load_profile("slow" if LONG else "fast")
 def crossed(rows: Iterable[Any], columns: Iterable[Any]) -> list[tuple[Any, Any]]:
     """All pairs with SFM_LONG=1; otherwise those of the first row or the first column."""
     (row, *_), (column, *_) = rows, columns = list(rows), list(columns)
-    return [(one, other) for one in rows for other in columns
-            if LONG or one == row or other == column]  # fmt: skip
+    return [(left, right) for left in rows for right in columns
+            if LONG or left == row or right == column]  # fmt: skip
 
 
 # --- the session -------------------------------------------------------------------------------
@@ -190,11 +191,11 @@ def _nothing_left(request: pytest.FixtureRequest, sfm_dir: Path) -> Iterator[Non
         yield from _checked("the test", sfm_dir, killed=killed)
 
 
-_told = leaks.Left()  # a thread cannot be removed: its test is blamed, not its module as well
+_reported = leaks.Left()  # a thread cannot be removed: its test is blamed, not its module as well
 
 
-def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
-    global _told
+def _checked(culprit: str, root: Path, *, killed: bool = False) -> Iterator[None]:
+    global _reported
     before, kept, named = leaks.look(root), leaks.worlds(root), leaks.environment()
     yield
     if killed:
@@ -202,14 +203,14 @@ def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
         from sfm_kernel import directory
 
         directory.clean()
-    left = leaks.remaining(root, before | _told)
-    _told |= left
+    left = leaks.remaining(root, before | _reported)
+    _reported |= left
     leaks.remove(root, left)
     leaks.remove_worlds(root, kept)
     if left:
-        pytest.fail(f"{who} left behind:\n{left}", pytrace=False)
+        pytest.fail(f"{culprit} left behind:\n{left}", pytrace=False)
     if changed := leaks.restore(named):
-        pytest.fail(f"{who} has changed the environment: {', '.join(changed)}", pytrace=False)
+        pytest.fail(f"{culprit} has changed the environment: {', '.join(changed)}", pytrace=False)
 
 
 # --- fixtures ----------------------------------------------------------------------------------
@@ -225,6 +226,39 @@ def sfm_dir() -> Path:
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """``sfm_kernel.run`` starts forks of one process: see ``tests.forks``."""
     monkeypatch.setattr("sfm_kernel.spawn.job.fresh", forks.Fork)
+
+
+KINDS = ("shm", pytest.param("tcp", marks=pytest.mark.tcp))
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The transport under test; between gateways the processes choose it themselves."""
+    if request.param != "gateway":
+        monkeypatch.setenv("SFM_TRANSPORT", request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def over_shm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+
+
+Spawn = Callable[..., subprocess.Popen[Any]]
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """``spawn(code, *arguments, **options)``: a Python that runs ``code``, killed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(code: str, *arguments: str, **options: Any) -> subprocess.Popen[Any]:
+            command = [sys.executable, "-c", code, *arguments]
+            process = stack.enter_context(subprocess.Popen(command, **options))
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 _numbers = itertools.count()

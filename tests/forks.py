@@ -51,7 +51,7 @@ def _become(given: Sequence[Any], environment: Mapping[str, str], folder: str) -
         os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    *streams, report = [one.detach() for one in given]
+    *streams, report = [fd.detach() for fd in given]
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)

@@ -7,6 +7,7 @@ SFM_DIR (engines that detached themselves, or whose parent died, are nobody's ch
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -83,10 +84,8 @@ def remaining(root: Path, before: Left) -> Left:
 def remove(root: Path, left: Left) -> None:
     """Kill and delete what was left, so that the tests that follow start clean."""
     for pid in left.processes:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     for name in left.files:
         (root / name).unlink(missing_ok=True)
 
@@ -118,7 +117,7 @@ def worlds(root: Path) -> set[str]:
 
 
 def _processes(root: Path) -> dict[int, str]:
-    own = os.getpid()
+    this = os.getpid()
     marker = b"SFM_DIR=" + os.fsencode(root) + b"\0"
     parents: dict[int, int] = {}
     found: set[int] = set()
@@ -136,13 +135,13 @@ def _processes(root: Path) -> dict[int, str]:
                     found.add(int(entry))
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue  # it ended meanwhile, or is somebody else's
-    ours = {own}
+    ours = {this}
     grew = True
     while grew:
         children = {pid for pid, parent in parents.items() if parent in ours}
         grew = not children <= ours
         ours |= children
-    named = {pid: _command(pid) for pid in (found | ours) - {own}}
+    named = {pid: _command(pid) for pid in (found | ours) - {this}}
     helpers = {pid for pid, line in named.items() if any(helper in line for helper in HELPERS)}
     helpers -= {pid for pid in helpers if parents.get(pid) in helpers}  # forks of the fork server
     helpers |= {pid for pid, line in named.items() if OF_A_BROWSER in line}

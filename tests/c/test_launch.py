@@ -17,7 +17,8 @@ import pytest
 from sfm_kernel.mpi.launch import elf
 from sfm_kernel.mpi.launch.archives import BadArchive, unpack
 from sfm_kernel.mpi.launch.native import unfit
-from tests.mpi.launching import launched, lines, mpi_worlds, run, wait_for
+from tests.mpi.launching import launched, lines, mpi_worlds, run
+from tests.waiting import wait_until
 
 HELLO = """
 #include <stdio.h>
@@ -196,7 +197,7 @@ def test_stop_ends_a_loop_and_leaves_nothing(folder: Path) -> None:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
-    wait_for(lambda: mpi_worlds() == [], "the world goes")
+    wait_until(lambda: mpi_worlds() == [])
 
 
 def test_an_error_of_the_compiler_is_all_that_is_shown(folder: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from sfm_kernel.c import LIB
 from tests.c import mpich
 from tests.c.building import needs_mpi
-from tests.mpi.launching import PATIENCE, launched, mpi_worlds, run, wait_for
+from tests.mpi.launching import PATIENCE, launched, mpi_worlds, run
+from tests.waiting import wait_until
 
 FOLDER = Path(__file__).parent / "programs" / "dynamic"
 
@@ -33,7 +34,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def no_world_left() -> Iterator[None]:
     before = set(mpi_worlds())
     yield
-    wait_for(lambda: set(mpi_worlds()) <= before, "the worlds are gone")
+    wait_until(lambda: set(mpi_worlds()) <= before)
 
 
 def spawner(programs: Path, *words: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:

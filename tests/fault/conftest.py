@@ -1,10 +1,8 @@
-"""Fixtures of the tests with traced victims: a survivor, and a process that never notices."""
+"""A guest, and for tests with traced victims a survivor and a process that never notices."""
 
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.endpoint import peers
+from tests.conftest import Spawn
 
 STEADY = """
 import sys, sfm_kernel
@@ -22,26 +21,27 @@ while True: sfm.send(dest="home", echo=sfm.recv(src="home").n)
 
 
 @pytest.fixture
-def survivor(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm")
-    monkeypatch.setattr(peers, "DEATH_CHECK_EVERY", 1)  # many deaths, soon noticed
+def home(world: str) -> Iterator[Endpoint]:
     with sfm_kernel.join(world, "home", guest=True) as endpoint:
         yield endpoint
 
 
 @pytest.fixture
-def check_the_others(survivor: Endpoint) -> Iterator[Callable[[], None]]:
-    """Asks a process that has nothing to do with the victims whether it is all right."""
+def survivor(over_shm: None, home: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
+    monkeypatch.setattr(peers, "DEATH_CHECK_EVERY", 1)  # many deaths, soon noticed
+    return home
+
+
+@pytest.fixture
+def check_the_others(survivor: Endpoint, spawn: Spawn) -> Callable[[], None]:
+    """``check_the_others()``: a process that has nothing to do with the victims still answers."""
     numbers = itertools.count()
-    with subprocess.Popen([sys.executable, "-c", STEADY, survivor.world]) as steady:
+    spawn(STEADY, survivor.world)
+    survivor.wait_for("steady", timeout=20)
 
-        def check() -> None:
-            number = next(numbers)
-            survivor.send(dest="steady", n=number)
-            assert survivor.recv(20, src="steady").echo == number
+    def check() -> None:
+        number = next(numbers)
+        survivor.send(dest="steady", n=number)
+        assert survivor.recv(20, src="steady").echo == number
 
-        try:
-            survivor.wait_for("steady", timeout=20)
-            yield check
-        finally:
-            steady.kill()
+    return check

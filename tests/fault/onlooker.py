@@ -41,7 +41,7 @@ class Onlooker:
         self._watch.check()
         for path in segments(folder).values():
             judge(path, 1 << 60, "{}")
-        return {one["uid"]: one["state"] for one in picture["processes"]}
+        return {process["uid"]: process["state"] for process in picture["processes"]}
 
 
 def main(folder: str) -> None:
@@ -56,9 +56,9 @@ def main(folder: str) -> None:
     thread = threading.Thread(target=go_on)
     thread.start()
     try:
-        one = Onlooker(folder)
+        onlooker = Onlooker(folder)
         for _ in sys.stdin:
-            print(json.dumps(one.check()), flush=True)
+            print(json.dumps(onlooker.check()), flush=True)
     finally:
         over.set()
         thread.join()

@@ -11,6 +11,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -45,7 +46,7 @@ class Channel:
         prepare, act: what the victim does before and while it is traced.
         meanwhile: what home does with a living victim; ends when that is dead.
         thread: the traced thread, by the beginning of its name; "" is the main thread.
-        limit: native instructions to look at, where the act does not end by itself.
+        limit: native instructions to step through if the act does not end by itself.
     """
 
     prepare: str
@@ -68,10 +69,6 @@ def receive(home: Endpoint, first: int = 0) -> None:
         assert seen >= first
 
 
-def receive_after_three(home: Endpoint) -> None:
-    receive(home, 3)
-
-
 def flood(home: Endpoint, size: int) -> None:
     assert home.recv(60, src="V").ready
     home.buffering = 1 << 20
@@ -80,13 +77,8 @@ def flood(home: Endpoint, size: int) -> None:
             home.send(dest="V", data=bytes(size))
 
 
-def flood_small(home: Endpoint) -> None:
-    flood(home, 100)
-
-
-def flood_large(home: Endpoint) -> None:
-    flood(home, 700_000)
-
+receive_after_three = partial(receive, first=3)
+flood_small, flood_large = partial(flood, size=100), partial(flood, size=700_000)
 
 WAYS = {
     "a small message": Channel(JOIN_AND_SEND, "put(3, small); put(4, small)", receive_after_three),
@@ -101,11 +93,7 @@ WAYS = {
     "a receive that waits": Channel(JOIN_AND_ASK, "sfm.recv(0.2, tag='never')", flood_small),
     "making room": Channel(JOIN_AND_ASK, "time.sleep(60)", flood_large, "sfm-network", 1000),
     "a callback": Channel(
-        JOIN_AND_ASK,
-        "sfm.regcb(lambda m: None); time.sleep(60)",
-        flood_small,
-        "sfm-network",
-        3000,
+        JOIN_AND_ASK, "sfm.regcb(lambda m: None); time.sleep(60)", flood_small, "sfm-network", 3000
     ),
 }
 

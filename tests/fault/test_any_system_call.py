@@ -55,7 +55,7 @@ def test_killed_at_a_system_call(
         nursery.close()
     abandon_the_unfinished(survivor.folder)
     clean()
-    living = {one.uid for one in survivor.members() if survivor.alive(one)}
+    living = {member.uid for member in survivor.members() if survivor.alive(member)}
 
     def left_behind() -> list[str]:
         # A ring belongs to its sender, too: the reader removes what the dead have not announced.
@@ -79,7 +79,7 @@ def drain(survivor: Endpoint, least: int) -> None:
     """The victim's messages came in order, and at least ``least`` of them."""
     numbers = []
     try:
-        while survivor.peek(src="V") or any(one.name == "V" for one in survivor.members()):
+        while survivor.peek(src="V") or any(member.name == "V" for member in survivor.members()):
             numbers.append(survivor.recv(20, src="V").n)
     except PeerLost:
         pass
@@ -88,7 +88,7 @@ def drain(survivor: Endpoint, least: int) -> None:
 
 
 def succeed(survivor: Endpoint) -> None:
-    """A new process takes the dead one's place: its name, and the way to the survivor."""
+    """A new process gets the name of the dead one, and exchanges messages with the survivor."""
     with sfm_kernel.join(survivor.world, "V") as heir:
         heir.send(dest="steady", nothing=True)
         survivor.send(dest="V", n=1)

@@ -6,9 +6,7 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +14,10 @@ import pytest
 import sfm_kernel
 from sfm_kernel import CollectiveError, Endpoint, Group, PeerLost
 from sfm_kernel.collectives import ALGORITHMS
+from tests.conftest import Spawn
 from tests.contract.conftest import Background
+
+pytestmark = pytest.mark.usefixtures("kind")  # chosen before the guest joins
 
 MEMBER = """
 import sys, os
@@ -38,63 +39,36 @@ sfm.recv(src="home")
 """
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
-
-
-@pytest.fixture
-def home(kind: str, world: str) -> Iterator[Endpoint]:
-    with sfm_kernel.join(world, "home", guest=True) as endpoint:
-        yield endpoint
-
-
 CASES = [("shm", name) for name in ALGORITHMS["allreduce"]]
 CASES += [("tcp", name) for name in ALGORITHMS["allreduce"] if name != "flags"]
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), CASES, indirect=["kind"])
 def test_a_killed_member_is_lost_for_all_others(
-    home: Endpoint, world: str, kind: str, algorithm: str
+    kind: str, algorithm: str, home: Endpoint, spawn: Spawn
 ) -> None:
     size, victim = 4, random.randrange(4)
-    arguments = [world, None, str(size), algorithm]
-    processes = []
-    try:
-        for rank in range(size):
-            arguments[1] = str(rank)
-            processes.append(subprocess.Popen([sys.executable, "-c", MEMBER, *arguments]))
-        for rank in range(size):
-            home.recv(60, src=rank, pid=lambda _: True)
-        time.sleep(random.uniform(0, 0.3))
-        processes[victim].kill()
-        for rank in set(range(size)) - {victim}:
-            told = home.recv(60, src=rank, told=lambda _: True)
-            assert (told.told, told.peer) == ("PeerLost", victim), rank
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    processes = [spawn(MEMBER, home.world, str(rank), str(size), algorithm) for rank in range(size)]
+    for rank in range(size):
+        home.recv(60, src=rank, pid=lambda _: True)
+    time.sleep(random.uniform(0, 0.3))
+    processes[victim].kill()
+    for rank in set(range(size)) - {victim}:
+        failure = home.recv(60, src=rank, told=lambda _: True)
+        assert (failure.told, failure.peer) == ("PeerLost", victim), rank
 
 
-def test_a_member_that_stands_still_is_waited_for(home: Endpoint, world: str, kind: str) -> None:
+def test_a_member_that_stands_still_is_waited_for(home: Endpoint, spawn: Spawn) -> None:
     """Stopped is not dead: the others wait, and go on when it does."""
 
-    def part(sfm: Endpoint) -> list[int]:
+    def reduce_twice(sfm: Endpoint) -> list[int]:
         group = Group(sfm)
         if sfm.rank == 1:
             os.kill(os.getpid(), signal.SIGSTOP)
         return [group.allreduce(1), group.allreduce(sfm.rank)]
 
-    helper = subprocess.Popen(
-        [sys.executable, "-c", WAKER, str(os.getpid())], stdin=subprocess.DEVNULL
-    )
-    try:
-        assert sfm_kernel.run(part, n=3, timeout=100) == [[3, 3]] * 3
-    finally:
-        helper.kill()
-        helper.wait()
+    spawn(WAKER, str(os.getpid()), stdin=subprocess.DEVNULL)
+    assert sfm_kernel.run(reduce_twice, n=3, timeout=100) == [[3, 3]] * 3
 
 
 WAKER = """
@@ -114,22 +88,22 @@ while True:  # wakes the stopped descendants of a process, each a second after i
 
 def test_memory_of_groups_goes_with_their_world(home: Endpoint, world: str) -> None:
     """Boards and areas are files only until all members have them."""
-    with sfm_kernel.join(world) as one, sfm_kernel.join(world) as other:
-        members: list[Any] = [one, other]
+    with sfm_kernel.join(world) as first, sfm_kernel.join(world) as second:
+        members: list[Any] = [first, second]
 
-        def part(sfm: Endpoint) -> None:
+        def meet(sfm: Endpoint) -> None:
             for _ in range(5):
                 group = Group(sfm, [0, 1])
                 group.barrier()
                 group.allgather("x" * 100_000)
 
-        for background in [Background(lambda sfm=sfm: part(sfm)) for sfm in members]:
+        for background in [Background(lambda sfm=sfm: meet(sfm)) for sfm in members]:
             background.result()
         assert not [file for file in os.listdir(home.folder) if file.endswith(".tree")]
         # One that never comes leaves a file; it goes when the first member does.
-        group = Background(lambda: Group(one, [0, 1]))
-        Group(other, [0, 1])
+        group = Background(lambda: Group(first, [0, 1]))
+        Group(second, [0, 1])
         waiting = Background(group.result().barrier)
-        other.close()
+        second.close()
         with pytest.raises((PeerLost, CollectiveError)):
             waiting.result()

@@ -11,6 +11,8 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, MessagesLost, PacketError, PeerLost
 
+pytestmark = pytest.mark.usefixtures("over_shm")
+
 DATA = 8192  # native/src/ring_file.rs
 FRAME = 16  # native/src/ring/
 
@@ -23,8 +25,7 @@ def damage(receiver: Endpoint, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", [DATA, DATA + 4, DATA + 8, DATA + FRAME])
-def test_both_ends_are_told(place: int, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+def test_both_ends_notice_the_damage(place: int, world: str) -> None:
     with sfm_kernel.join(world, "B") as b:
         with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "C") as c:
             a.send(dest="B", n=1)
@@ -41,8 +42,7 @@ def test_both_ends_are_told(place: int, world: str, monkeypatch: pytest.MonkeyPa
             assert len(b.recv(10, src="A").x) == 100
 
 
-def test_a_sender_that_waits_is_told(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+def test_a_sender_that_waits_notices_the_damage(world: str) -> None:
     with sfm_kernel.join(world, "B") as b, sfm_kernel.join(world, "A") as a:
         a.send(dest="B", n=1)
         damage(b, DATA)
@@ -60,4 +60,4 @@ def test_a_sender_that_waits_is_told(world: str, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(PacketError):
             b.recv(10)
         thread.join(10)
-        assert [type(one) for one in raised] == [MessagesLost]
+        assert [type(error) for error in raised] == [MessagesLost]

@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
-import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.observe import explain
 from sfm_kernel.observe.snapshot import segments, snapshot
+from tests.conftest import Spawn
+
+pytestmark = pytest.mark.usefixtures("over_shm")  # chosen before the guest joins
 
 HEADER = 4096
 """Some first bytes of a segment, but not all that an observer reads."""
@@ -36,29 +38,17 @@ with sfm_kernel.join(sys.argv[1], sys.argv[2]) as sfm:
 """
 
 Look = Callable[[], dict[str, str]]
+Members = dict[str, subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def home(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm")
-    with sfm_kernel.join(world, "home", guest=True) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def members(home: Endpoint) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    """Processes that wait for a message, by their uids."""
-    command = [sys.executable, "-c", MEMBER, home.world]
-    started = {name: subprocess.Popen([*command, name]) for name in ("A", "B", "C")}
-    try:
-        for name in started:
-            home.recv(30, src=name, n=4)
-        uids = {one["name"]: one["uid"] for one in snapshot(home.folder)["processes"]}
-        yield {uids[name]: process for name, process in started.items()}
-    finally:
-        for process in started.values():
-            process.kill()
-            process.wait()
+def members(home: Endpoint, spawn: Spawn) -> Members:
+    """Processes A, B and C, which wait for a message, by their uids."""
+    started = {name: spawn(MEMBER, home.world, name) for name in ("A", "B", "C")}
+    for name in started:
+        home.recv(30, src=name, n=4)
+    uids = {process["name"]: process["uid"] for process in snapshot(home.folder)["processes"]}
+    return {uids[name]: process for name, process in started.items()}
 
 
 @pytest.fixture
@@ -81,23 +71,23 @@ def look(home: Endpoint) -> Iterator[Look]:
         assert onlooker.wait() == 0
 
 
-def test_a_segment_that_is_cut_is_told_as_damaged(
-    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look, effort: int
+def test_a_segment_that_is_cut_is_reported_as_damaged(
+    home: Endpoint, members: Members, look: Look, effort: int
 ) -> None:
     (uid, victim), *others = members.items()
     path = Path(segments(home.folder)[uid])
     victim.send_signal(signal.SIGSTOP)  # it would touch the memory that is gone
-    whole = path.read_bytes()
+    contents = path.read_bytes()
     before = look()
     assert before[uid] == "blocked in recv"
-    for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * effort:
+    for size in (0, len(contents) // 2, HEADER, len(contents) - 1) * effort:
         os.truncate(path, size)
-        told = look()
+        states = look()
         # Observers do not miss the old events, which they need not read.
-        assert told[uid] == ("damaged" if size <= HEADER else before[uid])
-        assert {**told, uid: ""} == {**before, uid: ""}, "the others are told as ever"
+        assert states[uid] == ("damaged" if size <= HEADER else before[uid])
+        assert {**states, uid: ""} == {**before, uid: ""}, "the others are reported as before"
         with open(path, "r+b") as file:
-            file.write(whole)
+            file.write(contents)
         assert look() == before
     os.truncate(path, 0)
     diagnosis = explain(home.folder)
@@ -119,35 +109,33 @@ def test_no_pid_of_a_segment_is_taken_at_its_word(home: Endpoint, pid: object) -
     assert "cannot be reached" in interrupt(path, pid)
 
 
-def test_random_damage(
-    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look, effort: int
-) -> None:
+def test_random_damage(home: Endpoint, members: Members, look: Look, effort: int) -> None:
     """Flip bits in all segments but this process's, while all are in use."""
     seed = random.randrange(1 << 32) if effort > 1 else 11
     print("seed", seed)
     chance = random.Random(seed)
     paths = {uid: Path(path) for uid, path in segments(home.folder).items() if uid in members}
-    whole = {uid: path.read_bytes() for uid, path in paths.items()}
-    ends = (200, HEADER, 12_000, 80_000, len(next(iter(whole.values()))))
+    contents = {uid: path.read_bytes() for uid, path in paths.items()}
+    ends = (200, HEADER, 12_000, 80_000, len(next(iter(contents.values()))))
     for _ in range(12 * effort):
         for path in paths.values():
             flip(path, chance, chance.choice(ends))
-        told = look()
-        assert told.keys() >= members.keys()
-        assert told[home.uid] == "running"
+        states = look()
+        assert states.keys() >= members.keys()
+        assert states[home.uid] == "running"
         for uid, path in paths.items():
             with open(path, "r+b") as file:
-                file.write(whole[uid])
+                file.write(contents[uid])
     for process in members.values():
         assert (process.poll() or 0) >= 0, "the members may fail, but not by a signal"
 
 
 def test_messages_still_reach_a_living_process_that_is_marked_dead(
-    home: Endpoint, members: dict[str, subprocess.Popen[bytes]]
+    home: Endpoint, members: Members
 ) -> None:
     """The sender waits a while for the process to end; then it believes the segment's lock."""
     home.send(dest="A", n=0)
-    (uid,) = (one["uid"] for one in snapshot(home.folder)["processes"] if one["name"] == "A")
+    uid, *_ = members
     with open(segments(home.folder)[uid], "r+b") as file:
         (word,) = struct.unpack("<I", os.pread(file.fileno(), 4, LIFE))
         assert Path(f"/proc/{members[uid].pid}/task/{word}").exists()
@@ -164,6 +152,6 @@ def flip(path: Path, chance: random.Random, end: int) -> None:
     """Change some bits of the first bytes of a file."""
     with open(path, "r+b") as file:
         for _ in range(chance.choice((1, 10, 300))):
-            at = chance.randrange(end)
-            (byte,) = os.pread(file.fileno(), 1, at)
-            os.pwrite(file.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)
+            offset = chance.randrange(end)
+            (byte,) = os.pread(file.fileno(), 1, offset)
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), offset)

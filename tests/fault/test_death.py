@@ -7,15 +7,16 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
+from tests.conftest import KINDS, Spawn
 from tests.sites.through import TwoSites, two_sites
 
 CHILD = """
@@ -25,18 +26,10 @@ sfm = sfm_kernel.join(sys.argv[1], sys.argv[2])
 sfm.wait_for("home")
 {body}
 """
+READY = "sfm.send(dest='home', ready=True)\n"
 
-
-KINDS = ("shm", pytest.param("tcp", marks=pytest.mark.tcp))
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
 also_through_gateways = pytest.mark.parametrize("kind", [*KINDS, GATEWAY], indirect=True)
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param != "gateway":
-        monkeypatch.setenv("SFM_TRANSPORT", request.param)
-    return str(request.param)
 
 
 @pytest.fixture
@@ -53,10 +46,8 @@ def sites(kind: str, world: str, sfm_dir: Path) -> Iterator[TwoSites | None]:
 
 @pytest.fixture
 def home(sites: TwoSites | None, world: str) -> Iterator[Endpoint]:
-    joined = (
-        sites.join("a", "home", guest=True) if sites else sfm_kernel.join(world, "home", guest=True)
-    )
-    with joined as endpoint:
+    join = partial(sites.join, "a") if sites else partial(sfm_kernel.join, world)
+    with join("home", guest=True) as endpoint:
         yield endpoint
 
 
@@ -64,25 +55,15 @@ Start = Callable[[str, str], subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def start(sites: TwoSites | None, world: str) -> Iterator[Start]:
+def start(sites: TwoSites | None, world: str, spawn: Spawn) -> Start:
     """``start(name, body)``: a process that joins as ``name`` and runs ``body``."""
-    started: list[subprocess.Popen[bytes]] = []
-    environment = {**os.environ, **(sites.environment("b") if sites else {})}
-
-    def start(name: str, body: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", CHILD.format(body=body), world, name]
-        started.append(subprocess.Popen(command, env=environment))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    environment = os.environ | (sites.environment("b") if sites else {})
+    return lambda name, body: spawn(CHILD.format(body=body), world, name, env=environment)
 
 
 @also_through_gateways
 def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None:
-    victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
+    victim = start("V", READY + "time.sleep(60)")
     assert home.recv(20, src="V").ready
     os.kill(victim.pid, signal.SIGKILL)
     with pytest.raises(PeerLost, match="'V'") as caught:
@@ -94,7 +75,7 @@ def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None
 def test_messages_of_a_dead_process_are_received(home: Endpoint, start: Start) -> None:
     start(
         "V",
-        "sfm.send(dest='home', ready=True)\nsfm.recv(src='home')\n"
+        f"{READY}sfm.recv(src='home')\n"
         "for n in range(100): sfm.send(dest='home', n=n, pad=bytes(1000))\n"
         "time.sleep(0.5)\nos.kill(os.getpid(), 9)",
     )
@@ -112,7 +93,7 @@ def test_messages_of_a_dead_process_are_received_after_slow_callbacks(
     home.regcb(lambda m: time.sleep(3), tag="slow")
     start(
         "V",
-        "sfm.send(dest='home', ready=True)\nsfm.recv(src='home')\n"
+        f"{READY}sfm.recv(src='home')\n"
         "sfm.send(dest='home', tag='slow')\nsfm.send(dest='home', tag='result', n=1)\n"
         f"time.sleep(0.5)\n{end}",
     )
@@ -123,7 +104,7 @@ def test_messages_of_a_dead_process_are_received_after_slow_callbacks(
 
 @also_through_gateways
 def test_sending_to_the_dead(home: Endpoint, start: Start) -> None:
-    victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
+    victim = start("V", READY + "time.sleep(60)")
     home.recv(20, src="V")
     home.send(dest="V", n=1)
     victim.kill()
@@ -140,7 +121,7 @@ def test_sending_to_the_dead(home: Endpoint, start: Start) -> None:
 
 @also_through_gateways
 def test_a_blocked_send_hears_of_the_death(home: Endpoint, start: Start) -> None:
-    victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
+    victim = start("V", READY + "time.sleep(60)")
     home.recv(20, src="V")
     home.buffering = 10_000
     home.send(dest="V", data=bytes(9_000))
@@ -162,9 +143,7 @@ def test_leaving_is_not_dying_but_ends_waits_too(home: Endpoint, start: Start) -
 
 @also_through_gateways
 def test_a_stopped_process_is_not_dead(home: Endpoint, start: Start) -> None:
-    sleeper = start(
-        "V", "sfm.send(dest='home', ready=True)\nsfm.send(dest='home', got=sfm.recv().n)"
-    )
+    sleeper = start("V", READY + "sfm.send(dest='home', got=sfm.recv().n)")
     home.recv(20, src="V")
     os.kill(sleeper.pid, signal.SIGSTOP)
     home.send(dest="V", n=5)
@@ -239,7 +218,7 @@ def flood(home: Endpoint) -> None:
 def test_a_receiver_killed_at_any_moment(home: Endpoint, start: Start, effort: int) -> None:
     rng = random.Random(8)
     for _ in range(6 * effort):
-        victim = start("V", "sfm.send(dest='home', ready=True)\nwhile True: sfm.recv()")
+        victim = start("V", READY + "while True: sfm.recv()")
         home.wait_for("V", timeout=20)
         assert home.recv(20, src="V").ready
         killer = subprocess.Popen(

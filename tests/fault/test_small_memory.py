@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ Mount = Callable[[str], str]
 
 
 @pytest.fixture
-def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
+def mount(tmp_path: Path, over_shm: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
     """``mount(size)`` makes a file system of that size the place of all worlds; returns it."""
     folder = str(tmp_path)
 
@@ -32,7 +33,6 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
         if subprocess.run(command).returncode:
             pytest.skip("mounting is not allowed here")
         monkeypatch.setenv("SFM_DIR", folder + "/sfm")
-        monkeypatch.setenv("SFM_TRANSPORT", "shm")
         return folder
 
     yield mount
@@ -119,9 +119,7 @@ def test_kept_arrays_do_not_stop_their_sender(mount: Mount, effort: int) -> None
     assert sfm_kernel.run(keep, 2, count, 1 << 20, timeout=500)[0] == count
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def test_kept_arrays_with_room(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", kind)
+def test_kept_arrays_with_room(kind: str) -> None:
     assert sfm_kernel.run(keep, 2, 200, 1 << 20, timeout=500)[0] == 200
     assert sfm_kernel.run(keep, 2, 500, 100_000, timeout=500)[0] == 500
 
@@ -140,9 +138,6 @@ def test_an_array_larger_than_shared_memory(mount: Mount) -> None:
 
 def too_large(sfm: Endpoint) -> str:
     """Rank 1 may not have much more memory than it has now; rank 0 sends more than that."""
-    import resource
-
-    other = 1 - sfm.rank
     if sfm.rank == 1:
         sfm.send(dest=0, ready=True)
         assert sfm.recv(60, n=0).n == 0
@@ -153,29 +148,25 @@ def too_large(sfm: Endpoint) -> str:
         assert order == [1, 2, 3, 4, 5]
         sfm.send(dest=0, done=True)
         return ""
-    said = ""
     sfm.recv(60, ready=True)
     sfm.send(dest=1, n=0)
     sfm.recv(60, ready=True)
     for n in 1, 3:
         sfm.send(dest=1, n=n)
         with pytest.raises(sfm_kernel.MessageTooLarge) as refusal:
-            sfm.send(dest=other, n=-1, x=np.zeros(3 << 30, np.uint8))
+            sfm.send(dest=1, n=-1, x=np.zeros(3 << 30, np.uint8))
         assert refusal.value.peer == 1
         assert refusal.value.nbytes > 3 << 30
-        said = str(refusal.value)
         sfm.send(dest=1, n=n + 1, x=np.zeros(5 << 20, np.uint8))
     sfm.send(dest=1, n=5)
     assert sfm.recv(60, src=1).done
-    return said
+    return str(refusal.value)
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_a_message_that_its_receiver_has_no_memory_for(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its sender gets an error; the messages before and after it arrive."""
-    monkeypatch.setenv("SFM_TRANSPORT", kind)
     monkeypatch.setenv("SFM_ARENA_BYTES", "0")  # the receiver needs no memory for what lies there
     said = sfm_kernel.run(too_large, 2, timeout=120)[0]
     assert "process 1 has no memory for a message of 3,221,22" in said

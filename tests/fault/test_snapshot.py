@@ -6,17 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.observe import Observer
 from sfm_kernel.observe.events import events
 from sfm_kernel.observe.snapshot import message_text, pulse, segments, snapshot
+from tests.conftest import Spawn
 from tests.waiting import wait_until
 
 CHILD = """
@@ -29,36 +29,25 @@ sfm.send(dest="home", ready=True)
 """
 
 
-@pytest.fixture
-def home(world: str) -> Iterator[Endpoint]:
-    with sfm_kernel.join(world, "home", guest=True) as endpoint:
-        yield endpoint
-
-
 Start = Callable[[str], subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def start(world: str, home: Endpoint) -> Iterator[Start]:
+def start(home: Endpoint, spawn: Spawn) -> Start:
     """``start(body)``: a process "V" that has joined and then runs ``body``."""
-    started: list[subprocess.Popen[bytes]] = []
 
     def start(body: str) -> subprocess.Popen[bytes]:
-        code = CHILD.format(body=body)
-        started.append(subprocess.Popen([sys.executable, "-c", code, world]))
+        process = spawn(CHILD.format(body=body), home.world)
         assert home.recv(20).ready
-        return started[-1]
+        return process
 
-    yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    return start
 
 
 def look(home: Endpoint, observer: Observer | None = None) -> dict[str, Any]:
     picture = snapshot(home.folder, observer=observer)
     assert picture["world"] == home.world
-    return next(one for one in picture["processes"] if one["name"] == "V")
+    return next(process for process in picture["processes"] if process["name"] == "V")
 
 
 def test_a_blocked_receive_says_for_what(home: Endpoint, start: Start) -> None:
@@ -174,17 +163,20 @@ def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -
     victim.kill()
     victim.wait()
     found = events(home.folder)
-    uids = {one["name"]: one["uid"] for one in snapshot(home.folder)["processes"]}
-    own, other = uids["home"], uids["V"]
+    uids = {process["name"]: process["uid"] for process in snapshot(home.folder)["processes"]}
+    home_uid, v_uid = uids["home"], uids["V"]
 
     def seen_by(uid: str) -> list[tuple[str, int]]:
-        return [(one["what"], one["number"]) for one in found if one["uid"] == uid and one["peer"]]
+        exchanged = [event for event in found if event["uid"] == uid and event["peer"]]
+        return [(event["what"], event["number"]) for event in exchanged]
 
     # The first that V sent, and home received, says that it is ready.
-    assert seen_by(own) == [("received", 1), ("sent", 1), ("sent", 2), ("received", 2)]
-    assert seen_by(other) == [("sent", 1), ("received", 2), ("received", 1), ("sent", 2)]
-    assert next(one for one in reversed(found) if one["what"] == "received")["nbytes"] > 5000
-    assert {one["peer"] for one in found} == {own, other, ""}
-    assert "running" in {one["what"] for one in found}
-    last = {uid: max(one["nth"] for one in found if one["uid"] == uid) for uid in (own, other)}
+    assert seen_by(home_uid) == [("received", 1), ("sent", 1), ("sent", 2), ("received", 2)]
+    assert seen_by(v_uid) == [("sent", 1), ("received", 2), ("received", 1), ("sent", 2)]
+    assert next(event for event in reversed(found) if event["what"] == "received")["nbytes"] > 5000
+    assert {event["peer"] for event in found} == {home_uid, v_uid, ""}
+    assert "running" in {event["what"] for event in found}
+    last: dict[str, int] = {}
+    for event in found:
+        last[event["uid"]] = max(event["nth"], last.get(event["uid"], 0))
     assert events(home.folder, since=last) == []

@@ -44,7 +44,7 @@ def test_the_first_send_after_a_death_says_so(survivor: Endpoint, size: int) -> 
             survivor.send(dest="V", data=np.zeros(size, np.uint8))
 
 
-def test_an_answer_goes_to_who_asked_and_not_to_its_predecessor(survivor: Endpoint) -> None:
+def test_an_answer_goes_to_its_asker_and_not_to_a_predecessor(survivor: Endpoint) -> None:
     with start(survivor) as first:
         exchange(survivor, 1)
         first.kill()

@@ -36,9 +36,9 @@ _libc.ptrace.restype = ctypes.c_long
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 
-def _ptrace(request: int, tid: int, where: int = 0, what: int = 0) -> int:
+def _ptrace(request: int, tid: int, address: int = 0, data: int = 0) -> int:
     ctypes.set_errno(0)
-    result = int(_libc.ptrace(request, tid, where, what))
+    result = int(_libc.ptrace(request, tid, address, data))
     if result == -1 and (number := ctypes.get_errno()):
         raise OSError(number, f"ptrace({request}): {os.strerror(number)}")
     return result
@@ -52,7 +52,7 @@ class Tracer:
         self.dead = False
         with open(f"/proc/{pid}/maps") as maps:
             lines = [line.split() for line in maps]
-        (native,) = [one for one in lines if "x" in one[1] and "_native" in one[-1]]
+        (native,) = [fields for fields in lines if "x" in fields[1] and "_native" in fields[-1]]
         self._start, self._end = (int(text, 16) for text in native[0].split("-"))
         _ptrace(SEIZE, tid)
         _ptrace(INTERRUPT, tid)
@@ -96,7 +96,7 @@ class Tracer:
 
     def synchronizing(self, places: list[int]) -> set[int]:
         """Those of ``places`` at which the processes synchronize."""
-        return {at for at in set(places) if LOCKED.match(self._code, at - self._start)}
+        return {place for place in set(places) if LOCKED.match(self._code, place - self._start)}
 
     def run_to(self, place: int, times: int) -> bool:
         """Run until the thread is about to execute ``place`` for the ``times``-th time.

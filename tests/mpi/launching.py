@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,14 +46,6 @@ def lines(process: subprocess.Popen[str], count: int) -> list[str]:
     return sorted(process.stdout.readline() for _ in range(count))
 
 
-def wait_for(done: Callable[[], object], what: str) -> None:
-    """Poll until ``done()``; fails after a long time."""
-    deadline = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.01)
-
-
 def status(pid: int) -> str:
     """The status of a process by psutil; "gone" if there is no such process."""
     try:
@@ -64,7 +55,7 @@ def status(pid: int) -> str:
 
 
 def lives(pid: int) -> bool:
-    """Whether a process has not ended; one that nobody has reaped yet has."""
+    """Whether a process has not ended; a zombie has."""
     return status(pid) not in ("gone", psutil.STATUS_ZOMBIE)
 
 

@@ -15,7 +15,7 @@ Run = Callable[..., list[Any]]
 
 def product(left: Any, into: Any, _datatype: Any) -> None:
     """An operation that does not commute, on matrices of two by two numbers."""
-    a, b = (np.frombuffer(one, np.int64).reshape(-1, 2, 2) for one in (left, into))
+    a, b = (np.frombuffer(memory, np.int64).reshape(-1, 2, 2) for memory in (left, into))
     b[:] = a @ b % 1009
 
 
@@ -28,5 +28,5 @@ def in_order(comm: Any) -> tuple[Any, Any, Any]:
     from mpi4py import MPI
 
     matrix = MPI.INT64_T.Create_contiguous(4).Commit()
-    own, result = matrices(comm.rank, 1), np.empty((1, 2, 2), int)
-    return [own, 1, matrix], [result, 1, matrix], MPI.Op.Create(product, commute=False)
+    values, result = matrices(comm.rank, 1), np.empty((1, 2, 2), int)
+    return [values, 1, matrix], [result, 1, matrix], MPI.Op.Create(product, commute=False)

@@ -79,21 +79,21 @@ def command(real: bool, ranks: int) -> list[str]:
     if not real:
         limit = ["--timeout", str(SECONDS)]
         return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(ranks), *limit]
-    own = Path(sys.executable).with_name("mpiexec")
-    mpiexec = str(own) if own.exists() else shutil.which("mpiexec")
+    beside = Path(sys.executable).with_name("mpiexec")
+    mpiexec = str(beside) if beside.exists() else shutil.which("mpiexec")
     assert mpiexec is not None, "MPICH's mpiexec is not here: pip install 'mpich>=5'"
     # By its module, so that a rank that raises ends the others.
     return [mpiexec, "-n", str(ranks), sys.executable, "-m", "mpi4py"]
 
 
-def document(program: str, ranks: int, *, real: bool, whole: bool = False) -> Document:
+def document(program: str, ranks: int, *, real: bool, uncut: bool = False) -> Document:
     """The document that a program prints."""
     done = subprocess.run(
         [*command(real, ranks), str(PROGRAMS / f"{program}.py")],
         capture_output=True,
         text=True,
         timeout=SECONDS + 20,
-        env=os.environ | ({"CASES": "whole"} if whole else {}),
+        env=os.environ | ({"CASES": "whole"} if uncut else {}),
     )
     assert done.returncode == 0, f"{program} of {ranks}:\n{done.stdout[-500:]}\n{done.stderr}"
     result: Document = json.loads(done.stdout)
@@ -116,9 +116,9 @@ def differences(
     """
     ends = tuple(otherwise)
     for case in dict.fromkeys([*real, *ours]):
-        one, other = (str(found.get(case, "(no such case)")) for found in (real, ours))
-        if (one != other) != case.endswith(ends):
-            yield f"{case}\n    real: {one[:most]}\n    ours: {other[:most]}"
+        expected, got = (str(found.get(case, "(no such case)")) for found in (real, ours))
+        if (expected != got) != case.endswith(ends):
+            yield f"{case}\n    real: {expected[:most]}\n    ours: {got[:most]}"
 
 
 def words(names: str) -> set[str]:
@@ -140,12 +140,12 @@ def test_the_programs_call_every_function() -> None:
     for word in words(OF_NEIGHBOURS):
         called |= {f"Neighbor_{word}", f"Ineighbor_{word}", f"Neighbor_{word}_init"}
     for verb, many in product(
-        ("Test", "Wait", "test", "wait", "Get_status_"), words("any all some")
+        words("Test Wait test wait Get_status_ get_status_"), words("any all some")
     ):
         called.add(verb + many)
     listed = names() | {"MPI": {name for name in names()["MPI"] if not name.isupper()}}
-    own = set().union(*(listed[kind] for kind in listed.keys() - {"Win", "File"}))
-    assert own - called <= words(ELSEWHERE) | words(START_AND_END)
+    needed = set().union(*(listed[kind] for kind in listed.keys() - {"Win", "File"}))
+    assert needed - called <= words(ELSEWHERE) | words(START_AND_END)
 
 
 @pytest.mark.parametrize(("program", "ranks"), ALL)

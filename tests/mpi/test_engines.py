@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,16 +83,16 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    "transport", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)]
-)  # fmt: skip
-def test_engines_have_mpi_over(transport: str, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program)], text=True, capture_output=True, timeout=PATIENCE,
-        env=os.environ | {"SFM_TRANSPORT": transport},
-    )  # fmt: skip
+def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run a program from a file of this folder to its end."""
+    program = folder / "program.py"
+    program.write_text(text)
+    command = [sys.executable, str(program)]
+    return subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+
+
+def test_engines_have_mpi_over(kind: str, tmp_path: Path) -> None:
+    done = run(tmp_path, PROGRAM)
     assert (done.stdout, done.stderr) == ("[[], [], [], []]\n", "")
 
 
@@ -126,17 +125,17 @@ def seen(sfm: Endpoint) -> dict[str, Any] | None:
 
 def test_messages_of_calls_that_have_not_waited_are_shown_in_their_lines() -> None:
     lines = Path(__file__).read_text().splitlines()
-    at = {
+    line_of = {
         line.rpartition("# ")[2]: number for number, line in enumerate(lines, 1) if "  # " in line
     }
-    whole = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
-    known = [(dict(one["attributes"]), one) for one in whole["flights"]]
+    timeline = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
+    known = [(dict(flight["attributes"]), flight) for flight in timeline["flights"]]
     # A message of the library itself, such as one that makes a combining tree, has no tag.
-    flights = {attributes["tag"]: one for attributes, one in known if "tag" in attributes}
+    flights = {attributes["tag"]: flight for attributes, flight in known if "tag" in attributes}
     calls = ("1", "sent", "came"), ("2", "filled", "came whole"), ("3", "left", "taken")
     for tag, sent, received in calls:
         found = [flights[tag][end]["line"] for end in ("sent_at", "received_at")]
-        assert found == [at[sent], at[received]]
+        assert found == [line_of[sent], line_of[received]]
 
 
 IMPORTS = """
@@ -154,10 +153,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("module", "told"),
+    ("module", "reason"),
     [("damaged", "was built for another MPI"), ("abi", "was built for the ABI of MPI 5.0")],
 )
-def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, told: str) -> None:
+def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, reason: str) -> None:
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").touch()
     binary = tmp_path / "mpi4py" / "MPI.other.so"
@@ -168,8 +167,5 @@ def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, told:
         subprocess.run(["cc", "-shared", "-o", binary, source, *abi], check=True)
     else:
         binary.write_bytes(b"\x7fELF, but damaged")
-    program = tmp_path / "program.py"
-    program.write_text(IMPORTS)
-    command = [sys.executable, str(program)]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
-    assert told in done.stderr and "pip install" in done.stderr
+    done = run(tmp_path, IMPORTS)
+    assert reason in done.stderr and "pip install" in done.stderr

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, MOST_RANKS, Command, WrongUsage, parse
-from tests.mpi.launching import LAUNCHER, RANK, launched, run, status, wait_for
+from tests.mpi.launching import LAUNCHER, RANK, launched, run, status
+from tests.waiting import wait_until
 
 SHOW = RANK + "import sys; print(rank, __name__, sys.argv, sys.path[0])\n"
 
@@ -96,7 +97,7 @@ def test_several_programs() -> None:
     assert sorted(done.stdout.splitlines()) == ["0 3 0", "1 3 0", "2 3 1"]
 
 
-def test_scripts_read_their_place_as_mpich_tells_it() -> None:
+def test_scripts_read_their_ranks_as_under_mpich() -> None:
     names = "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"
     text = f"import os; print(*[os.environ[name] for name in {names}])"
     done = run("-n", "2", "-c", text, ":", "-n", "1", "-c", text)
@@ -246,34 +247,34 @@ class Terminal:
 def terminals() -> Iterator[list[Terminal]]:
     made: list[Terminal] = []
     yield made
-    for one in made:
-        one.process.kill()
-        one.process.wait()
-        os.close(one.fd)
+    for terminal in made:
+        terminal.process.kill()
+        terminal.process.wait()
+        os.close(terminal.fd)
 
 
 def test_questions_in_a_terminal(terminals: list[Terminal]) -> None:
     text = RANK + "import sys\nif not rank: print(input('name? ') + '!', repr(sys.stdin.read()))"
-    terminals.append(one := Terminal("-n", "2", "-c", text))
-    one.wait_for(b"name? ")
-    one.type(b"Ada\n")
-    one.type(b"more\n\x04")
-    one.wait_for(b"Ada! 'more\\n'")
-    assert one.process.wait() == 0
+    terminals.append(terminal := Terminal("-n", "2", "-c", text))
+    terminal.wait_for(b"name? ")
+    terminal.type(b"Ada\n")
+    terminal.type(b"more\n\x04")
+    terminal.wait_for(b"Ada! 'more\\n'")
+    assert terminal.process.wait() == 0
 
 
 def test_keys_that_stop_and_end_in_a_terminal(terminals: list[Terminal]) -> None:
     text = "import os, signal; print('in', os.getpid(), flush=True); signal.pause()"
-    terminals.append(one := Terminal("-n", "2", "-c", text))
-    one.wait_for(b"in ", 2)
-    one.wait_for(b"\n", 2)
-    every = [one.process.pid, *(int(line.split()[1]) for line in one.shown.splitlines())]
-    one.type(b"\x1a")
-    wait_for(lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in every), "all stop")
-    one.process.send_signal(signal.SIGCONT)
-    wait_for(lambda: all(status(pid) == psutil.STATUS_SLEEPING for pid in every), "all go on")
-    one.type(b"\x03")
-    assert one.process.wait() == 130
+    terminals.append(terminal := Terminal("-n", "2", "-c", text))
+    terminal.wait_for(b"in ", 2)
+    terminal.wait_for(b"\n", 2)
+    every = [terminal.process.pid, *(int(line.split()[1]) for line in terminal.shown.splitlines())]
+    terminal.type(b"\x1a")
+    wait_until(lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in every))
+    terminal.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: all(status(pid) == psutil.STATUS_SLEEPING for pid in every))
+    terminal.type(b"\x03")
+    assert terminal.process.wait() == 130
 
 
 # ---- usage

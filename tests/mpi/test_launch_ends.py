@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mpi.launching import RANK, launched, lines, lives, mpi_worlds, run, wait_for
+from tests.mpi.launching import RANK, launched, lines, lives, mpi_worlds, run
+from tests.waiting import wait_until
 
 STAY = "import signal; print('in', flush=True)\nwhile True: signal.pause()\n"
 MPI = "from mpi4py import MPI; comm = MPI.COMM_WORLD; rank = comm.rank\n"
@@ -150,12 +151,13 @@ def test_abort_gives_the_exit_status() -> None:
     assert done.stdout.count("in") >= 1
 
 
-def test_interrupted_in_recv_tells_where() -> None:
+def test_an_interrupt_in_recv_says_where_each_rank_was() -> None:
     text = f"{MPI}print('in', flush=True)\ncomm.recv(source=1 - rank)"
     with launched("-n", "2", "-c", text) as process:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)
         _, shown = process.communicate()
+    assert shown.startswith("sfm: rank ")
     for rank, line in enumerate(sorted(shown.splitlines())):
         assert re.fullmatch(rf"sfm: rank {rank} was in <string>, line [23], in <module>: .+", line)
     assert process.returncode == 130
@@ -202,7 +204,7 @@ def test_a_second_interrupt_kills() -> None:
         assert process.wait() == 130
 
 
-def test_one_interrupt_ends_even_who_ignores_it() -> None:
+def test_one_interrupt_ends_even_a_rank_that_ignores_it() -> None:
     text = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     with launched("-n", "1", "-c", text + STAY) as process:
         lines(process, 1)
@@ -264,8 +266,8 @@ def test_a_killed_launcher_takes_everything_with_it(holds: str) -> None:
         pids = [int(pid) for line in lines(process, 2) for pid in line.split()]
         assert len(mpi_worlds()) == 1
         process.kill()
-    wait_for(lambda: not any(map(lives, pids)), "all processes have ended")
-    wait_for(lambda: not mpi_worlds(), "the world is removed")
+    wait_until(lambda: not any(map(lives, pids)))
+    wait_until(lambda: not mpi_worlds())
 
 
 @pytest.mark.fault
@@ -284,12 +286,12 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
     """The ranks go on waiting."""
     with launched("-n", "2", "-c", MPI + RING) as launcher:
         assert launcher.stderr is not None
-        told = [launcher.stderr.readline() for _ in range(5)]
+        said = [launcher.stderr.readline() for _ in range(5)]
         launcher.send_signal(signal.SIGINT)
         rest = launcher.stderr.read()
-    assert told[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
+    assert said[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
     ssend = "comm.ssend(dest=1, tag=0, count=5)"
-    assert told[1] == f"sfm: 0 is in {ssend} and waits for 1 in <string>, line 2.\n"
+    assert said[1] == f"sfm: 0 is in {ssend} and waits for 1 in <string>, line 2.\n"
     assert "Deadlock" not in rest and "--detect" in rest
     assert "sfm: rank 0 was in <string>, line 2" in rest
     assert launcher.returncode == 128 + signal.SIGINT

@@ -20,14 +20,14 @@ import numpy as np, os, signal, sys, threading, time
 comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 for _ in range(5): comm.Barrier()
 """
-"""The start of a program whose processes have a tree by then."""
+"""The start of a program; after it the processes have a tree."""
 
 ROOM = 2016
 """Bytes that one process can bring to the tree; more go by messages."""
 
 
 def sent(sfm: Endpoint) -> list[int]:
-    """How many messages of this process are counted after so many calls."""
+    """The numbers of messages that this process has sent after 0, 5 and 105 calls."""
     mpi.use(sfm)
     from mpi4py import MPI
 
@@ -36,12 +36,12 @@ def sent(sfm: Endpoint) -> list[int]:
         for _ in range(calls):
             comm.Barrier()
             comm.Allreduce(np.ones(1), total)
-        own = next(one for one in snapshot(sfm)["processes"] if one["uid"] == sfm.uid)
-        counts.append(sum(peer["sent"] for peer in own["peers"]))
+        entry = next(process for process in snapshot(sfm)["processes"] if process["uid"] == sfm.uid)
+        counts.append(sum(peer["sent"] for peer in entry["peers"]))
     return counts
 
 
-def test_those_who_meet_send_nothing() -> None:
+def test_processes_that_meet_send_nothing() -> None:
     for none, few, same in sfm_kernel.run(sent, 3, timeout=PATIENCE):
         assert none < few == same
 
@@ -57,7 +57,7 @@ def rings(sfm: Endpoint) -> int:
         return len({line.split()[5] for line in maps if ".ring" in line})
 
 
-def test_a_board_needs_no_ways_from_each_to_each() -> None:
+def test_a_tree_needs_no_rings_from_each_to_each() -> None:
     assert max(sfm_kernel.run(rings, 8, timeout=PATIENCE)) < 2 * 7
 
 
@@ -83,9 +83,9 @@ def reduced(sfm: Endpoint) -> list[str]:
                 right = combined(np.array(every), axis=0).astype(dtype)
                 result = np.zeros(count, dtype)
                 comm.Allreduce(every[comm.rank], result, op=op)
-                own = every[comm.rank].copy()
-                comm.Allreduce(MPI.IN_PLACE, own, op=op)
-                if not (np.allclose(result, right) and np.array_equal(own, result)):
+                in_place = every[comm.rank].copy()
+                comm.Allreduce(MPI.IN_PLACE, in_place, op=op)
+                if not (np.allclose(result, right) and np.array_equal(in_place, result)):
                     wrong.append(f"{combined.__name__} of {count} {dtype}")
     pairs = np.array([comm.rank % 2, comm.rank], "i"), np.zeros(2, "i")
     comm.Allreduce(*([pair, 1, MPI.TWOINT] for pair in pairs), op=MPI.MAXLOC)
@@ -102,21 +102,21 @@ import random
 numbers = random.Random(SEED)  # the same calls everywhere
 comms, right, left = [comm], (rank + 1) % size, (rank - 1) % size
 for step in range(2000):
-    one, call = numbers.choice(comms), numbers.random()
+    sub, call = numbers.choice(comms), numbers.random()
     count, late = numbers.choice([1, 2, 17, 252, 253, 1000, 20_000]), numbers.random() * size / 0.01
     if int(late) == rank: time.sleep(0.001)
-    mine, all_of_them = np.full(count, one.rank + step, float), np.empty(count)
-    if call < 0.3: one.Barrier()
+    mine, all_of_them = np.full(count, sub.rank + step, float), np.empty(count)
+    if call < 0.3: sub.Barrier()
     elif call < 0.6:
-        one.Allreduce(mine, all_of_them)
-        assert (all_of_them == sum(range(one.size)) + step * one.size).all()
+        sub.Allreduce(mine, all_of_them)
+        assert (all_of_them == sum(range(sub.size)) + step * sub.size).all()
     elif call < 0.7:
-        one.Bcast(mine)
+        sub.Bcast(mine)
         assert (mine == step).all()
-    elif call < 0.75: assert one.allgather((one.rank, step)) == [(n, step) for n in range(one.size)]
+    elif call < 0.75: assert sub.allgather((sub.rank, step)) == [(n, step) for n in range(sub.size)]
     elif call < 0.8:
-        request = one.Ibarrier()
-        one.Barrier()
+        request = sub.Ibarrier()
+        sub.Barrier()
         request.Wait()
     elif call < 0.9:
         request = comm.isend(step, dest=right, tag=step)
@@ -141,7 +141,7 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "says"),
     [
         (BCAST, "comm.Barrier()", "where this one calls MPI_B"),
         ("comm.Barrier()", BCAST, "where this one calls MPI_B"),
@@ -152,22 +152,13 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         (f"{BCAST}; comm.Barrier()", "comm.Barrier(); comm.Barrier()", "MPI_B"),
         (f"{SMALL}; comm.Barrier()", "comm.Barrier()", "where this one calls MPI_"),
     ],
-    ids=[
-        "message here",
-        "message there",
-        "two calls",
-        "two sizes",
-        "large",
-        "small",
-        "ahead",
-        "end",
-    ],
+    ids=["message here", "message there", "calls", "sizes", "large", "small", "ahead", "end"],
 )
-def test_calls_that_differ_are_told(tmp_path: Path, first: str, second: str, told: str) -> None:
+def test_calls_that_differ_are_reported(tmp_path: Path, first: str, second: str, says: str) -> None:
     program = tmp_path / "prog.py"
     program.write_text(f"{MET}if rank: {second}\nelse: {first}\n")
     done = run("-n", "2", str(program), timeout=PATIENCE)
-    assert done.returncode != 0 and told in done.stderr, done.stderr
+    assert done.returncode != 0 and says in done.stderr, done.stderr
 
 
 def test_a_process_that_waits_goes_on_with_its_messages() -> None:
@@ -208,10 +199,10 @@ else: comm.allreduce(1)
 """
     done = run("-n", "3", "-c", MET + program, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
-    told = [
+    interrupted = [
         line for line in sorted(done.stdout.splitlines()) if "was interrupted in this call" in line
     ]
-    assert [line[0] for line in told] == ["0", "2"]
+    assert [line[0] for line in interrupted] == ["0", "2"]
     assert "sum 3" in done.stdout
 
 

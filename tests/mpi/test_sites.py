@@ -1,6 +1,6 @@
 """MPI's collectives between sites: the messages that cross between sites, and errors.
 
-The test tells the processes their sites; they talk over TCP.
+The test chooses the sites of the processes; they talk over TCP.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ pytestmark = pytest.mark.tcp
 def for_all(comm: Any) -> dict[str, Callable[[], object]]:
     """Calls in which each process has data for all."""
     rank, size = comm.rank, comm.size
-    one, other, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
+    data, result, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
     counts = list(range(1, size + 1))
     varied = np.empty(sum(counts), int)
     return {
         "Barrier": comm.Barrier,
-        "Allreduce": lambda: comm.Allreduce(one, other),
+        "Allreduce": lambda: comm.Allreduce(data, result),
         "Allreduce in order": lambda: comm.Allreduce(*in_order(comm)),
-        "Allgather": lambda: comm.Allgather(one, each),
+        "Allgather": lambda: comm.Allgather(data, each),
         "Allgatherv": lambda: comm.Allgatherv(np.full(rank + 1, rank), [varied, counts]),
-        "Scan": lambda: comm.Scan(one, other),
-        "Exscan": lambda: comm.Exscan(one, other),
-        "Reduce_scatter_block": lambda: comm.Reduce_scatter_block(each, other),
+        "Scan": lambda: comm.Scan(data, result),
+        "Exscan": lambda: comm.Exscan(data, result),
+        "Reduce_scatter_block": lambda: comm.Reduce_scatter_block(each, result),
         "Ibarrier": lambda: comm.Ibarrier().Wait(),
-        "Iallreduce": lambda: comm.Iallreduce(one, other).Wait(),
+        "Iallreduce": lambda: comm.Iallreduce(data, result).Wait(),
     }
 
 
 def rooted(comm: Any, root: int) -> dict[str, Callable[[], object]]:
     """Calls in which all processes have data for one, or one for all."""
     rank, size = comm.rank, comm.size
-    one, other, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
+    data, result, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
     counts = list(range(1, size + 1))
-    part, all_parts = np.full(rank + 1, rank), np.empty(sum(counts), int)
+    block, all_parts = np.full(rank + 1, rank), np.empty(sum(counts), int)
     varied = [all_parts, counts] if rank == root else None
     return {
-        "Bcast": lambda: comm.Bcast(one, root),
-        "Scatter": lambda: comm.Scatter(each, other, root),
-        "Scatterv": lambda: comm.Scatterv(varied, part, root),
-        "Reduce": lambda: comm.Reduce(one, other, root=root),
-        "Gather": lambda: comm.Gather(one, each, root),
-        "Gatherv": lambda: comm.Gatherv(part, varied, root),
+        "Bcast": lambda: comm.Bcast(data, root),
+        "Scatter": lambda: comm.Scatter(each, result, root),
+        "Scatterv": lambda: comm.Scatterv(varied, block, root),
+        "Reduce": lambda: comm.Reduce(data, result, root=root),
+        "Gather": lambda: comm.Gather(data, each, root),
+        "Gatherv": lambda: comm.Gatherv(block, varied, root),
     }
 
 
 def sent(sfm: Endpoint) -> Counter[str]:
     """How many messages this process has sent to each other site, as observers count."""
-    sites = {one.uid[16:]: one.site for one in sfm.members()}
-    own = next(one for one in snapshot(sfm)["processes"] if one["name"] == sfm.name)
+    sites = {member.uid[16:]: member.site for member in sfm.members()}
+    entry = next(process for process in snapshot(sfm)["processes"] if process["name"] == sfm.name)
     count: Counter[str] = Counter()
-    for peer in own["peers"]:
+    for peer in entry["peers"]:
         if (site := sites[peer["uid"]]) != sfm.site:
             count[site] += peer["sent"]
     return count
@@ -101,23 +101,23 @@ def test_one_message_crosses_each_way_between_two_sites(layout: str, run_at: Run
 
 
 def in_turn(sfm: Endpoint) -> None:
-    """Each site in turn begins a call, and has told all others before any of them begins it."""
+    """Each site in turn begins a call, and has sent to all others before any of them begins it."""
     mpi.use(sfm)
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
     rank, size, here = comm.rank, comm.size, sfm.site
-    one, other, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
+    data, result, each = np.full(3, rank), np.empty(3, int), np.empty((size, 3), int)
     calls: list[Callable[[], Any]] = [
         comm.Ibarrier,
-        lambda: comm.Iallreduce(one, other),
+        lambda: comm.Iallreduce(data, result),
         lambda: comm.Iallreduce(*in_order(comm)),
-        lambda: comm.Iallgather(one, each),
-        lambda: comm.Iscan(one, other),
-        lambda: comm.Iexscan(one, other),
-        lambda: comm.Ireduce_scatter_block(each, other),
+        lambda: comm.Iallgather(data, each),
+        lambda: comm.Iscan(data, result),
+        lambda: comm.Iexscan(data, result),
+        lambda: comm.Ireduce_scatter_block(each, result),
     ]
-    sites = [sfm.site_of(one) for one in range(size)]
+    sites = [sfm.site_of(peer) for peer in range(size)]
     for nth, begin in enumerate(calls):
         for site in sorted(set(sites)):
             if here != site:
@@ -127,7 +127,7 @@ def in_turn(sfm: Endpoint) -> None:
             if rank == sites.index(site):
                 while len(sent(sfm) - before) < len(set(sites)) - 1:
                     request.Test()
-                for away in (one for one in range(size) if sites[one] != here):
+                for away in (peer for peer in range(size) if sites[peer] != here):
                     sfm.send(dest=away, call=nth, site=site)
             request.Wait()
 
@@ -138,7 +138,7 @@ def test_no_message_waits_for_another_to_cross(layout: str, run_at: Run) -> None
 
 
 def raised(call: Callable[[], object]) -> str:
-    """The error of a call; empty where it has none."""
+    """The error of a call; empty if it has none."""
     from mpi4py import MPI
 
     try:
@@ -154,13 +154,13 @@ def wrong(sfm: Endpoint) -> list[str]:
 
     comm, root = MPI.COMM_WORLD, 0
     last = comm.rank == comm.size - 1
-    each, one = np.zeros((comm.size, 2), int), np.zeros(2, int)
+    each, block = np.zeros((comm.size, 2), int), np.zeros(2, int)
     less, more = np.zeros(2 - last, int), np.zeros(2 + last, int)
     return [
         raised(lambda: comm.Scatter(each, less, root)),
         raised(lambda: comm.Scatter(each, more, root)),
         raised(lambda: comm.Gather(more, each, root)),
-        raised(lambda: comm.Scatter(each, one, root)),
+        raised(lambda: comm.Scatter(each, block, root)),
     ]
 
 
@@ -170,7 +170,7 @@ def test_a_block_that_does_not_fit_is_an_error_where_it_goes(layout: str, run_at
     assert "sends more bytes than are expected" in last[0]
     assert "sends 16 bytes where 24 are" in last[1]
     assert "expected here" in others[0][2]
-    assert [one[:2] + one[3:] for one in others] == [["", "", ""]] * 3
+    assert [errors[:2] + errors[3:] for errors in others] == [["", "", ""]] * 3
     assert others[1][2] == others[2][2] == last[2] == last[3] == ""
 
 
@@ -178,16 +178,16 @@ def mixed(sfm: Endpoint) -> str:
     mpi.use(sfm)
     from mpi4py import MPI
 
-    comm, one = MPI.COMM_WORLD, np.zeros(1, int)
+    comm, value = MPI.COMM_WORLD, np.zeros(1, int)
     if comm.rank == 0:
-        return raised(lambda: comm.Gather(one, np.zeros(2, int), root=0))
-    comm.Bcast(one, root=1)
+        return raised(lambda: comm.Gather(value, np.zeros(2, int), root=0))
+    comm.Bcast(value, root=1)
     return ""
 
 
 def test_calls_that_do_not_fit_are_named(run_at: Run) -> None:
-    told, _ = run_at("ab", mixed)
-    assert "process 1 of MPI_COMM_WORLD calls MPI_Bcast where this one calls MPI_Gather" in told
+    error, _ = run_at("ab", mixed)
+    assert "process 1 of MPI_COMM_WORLD calls MPI_Bcast where this one calls MPI_Gather" in error
 
 
 def barrier_without_the_last(sfm: Endpoint) -> None:

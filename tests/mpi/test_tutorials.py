@@ -28,7 +28,7 @@ def launch(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
 
 @cache
 def launched(ranks: int) -> subprocess.CompletedProcess[str]:
-    """All programs in a world of so many ranks; they are run once."""
+    """Run all programs in a world of ``ranks`` processes, once."""
     paths = [str(FOLDER / f"{program}.py") for program in PROGRAMS]
     return launch(ranks, str(FOLDER / f"{DRIVER}.py"), *paths)
 
@@ -52,11 +52,11 @@ def first_says(*expected: str) -> Callable[[Outputs], None]:
 
 
 def everyone_says(line: Callable[[int, int], str]) -> Callable[[Outputs], None]:
-    """Each rank writes one line, which depends on its rank and on how many there are."""
+    """Each rank writes one line, which depends on its rank and on the number of ranks."""
 
     def check(written: Outputs) -> None:
         n = len(written)
-        assert [one.strip() for one in written] == [line(rank, n) for rank in range(n)]
+        assert [text.strip() for text in written] == [line(rank, n) for rank in range(n)]
 
     return check
 
@@ -87,7 +87,7 @@ def pi_by_chance(written: Outputs) -> None:
 def matrix_vector(written: Outputs) -> None:
     n = 4 * len(written)
     y = [sum(j / (i + j + 1) for j in range(n)) for i in range(n)]
-    norm = sum(one * one for one in y) ** 0.5
+    norm = sum(value * value for value in y) ** 0.5
     first_says(f"y is right: True |y| = {norm:.9f}")(written)
 
 
@@ -134,13 +134,13 @@ def particles(written: Outputs) -> None:
 
 def row_and_column(rank: int, n: int) -> str:
     row, column = divmod(rank, 2)
-    in_row = sum(one for one in range(n) if one // 2 == row)
-    in_column = sum(one for one in range(n) if one % 2 == column)
+    in_row = sum(other for other in range(n) if other // 2 == row)
+    in_column = sum(other for other in range(n) if other % 2 == column)
     return f"rank {rank} at ({row}, {column}): row {in_row}, column {in_column}"
 
 
 def prefix_sum(rank: int, n: int) -> str:
-    begin = sum(one + 2 for one in range(rank))
+    begin = sum(earlier + 2 for earlier in range(rank))
     return f"rank {rank}: {begin} to {begin + rank + 2}"
 
 

@@ -4,7 +4,7 @@
 
 With "inf" it talks until its standard input ends.
 Prints the route when it begins, then "way ADDRESS" whenever messages take another one: that of a
-gateway, or "direct". At the end what has become of it, as JSON.
+gateway, or "direct"; and a report at the end, as JSON.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from sfm_kernel.transport.tcp import TcpTransport
 SMALL, LARGE = 200, 1_500_000
 
 
-def receive(sfm: Endpoint, peer: str, told: dict[str, Any]) -> None:
-    """Until the peer says that it was all: each message must be the next one, and whole."""
+def receive(sfm: Endpoint, peer: str, report: dict[str, Any]) -> None:
+    """Receive until the peer has sent its last message: each must be the next one, and whole."""
     last = time.monotonic()
     try:
         while "end" not in (message := sfm.recv(50, src=peer)):
             now = time.monotonic()
-            told["longest"], last = max(told["longest"], now - last), now
-            assert message.n == told["got"], f"number {message.n}, not {told['got']}"
+            report["longest"], last = max(report["longest"], now - last), now
+            assert message.n == report["got"], f"number {message.n}, not {report['got']}"
             assert (message.data == message.n % 251).all(), f"number {message.n} is damaged"
-            told["got"] += 1
-        told["end"] = message.end
-    except Exception as error:  # noqa: BLE001 - told to the test
-        told["failed"].append(repr(error))
+            report["got"] += 1
+        report["end"] = message.end
+    except Exception as error:  # noqa: BLE001 - reported to the test
+        report["failed"].append(repr(error))
 
 
 def way(exchange: Exchange, uid: str) -> str | None:
-    """How messages to it go now; None while a connection is being made."""
-    ways = (one for one in exchange.connections() if uid in one["peers"])
-    return next((one["address"] if one["gateway"] else "direct" for one in ways), None)
+    """The present route of messages to it; None while a connection is being made."""
+    rows = (row for row in exchange.connections() if uid in row["peers"])
+    return next((row["address"] if row["gateway"] else "direct" for row in rows), None)
 
 
 def main(name: str, peer: str, seconds: str) -> None:
-    """Talk with the peer for so long."""
+    """Talk with the peer."""
     over = threading.Event()
     if seconds == "inf":
         threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    told: dict[str, Any] = {"got": 0, "longest": 0.0, "failed": []}
+    report: dict[str, Any] = {"got": 0, "longest": 0.0, "failed": []}
     with sfm_kernel.join(os.environ["SFM_WORLD"], name) as sfm:
         sfm.wait_for(peer, timeout=50)
         time.sleep(0.5)  # gateways answer meanwhile
         print(sfm.route_kind(peer), flush=True)
-        (exchange,) = (one.exchange for one in sfm._transports if isinstance(one, TcpTransport))
-        (uid,) = (one.uid for one in sfm.members() if one.name == peer)
-        ear = threading.Thread(target=receive, args=(sfm, peer, told))
+        (exchange,) = (tcp.exchange for tcp in sfm._transports if isinstance(tcp, TcpTransport))
+        (uid,) = (member.uid for member in sfm.members() if member.name == peer)
+        ear = threading.Thread(target=receive, args=(sfm, peer, report))
         ear.start()
         end, n, last = time.monotonic() + float(seconds), 0, None
         try:
@@ -72,9 +72,9 @@ def main(name: str, peer: str, seconds: str) -> None:
                     print("way", now, flush=True)
             sfm.send(dest=peer, end=n)
         except Exception as error:  # noqa: BLE001
-            told["failed"].append(repr(error))
+            report["failed"].append(repr(error))
         ear.join()
-    print(json.dumps(told | {"sent": n}))
+    print(json.dumps(report | {"sent": n}))
 
 
 if __name__ == "__main__":

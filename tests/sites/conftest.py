@@ -1,4 +1,4 @@
-"""Labs for tests. Where the machine refuses namespaces, and only there, a test is skipped.
+"""Labs and directory servers for tests. A test is skipped only if the machine refuses namespaces.
 
 In CI that is a failure: all tests with labs are marked tcp.
 """
@@ -7,15 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.lessons.sites.lab import Lab, LabRefused
+
+KEY = bytes(range(32))
+MakeLab = Callable[..., Lab]
 
 
 @pytest.fixture
-def make_lab() -> Iterator[Callable[..., Lab]]:
+def server(world: str) -> Iterator[DirectoryServer]:
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
+        yield running
+
+
+@pytest.fixture
+def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirectory]:
+    with RemoteDirectory(server.world, server.url, KEY) as opened:
+        yield opened
+
+
+@pytest.fixture
+def make_lab() -> Iterator[MakeLab]:
     """``Lab(...)``, closed when the test ends."""
     with ExitStack() as stack:
 

@@ -1,4 +1,4 @@
-"""The directory server tells processes and gateways which gateways there are."""
+"""The directory server sends the list of gateways to processes and gateways."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 
@@ -16,35 +16,22 @@ from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.directory.zmq.curve import gateway_key
 from sfm_kernel.errors import BadName, WorldAccess, WorldError
 from sfm_kernel.transport.base import Gateway
+from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
-
-
-@pytest.fixture
-def server(world: str) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
-        yield running
-
-
-@pytest.fixture
-def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirectory]:
-    with RemoteDirectory(server.world, server.url, KEY) as opened:
-        yield opened
 
 
 @pytest.fixture
 def client(server: DirectoryServer) -> Iterator[Client]:
-    one = Client(server.world, server.url, GatewayKey.of_world(KEY))
-    yield one
-    one.close()
+    with closing(Client(server.world, server.url, GatewayKey.of_world(KEY))) as opened:
+        yield opened
 
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        yield one
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
 
 
 def enlist(client: Client, listener: socket.socket, site: str = "A", **more: object) -> Gateway:
@@ -72,22 +59,22 @@ def test_processes_find_gateways_until_they_die(
     assert directory.gateways() == []
     with socket.create_server(("127.0.0.1", 0)) as other:
         gateways = [enlist(client, listener), enlist(client, other), enlist(client, other, "B")]
-        assert [one.name for one in gateways] == ["A-1", "A-2", "B-1"]
+        assert [gateway.name for gateway in gateways] == ["A-1", "A-2", "B-1"]
         assert directory.gateways() == gateways
     wait_until(lambda: directory.gateways() == gateways[:1])
 
 
-def test_a_report_is_kept_and_told(
+def test_a_report_is_kept_and_shown(
     client: Client, directory: RemoteDirectory, listener: socket.socket
 ) -> None:
-    one = enlist(client, listener, report={"forwarded": 3})
-    assert enlist(client, listener, uid=one.uid) == one
-    told = directory.reports()[one.uid]
-    assert told["forwarded"] == 3 and told["age"] >= 0
-    assert directory.gateways() == [one]
+    gateway = enlist(client, listener, report={"forwarded": 3})
+    assert enlist(client, listener, uid=gateway.uid) == gateway
+    report = directory.reports()[gateway.uid]
+    assert report["forwarded"] == 3 and report["age"] >= 0
+    assert directory.gateways() == [gateway]
 
 
-def test_gateways_are_told_little_and_may_do_little(
+def test_gateways_learn_little_and_may_do_little(
     client: Client, directory: RemoteDirectory, listener: socket.socket
 ) -> None:
     address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
@@ -123,23 +110,23 @@ def test_a_foreign_key_does_not_open(server: DirectoryServer) -> None:
             Client(server.world, server.url, key)
 
 
-def test_a_request_is_answered_that_comes_while_others_are_told(
+def test_a_request_that_comes_during_a_publication_is_answered(
     world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    telling = threading.Event()
-    tell = DirectoryServer._publish
+    publishing = threading.Event()
+    publish = DirectoryServer._publish
 
-    def tell_slowly(self: DirectoryServer) -> bool:
+    def publish_slowly(self: DirectoryServer) -> bool:
         if any(version != self._version for version in self._subscribers.values()):
-            telling.set()
+            publishing.set()
             time.sleep(0.3)  # changes made now are there before anything is sent
-        return tell(self)
+        return publish(self)
 
-    monkeypatch.setattr(DirectoryServer, "_publish", tell_slowly)
+    monkeypatch.setattr(DirectoryServer, "_publish", publish_slowly)
     with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
-        asking, told = (Client(world, server.url, KEY) for _ in range(2))
-        told._dealer.send(b'{"number": null, "ask": "subscribe"}')
-        telling.wait()
+        asking, subscriber = (Client(world, server.url, KEY) for _ in range(2))
+        subscriber._dealer.send(b'{"number": null, "ask": "subscribe"}')
+        publishing.wait()
         assert asking.ask("hello")["world"] == world
         asking.close()
-        told.close()
+        subscriber.close()

@@ -1,8 +1,8 @@
-"""Experiments between sites: that they measure, and say what; never how long it took."""
+"""Experiments between sites measure and report; no test asserts a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from sfm_kernel.lessons.sites.emulated import CANNOT_SHOW, Emulated
 from sfm_kernel.lessons.sites.lab import Disturbed, Lab
 from sfm_kernel.lessons.sites.routes import ROUTES
 from sfm_kernel.lessons.sites.world import LabWorld
+from tests.sites.conftest import MakeLab
 
 pytestmark = pytest.mark.tcp  # in CI, a machine without labs is a failure
-
-MakeLab = Callable[..., Lab]
 
 QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "silence": ("direct", {"silences": (0.0, 0.3), "count": 1}),
@@ -37,12 +36,12 @@ QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "requests": ("gateway", {"seconds": 0.3, "schedulers": ("fifo", "round-robin")}),
     "nas MG": ("direct", {}),
 }
-"""Experiments in a form that is over soon: the way, and what differs from the quick one."""
+"""Short forms of experiments: the route, and the arguments that differ from the quick form."""
 ALIKE = {
     "cut 15": "cut 5", "cut 60": "cut 5", "loss 4 MB": "loss small", "killed of two": "killed",
     "requests 3": "requests",
 }  # fmt: skip
-"""Experiments that differ from one of these in a number."""
+"""Experiments that differ from one of the above in a number."""
 
 
 def test_bare_tcp_is_measured(make_lab: MakeLab) -> None:
@@ -58,12 +57,12 @@ def test_bare_tcp_is_measured(make_lab: MakeLab) -> None:
 def test_programs_of_one_site_are_in_a_world_with_others(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 1}, rtt=0.005)
     with LabWorld(lab) as world:
-        programs = [world.program(*one) for one in (("a", "A", 1), ("b", "A", 2), ("c", "B", 1))]
-        for one in programs:
-            one.do("join")
+        programs = [world.program(*row) for row in (("a", "A", 1), ("b", "A", 2), ("c", "B", 1))]
+        for program in programs:
+            program.do("join")
         programs[0].begin("serve")
-        for one in programs[1:]:
-            assert len(one.do("ask", to="a", length=1000, count=3)["seconds"]) == 3
+        for program in programs[1:]:
+            assert len(program.do("ask", to="a", length=1000, count=3)["seconds"]) == 3
         programs[2].do("stop", to="a")
         assert programs[0].end()["answered"] == 6
 
@@ -87,20 +86,20 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
         if way == "gateway cubic":
             assert row["connections"] == 2  # one, seen from both its ends
 
-    asked = {measure, *(one for one, like in ALIKE.items() if like == measure)}
+    asked = {measure, *(name for name, like in ALIKE.items() if like == measure)}
     found = [
-        {**row, "measure": one, "way": each}
-        for row in rows for one in asked for each in ROUTES  # rows are alike for all of them
+        {**row, "measure": name, "way": each}
+        for row in rows for name in asked for each in ROUTES  # rows are alike for all of them
     ]  # fmt: skip
     listed = benchmark.verdicts(found)
-    targets = [one for one in benchmark.targets() if one.measure in asked]
-    assert [one["what"] for one in listed] == [one.what for one in targets]
-    assert not [one["what"] for one in listed if one["measured"] is None]
+    targets = [target for target in benchmark.targets() if target.measure in asked]
+    assert [row["what"] for row in listed] == [target.what for target in targets]
+    assert not [row["what"] for row in listed if row["measured"] is None]
     assert sites.tables(found)
 
 
 def test_each_target_s_experiment_is_among_these() -> None:
-    assert {one.measure for one in benchmark.targets()} <= {*QUICKEST, *ALIKE}
+    assert {target.measure for target in benchmark.targets()} <= {*QUICKEST, *ALIKE}
 
 
 def test_without_a_lab_gateways_emulate_the_path() -> None:
@@ -134,7 +133,7 @@ def test_without_a_lab_the_emulated_paths_are_measured(
     assert "have emulated the path" in sites.doubts(rows) and "Nothing" in sites.doubts([])
 
 
-def test_the_command_goes_on_where_a_lab_is_refused(
+def test_the_command_goes_on_if_a_lab_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(lab, "refusal", lambda: "not here")
@@ -147,7 +146,7 @@ def test_the_command_goes_on_where_a_lab_is_refused(
     assert "(no rows)" in capsys.readouterr().out
 
 
-def test_a_way_that_was_played_late_has_disturbed_what_was_measured() -> None:
+def test_a_path_that_was_emulated_late_has_disturbed_the_measurement() -> None:
     with Emulated() as played:
         played.add_reports([{"emulation": {"late": {"mean_s": 5e-4}}}, {"emulation": None}])
         played.check()

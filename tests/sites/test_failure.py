@@ -10,18 +10,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
+from tests.sites.conftest import MakeLab
 from tests.tcp.sockets import place
+from tests.waiting import next_line
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 
 SECONDS = 6.0
-"""How long the two talk, as a rule; a disturbance begins after the first ``BEFORE``."""
+"""How long the two talk, as a rule; disturbances begin ``BEFORE`` seconds after the start."""
 BEFORE = 1.5
 
 
@@ -37,33 +40,28 @@ class Talk:
                    for nth in range(gateways)]
             for site in "AB"
         }  # fmt: skip
-        for one in (one for each in self.gateways.values() for one in each):
-            assert one.stdout is not None and one.stdout.readline()  # it is listed
+        for gateway in chain(*self.gateways.values()):
+            assert next_line(gateway)  # it is listed
         self._both = {
             site: self._run(site, 1, "tests.sites.chat", name, peer, str(seconds))
             for site, name, peer in (("A", "a", "b"), ("B", "b", "a"))
         }
-        self.routes = {self._line(one) for one in self._both.values()}
+        self.routes = {next_line(process) for process in self._both.values()}
         time.sleep(BEFORE)
 
     def _run(self, site: str, host: int, *command: str) -> subprocess.Popen[str]:
         environment = self._world._environment(site, host) | {"SFM_SITE": site}
-        one = self.lab.run(
+        process = self.lab.run(
             site, [sys.executable, "-m", *command], environment, host=host,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        self._stack.callback(_end, one)
-        return one
-
-    @staticmethod
-    def _line(one: subprocess.Popen[str]) -> str:
-        assert one.stdout is not None
-        return one.stdout.readline().strip()
+        self._stack.callback(_end, process)
+        return process
 
     def takes(self, site: str) -> str:
-        """The next way that the process of this site takes."""
-        what, _, way = self._line(self._both[site]).partition(" ")
-        assert what == "way", f"it takes no other one: {what}{way}"
+        """The next route that the process of this site takes."""
+        word, _, way = next_line(self._both[site]).partition(" ")
+        assert word == "way", f"it takes no other one: {word}{way}"
         return way
 
     def gateway_at(self, site: str, address: str) -> subprocess.Popen[str]:
@@ -73,31 +71,34 @@ class Talk:
 
     def outcome(self) -> list[dict[str, Any]]:
         """The reports of both processes, when they have finished."""
-        told = []
-        for one in self._both.values():
-            assert one.stdin is not None
-            one.stdin.close()
-        for one in self._both.values():
-            while (line := self._line(one)).startswith("way"):
+        reports = []
+        for process in self._both.values():
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in self._both.values():
+            while (line := next_line(process)).startswith("way"):
                 pass
-            told.append(json.loads(line))
-        return told
+            reports.append(json.loads(line))
+        return reports
 
     def close(self) -> None:
         self._stack.close()
 
 
-def _end(one: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        one.send_signal(signal.SIGCONT)
-    one.kill()
-    with one:
+        process.send_signal(signal.SIGCONT)
+    process.kill()
+    with process:
         pass
 
 
+BeginTalk = Callable[..., Talk]
+
+
 @pytest.fixture
-def talk(make_lab: Callable[..., Lab]) -> Iterator[Callable[..., Talk]]:
-    """``talk(gateways)``: with so many in each site; ``seconds``: inf is until ``outcome``."""
+def talk(make_lab: MakeLab) -> Iterator[BeginTalk]:
+    """``talk(gateways)``: their number in each site; ``seconds``: inf lasts until ``outcome``."""
     with contextlib.ExitStack() as stack:
 
         def begin(gateways: int, seconds: float = SECONDS) -> Talk:
@@ -117,9 +118,7 @@ def check(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("gateways", [0, 1])
-def test_connections_are_reset_again_and_again(
-    talk: Callable[..., Talk], gateways: int, effort: int
-) -> None:
+def test_connections_are_reset_again_and_again(talk: BeginTalk, gateways: int, effort: int) -> None:
     run = talk(gateways)
     for _ in range(3 * effort):
         run.lab.reset_connections()
@@ -128,7 +127,7 @@ def test_connections_are_reset_again_and_again(
 
 
 @pytest.mark.parametrize("gateways", [0, 1])
-def test_a_line_that_is_cut(talk: Callable[..., Talk], gateways: int) -> None:
+def test_a_line_that_is_cut(talk: BeginTalk, gateways: int) -> None:
     run = talk(gateways)
     run.lab.cut(6.0)  # longer than anybody talks: what is sent meanwhile is kept
     check(run)
@@ -136,9 +135,7 @@ def test_a_line_that_is_cut(talk: Callable[..., Talk], gateways: int) -> None:
 
 @pytest.mark.parametrize("site", ["A", "B"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_one_of_two_gateways_dies_or_hangs(
-    talk: Callable[..., Talk], site: str, how: signal.Signals
-) -> None:
+def test_one_of_two_gateways_dies_or_hangs(talk: BeginTalk, site: str, how: signal.Signals) -> None:
     run = talk(2, math.inf)
     first = run.takes(site)
     used = run.gateway_at(site, first)
@@ -147,12 +144,12 @@ def test_one_of_two_gateways_dies_or_hangs(
     assert second != first
     if how == signal.SIGKILL:
         assert run.gateway_at(site, second) is not used
-    else:  # its kernel answers: who wonders may have tried to go directly before
+    else:  # its kernel answers: a process may meanwhile have tried the direct route
         used.send_signal(signal.SIGCONT)
     check(run)
 
 
-def test_the_only_gateway_hangs(talk: Callable[..., Talk]) -> None:
+def test_the_only_gateway_hangs(talk: BeginTalk) -> None:
     """Its kernel acknowledges what it does not forward: messages go directly until it goes on."""
     run = talk(1, math.inf)
     first = run.takes("A")
@@ -163,7 +160,7 @@ def test_the_only_gateway_hangs(talk: Callable[..., Talk]) -> None:
     check(run)
 
 
-def test_without_gateways_messages_go_directly(talk: Callable[..., Talk]) -> None:
+def test_without_gateways_messages_go_directly(talk: BeginTalk) -> None:
     run = talk(1)
     for each in run.gateways.values():
         each[0].kill()

@@ -18,108 +18,101 @@ import pytest
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.gateway.service import Service
+from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
 LOOPBACK = "127.0.0.1"
-
-
-@pytest.fixture
-def server(world: str) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, f"tcp://{LOOPBACK}:0") as running:
-        yield running
-
-
-@pytest.fixture
-def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirectory]:
-    with RemoteDirectory(server.world, server.url, KEY) as opened:
-        yield opened
 
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "sfm_kernel.gateway", "--bind", LOOPBACK, *arguments]
 
 
+def surroundings(server: DirectoryServer) -> dict[str, str]:
+    """The environment of a gateway that has the gateway key only."""
+    key = str(GatewayKey.of_world(KEY))
+    return os.environ | {"SFM_DIRECTORY": server.url, "SFM_GATEWAY_KEY": key}
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
 @pytest.fixture
-def start(server: DirectoryServer) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a gateway of a site that has the gateway key only; returns when it listens."""
-    surroundings = os.environ | {
-        "SFM_DIRECTORY": server.url,
-        "SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY)),
-    }
+def start(server: DirectoryServer) -> Iterator[Start]:
+    """Starts a gateway of a site; returns when it listens."""
     running: list[subprocess.Popen[str]] = []
 
     def started(site: str, *arguments: str) -> subprocess.Popen[str]:
-        one = subprocess.Popen(
+        gateway = subprocess.Popen(
             command("--world", server.world, "--site", site, *arguments),
-            env=surroundings, stdout=subprocess.PIPE, text=True,
+            env=surroundings(server), stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        running.append(one)
-        assert one.stdout and f"of site '{site}'" in one.stdout.readline()
-        return one
+        running.append(gateway)
+        assert gateway.stdout and f"of site '{site}'" in gateway.stdout.readline()
+        return gateway
 
     yield started
-    for one in running:
-        one.kill()
-        one.communicate()
+    for gateway in running:
+        gateway.kill()
+        gateway.communicate()
 
 
 def connected(directory: RemoteDirectory) -> dict[str, list[dict[str, Any]]]:
-    """Each gateway's connections, by its name, once it has reported what TCP says of them."""
-    names = {one.uid: one.name for one in directory.gateways()}
+    """Each gateway's connections, by its name, once it has reported TCP's facts about them."""
+    names = {gateway.uid: gateway.name for gateway in directory.gateways()}
     return {
         names[uid]: [
-            two
-            for one in told["gateways"]
-            for two in one["connections"]
-            if two["tcp"]["rtt_s"] is not None
+            connection
+            for other in report["gateways"]
+            for connection in other["connections"]
+            if connection["tcp"]["rtt_s"] is not None
         ]
-        for uid, told in directory.reports().items()
+        for uid, report in directory.reports().items()
         if uid in names
     }
 
 
-def test_gateways_meet_and_tell_of_their_connections(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+def test_gateways_meet_and_report_their_connections(
+    directory: RemoteDirectory, start: Start
 ) -> None:
     start("A", "--algorithm", "reno", "--connections", "2", "--rate", "100M")
     other = start("B", "--weight", "A=3", "--scheduler", "smallest")
-    wait_until(lambda: {one: len(two) for one, two in connected(directory).items()}
+    wait_until(lambda: {name: len(rows) for name, rows in connected(directory).items()}
                == {"A-1": 2, "B-1": 2})  # fmt: skip
     first = connected(directory)["A-1"]
-    for one in first:
-        assert one["algorithm"] == one["algorithm_asked"] == "reno"
-        assert one["pacing"] == 6_250_000 and not one["silent"] and one["mptcp"] is None
-        tcp = one["tcp"]
+    for row in first:
+        assert row["algorithm"] == row["algorithm_asked"] == "reno"
+        assert row["pacing"] == 6_250_000 and not row["silent"] and row["mptcp"] is None
+        tcp = row["tcp"]
         assert tcp["snd_cwnd"] > 0 and tcp["rtt_s"] > 0 and tcp["total_retrans"] == 0
         assert {"total_rto", "dsack_dups", "reord_seen", "rto_s"} <= tcp.keys()
-    reports = {one["site"]: one for one in directory.reports().values()}
+    reports = {report["site"]: report for report in directory.reports().values()}
     assert reports["B"]["scheduler"] == "smallest" and reports["A"]["connections"] == 2
     assert reports["A"]["notes"] == []
     other.send_signal(signal.SIGTERM)
     assert other.wait() == 0
-    wait_until(lambda: [one.name for one in directory.gateways()] == ["A-1"])
+    wait_until(lambda: [gateway.name for gateway in directory.gateways()] == ["A-1"])
 
 
-def test_without_mptcp_a_connection_is_tcp_and_somebody_is_told(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+def test_without_mptcp_a_connection_is_tcp_and_a_note_says_so(
+    directory: RemoteDirectory, start: Start
 ) -> None:
     for site in ("A", "B"):
         start(site, "--mptcp", "--algorithm", "reno")
     start("C")
     wait_until(lambda: [len(two) for two in connected(directory).values()] == [2, 2, 2])
-    told = {one["site"]: one for one in directory.reports().values()}
-    (asked, plain) = (
-        next(one for one in told["A"]["gateways"] if one["site"] == site) for site in ("B", "C")
+    reports = {report["site"]: report for report in directory.reports().values()}
+    asked, plain = (
+        next(row for row in reports["A"]["gateways"] if row["site"] == site) for site in ("B", "C")
     )
     for other, given in ((asked, has_mptcp()), (plain, False)):
-        (one,) = other["connections"]
-        assert one["mptcp"] is given and one["algorithm"] == one["algorithm_asked"] == "reno"
-        assert one["tcp"]["rtt_s"] > 0 and one["tcp"]["bytes_sent"] > 0
+        (row,) = other["connections"]
+        assert row["mptcp"] is given and row["algorithm"] == row["algorithm_asked"] == "reno"
+        assert row["tcp"]["rtt_s"] > 0 and row["tcp"]["bytes_sent"] > 0
         note = f"the connection to {other['address'][6:]} was to be MPTCP, and fell back to TCP"
-        assert (note in told["A"]["notes"]) is not given
-    assert told["C"]["notes"] == [] and not told["C"]["mptcp"]
+        assert (note in reports["A"]["notes"]) is not given
+    assert reports["C"]["notes"] == [] and not reports["C"]["mptcp"]
 
 
 def has_mptcp() -> bool:
@@ -132,7 +125,7 @@ def has_mptcp() -> bool:
 
 @pytest.mark.fault
 def test_a_killed_gateway_is_forgotten_and_another_is_found(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+    directory: RemoteDirectory, start: Start
 ) -> None:
     start("A")
     killed = start("B")
@@ -143,14 +136,12 @@ def test_a_killed_gateway_is_forgotten_and_another_is_found(
     wait_until(lambda: len(connected(directory).get("A-1", [])) == 1)
 
 
-def test_it_says_what_a_played_path_cannot_show(
-    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
-) -> None:
-    one = start("A", "--delay", "20ms", "--limit", "200M")
-    assert one.stdout and "cannot be seen" in one.stdout.readline()
+def test_it_names_the_limits_of_an_emulated_path(directory: RemoteDirectory, start: Start) -> None:
+    gateway = start("A", "--delay", "20ms", "--limit", "200M")
+    assert gateway.stdout and "cannot be seen" in gateway.stdout.readline()
     wait_until(directory.reports)
-    told = next(iter(directory.reports().values()))["emulation"]
-    assert (told["delay_s"], told["bytes_per_s"]) == (0.02, 25_000_000)
+    emulation = next(iter(directory.reports().values()))["emulation"]
+    assert (emulation["delay_s"], emulation["bytes_per_s"]) == (0.02, 25_000_000)
 
 
 @pytest.mark.parametrize(
@@ -173,15 +164,9 @@ def test_it_says_what_a_played_path_cannot_show(
 def test_the_command_says_what_is_wrong_in_a_sentence(
     server: DirectoryServer, arguments: list[str], change: dict[str, str], sentence: str
 ) -> None:
-    surroundings = {
-        **os.environ,
-        "SFM_DIRECTORY": server.url,
-        "SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY)),
-        **change,
-    }
     failed = subprocess.run(
         command("--world", server.world, "--site", "A", *arguments),
-        env=surroundings, capture_output=True, text=True,
+        env=surroundings(server) | change, capture_output=True, text=True,
     )  # fmt: skip
     assert failed.returncode in (1, 2) and sentence in failed.stderr
     assert "Traceback" not in failed.stderr
@@ -202,7 +187,7 @@ def test_it_goes_on_without_the_directory_and_enlists_again(
         DirectoryServer(world, KEY, server.url),
         RemoteDirectory(world, server.url, KEY) as directory,
     ):
-        wait_until(lambda: [one.name for one in directory.gateways()] == ["A-1"])
+        wait_until(lambda: [gateway.name for gateway in directory.gateways()] == ["A-1"])
         end.set()
         thread.join()
         service.close()
@@ -216,12 +201,12 @@ def test_a_closed_one_leaves_nothing(server: DirectoryServer) -> None:
     key, before = GatewayKey.of_world(KEY), (0, 0)
     for nth in range(3):
         with (
-            Service(server.world, server.url, key, "A", bind=LOOPBACK) as one,
-            Service(server.world, server.url, key, "B", bind=LOOPBACK) as two,
+            Service(server.world, server.url, key, "A", bind=LOOPBACK) as first,
+            Service(server.world, server.url, key, "B", bind=LOOPBACK) as second,
         ):
-            wait_until(lambda: (one.update(), two.update(), _up(one) and _up(two))[2])
-        assert one._native.status() == "{}"
-        one.close()
+            wait_until(lambda: (first.update(), second.update(), _up(first) and _up(second))[2])
+        assert first._native.status() == "{}"
+        first.close()
         if nth == 0:  # the server's ZeroMQ keeps what it has made for its first client
             time.sleep(0.5)
             before = held()
@@ -230,4 +215,4 @@ def test_a_closed_one_leaves_nothing(server: DirectoryServer) -> None:
 
 def _up(service: Service) -> bool:
     gateways = service.status()["gateways"]
-    return any(len(one["connections"]) == 1 for one in gateways)
+    return any(len(gateway["connections"]) == 1 for gateway in gateways)

@@ -1,4 +1,4 @@
-"""The lab: sites in network namespaces, and ways between them. Nothing here asserts a time."""
+"""The lab: sites in network namespaces, and paths between them. Nothing here asserts a time."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ import pytest
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.lab import Lab, LabRefused
 from sfm_kernel.transport.tcp_info import choosable
-from tests.waiting import wait_until
+from tests.sites.conftest import MakeLab
+from tests.waiting import next_line, wait_until
 
 pytestmark = pytest.mark.tcp  # in CI a lab that is refused is a failure
 RAW = [sys.executable, "-m", "sfm_kernel.lessons.sites.raw"]
-MakeLab = Callable[..., Lab]
 
 ECHO = """
 import socket, sys
 server = socket.create_server((sys.argv[1], 7000))
 print("ready", flush=True)
 while True:
-    one, peer = server.accept()
+    connection, peer = server.accept()
     print(peer[0], flush=True)
     try:
-        while data := one.recv(100_000):
-            one.sendall(data)
+        while data := connection.recv(100_000):
+            connection.sendall(data)
     except ConnectionResetError:
         print("reset", flush=True)
 """
 SAY = """
 import socket, sys
-one = socket.create_connection((sys.argv[1], 7000))
+connection = socket.create_connection((sys.argv[1], 7000))
 for line in sys.stdin:
     try:
-        one.sendall(line.encode())
-        print(one.recv(100_000).decode().strip(), flush=True)
+        connection.sendall(line.encode())
+        print(connection.recv(100_000).decode().strip(), flush=True)
     except ConnectionResetError:
         print("reset", flush=True)
 """
@@ -57,11 +57,6 @@ def python(
     )  # fmt: skip
 
 
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
 def say(process: subprocess.Popen[str], text: str) -> None:
     assert process.stdin is not None
     process.stdin.write(text + "\n")
@@ -69,7 +64,7 @@ def say(process: subprocess.Popen[str], text: str) -> None:
 
 def echo(lab: Lab, host: int = 1) -> subprocess.Popen[str]:
     server = python(lab, "A", ECHO, lab.address("A", host), host=host)
-    assert line(server) == "ready"
+    assert next_line(server) == "ready"
     return server
 
 
@@ -77,23 +72,23 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
     address = lab.address("A")
     pipe = subprocess.PIPE
     with lab.run("A", [*RAW, "serve", address, "7000"], stdout=pipe, text=True) as server:
-        assert line(server) == "ready"
+        assert next_line(server) == "ready"
         client = lab.run("B", [*RAW, "ask", address, "7000", json.dumps(job)], stdout=pipe)
-        told, _ = client.communicate()
+        printed, _ = client.communicate()
         server.kill()
-    answer: dict[str, Any] = json.loads(told)
+    answer: dict[str, Any] = json.loads(printed)
     return answer
 
 
-def test_packets_go_through_and_the_round_trip_is_told(
+def test_packets_go_through_and_the_round_trip_is_measured(
     make_lab: MakeLab, record_property: Callable[[str, object], None]
 ) -> None:
     lab = make_lab(rtt=0.01, rate=100e6)
-    told = ask(lab, job="bulk", length=1_000_000, count=2)
+    measured = ask(lab, job="bulk", length=1_000_000, count=2)
     report = lab.report()
-    record_property("rtt_s", told["rtt_s"])
+    record_property("rtt_s", measured["rtt_s"])
     record_property("late_mean_s", report["late_mean_s"])
-    assert told["connect_s"] >= 0.01  # the lab is never too fast
+    assert measured["connect_s"] >= 0.01  # the lab is never too fast
     way = report["ways"]["A-B"]
     assert way["back"]["delivered_bytes"] >= 2_000_000
     assert way["there"]["delivered"] > 0
@@ -109,9 +104,9 @@ def test_hosts_of_a_site_reach_each_other_and_other_sites(make_lab: MakeLab) -> 
     server = echo(lab, host=2)
     for site, address in (("A", "10.1.0.1"), ("B", "10.2.0.1"), ("C", "10.3.0.1")):
         client = python(lab, site, SAY, lab.address("A", 2))
-        assert line(server) == address
+        assert next_line(server) == address
         say(client, f"from {site}")
-        assert line(client) == f"from {site}"
+        assert next_line(client) == f"from {site}"
         client.kill()
     ways = lab.report()["ways"]
     assert set(ways) == {"A-B", "A-C", "B-C"}
@@ -124,11 +119,11 @@ def test_hosts_of_a_site_reach_each_other_and_other_sites(make_lab: MakeLab) -> 
 def test_nothing_else_is_reached(make_lab: MakeLab) -> None:
     lab = make_lab(rtt=0)
     code = "import socket; print(*sorted(name for _, name in socket.if_nameindex()))"
-    one = python(lab, "A", code)
-    assert {"eth0", "lo"} <= set(line(one).split())
+    process = python(lab, "A", code)
+    assert {"eth0", "lo"} <= set(next_line(process).split())
     code = "import socket; print(socket.socket().connect_ex(('192.0.2.1', 9)))"
-    one = python(lab, "A", code)
-    assert int(line(one)) != 0  # no way there
+    process = python(lab, "A", code)
+    assert int(next_line(process)) != 0  # no route
 
 
 def test_a_cut_stops_everything_until_it_is_over(make_lab: MakeLab) -> None:
@@ -136,7 +131,7 @@ def test_a_cut_stops_everything_until_it_is_over(make_lab: MakeLab) -> None:
     echo(lab)
     client = python(lab, "B", SAY, lab.address("A"))
     say(client, "before")
-    assert line(client) == "before"
+    assert next_line(client) == "before"
     lab.settings(down=True)
     say(client, "during")
     wait_until(lambda: lab.report()["ways"]["A-B"]["back"]["cut"])
@@ -144,18 +139,18 @@ def test_a_cut_stops_everything_until_it_is_over(make_lab: MakeLab) -> None:
     wait_until(lambda: lab.report()["ways"]["A-B"]["back"]["cut"] > 1)  # TCP tries again
     assert lab.report()["ways"]["A-B"]["back"]["delivered"] == before
     lab.settings(down=False)
-    assert line(client) == "during"
+    assert next_line(client) == "during"
     lab.cut(0.05)
     say(client, "after")
-    assert line(client) == "after"
+    assert next_line(client) == "after"
 
 
 def test_one_way_and_one_pair_can_be_changed(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 1, "B": 1, "C": 1}, rtt=0.002)
     lab.settings(down=True, between=("B", "A"), one_way=True)
     code = "import socket,sys; socket.socket(type=2).sendto(b'x', (sys.argv[1], 9))"
-    for one, other in (("A", "B"), ("B", "A"), ("A", "C")):
-        python(lab, one, code, lab.address(other)).wait()
+    for source, dest in (("A", "B"), ("B", "A"), ("A", "C")):
+        python(lab, source, code, lab.address(dest)).wait()
     wait_until(lambda: lab.report()["ways"]["A-C"]["there"]["delivered"])
     wait_until(lambda: lab.report()["ways"]["A-B"]["back"]["cut"])
     assert lab.report()["ways"]["A-B"]["there"]["cut"] == 0
@@ -167,12 +162,12 @@ def test_one_way_and_one_pair_can_be_changed(make_lab: MakeLab) -> None:
 
 def test_loss_and_a_full_queue_are_counted_and_repaired(make_lab: MakeLab) -> None:
     lab = make_lab(rtt=0.004, rate=50e6, loss=0.01, queue=20_000)
-    told = ask(lab, job="bulk", length=3_000_000, count=1)
+    measured = ask(lab, job="bulk", length=3_000_000, count=1)
     way = lab.report()["ways"]["A-B"]
     assert way["back"]["lost"] > 0
     assert way["back"]["full"] > 0
     assert 0 < way["back"]["deepest"] <= 20_000
-    assert told["total_retrans"] > 0
+    assert measured["total_retrans"] > 0
 
 
 def test_other_peoples_packets_take_room(make_lab: MakeLab) -> None:
@@ -186,41 +181,41 @@ def test_connections_are_reset_and_new_ones_are_not(make_lab: MakeLab) -> None:
     server = echo(lab)
     client = python(lab, "B", SAY, lab.address("A"))
     say(client, "before")
-    assert line(client) == "before"
+    assert next_line(client) == "before"
     lab.reset_connections()
     say(client, "after")
-    assert line(client) == "reset"
-    assert [line(server), line(server)] == [lab.address("B"), "reset"]  # both ends are told
+    assert next_line(client) == "reset"
+    assert [next_line(server), next_line(server)] == [lab.address("B"), "reset"]  # both ends notice
     assert lab.report()["ways"]["A-B"]["reset"] > 0
     another = python(lab, "B", SAY, lab.address("A"))
     say(another, "new")
-    assert line(another) == "new"
+    assert next_line(another) == "new"
 
 
 @pytest.mark.parametrize("algorithm", choosable())
-def test_the_congestion_control_is_what_was_asked_for(make_lab: MakeLab, algorithm: str) -> None:
+def test_the_congestion_control_is_the_requested_one(make_lab: MakeLab, algorithm: str) -> None:
     lab = make_lab(rtt=0.002, algorithm=algorithm)
     assert set(lab.algorithms.values()) == {algorithm}
     assert ask(lab, job="bulk", length=1000, count=1)["algorithm"] == algorithm
 
 
-def test_one_that_is_not_there_is_refused(make_lab: MakeLab) -> None:
+def test_a_congestion_control_that_does_not_exist_is_refused(make_lab: MakeLab) -> None:
     make_lab(rtt=0)  # or skip
     with pytest.raises(SFMError, match="nonesuch"):
         Lab(algorithm="nonesuch")
 
 
-def test_its_processes_and_what_they_started_end_with_it(make_lab: MakeLab) -> None:
+def test_its_processes_and_their_children_end_with_it(make_lab: MakeLab) -> None:
     lab = make_lab(rtt=0)
     code = (
         "import os,subprocess,sys; "
-        "one = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
-        "print(one.pid, flush=True); sys.stdin.read()"
+        "child = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
+        "print(child.pid, flush=True); sys.stdin.read()"
     )
-    one = python(lab, "A", code)
-    pid = int(line(one))
+    process = python(lab, "A", code)
+    pid = int(next_line(process))
     lab.close()
-    assert one.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
     wait_until(lambda: not Path(f"/proc/{pid}/ns/net").exists())
     lab.close()
     with pytest.raises(OSError):
@@ -231,20 +226,20 @@ def test_everything_ends_with_the_process_that_made_it(make_lab: MakeLab) -> Non
     make_lab(rtt=0)  # or skip
     code = (
         "import sys; from sfm_kernel.lessons.sites.lab import Lab; lab = Lab(rtt=0); "
-        "one = lab.run('A', ['sleep', '1000']); print(lab._holder.pid, one.pid, flush=True); "
+        "child = lab.run('A', ['sleep', '1000']); print(lab._holder.pid, child.pid, flush=True); "
         "sys.stdin.read()"
     )
     command = [sys.executable, "-c", code]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as owner:
-        pids = [int(pid) for pid in line(owner).split()]
+        pids = [int(pid) for pid in next_line(owner).split()]
         assert all(Path(f"/proc/{pid}/ns/net").exists() for pid in pids)
         owner.kill()
     for pid in pids:
         wait_until(lambda pid=pid: not Path(f"/proc/{pid}/exe").exists())
 
 
-def test_a_machine_that_refuses_is_told_what_to_do(
+def test_the_refusal_of_a_machine_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # A Python that finds no way to make namespaces, whatever this machine allows.

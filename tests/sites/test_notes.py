@@ -1,11 +1,9 @@
-"""Observers are told in a sentence what is wrong with sites and gateways."""
+"""Sentences for observers about faults of sites and gateways."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +11,10 @@ from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.errors import BadName, SFMError
 from sfm_kernel.gateway.service import Service
-from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
+from tests.sites.conftest import KEY, MakeLab
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
 
 WAITS_FOR = """
 import sys, time
@@ -43,29 +40,23 @@ def seen_in(world: LabWorld, site: str, *words: str) -> str:
     return str(process.communicate()[0])
 
 
-def test_two_sites_of_one_name(make_lab: Callable[..., Lab]) -> None:
+def test_two_sites_of_one_name(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 2}, rtt=0.02)
     with LabWorld(lab) as world:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "lyon"]
         for site in "AB":
             lab.run(site, command, world._environment(site, 2), host=2, stdout=subprocess.DEVNULL)
-        told = seen_in(world, "A", "ms away", "two sites of this name")
-        assert "the other gateway of site" in told and "rename one" in told
+        text = seen_in(world, "A", "ms away", "two sites of this name")
+        assert "the other gateway of site" in text and "rename one" in text
 
 
-def test_a_site_without_a_gateway(make_lab: Callable[..., Lab]) -> None:
+def test_a_site_without_a_gateway(make_lab: MakeLab) -> None:
     lab = make_lab({"A": 2, "B": 1}, rtt=0.02)
     with LabWorld(lab) as world:
         command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "A"]
         lab.run("A", command, world._environment("A", 2), host=2, stdout=subprocess.DEVNULL)
-        told = seen_in(world, "B", "has no gateway")
-        assert told.startswith("B has no gateway: messages between it and other sites go directly")
-
-
-@pytest.fixture
-def server(world: str, sfm_dir: Path) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
-        yield running
+        text = seen_in(world, "B", "has no gateway")
+        assert text.startswith("B has no gateway: messages between it and other sites go directly")
 
 
 def service(server: DirectoryServer, site: str = "A", bind: str = "127.0.0.1") -> Service:
@@ -75,12 +66,12 @@ def service(server: DirectoryServer, site: str = "A", bind: str = "127.0.0.1") -
 def test_a_report_that_is_too_large_ends_nothing(
     server: DirectoryServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(server) as one:
-        monkeypatch.setattr(one, "status", lambda: {"x": "x" * LARGEST_REQUEST})
+    with service(server) as gateway:
+        monkeypatch.setattr(gateway, "status", lambda: {"x": "x" * LARGEST_REQUEST})
         for _ in range(2):
-            one._report()
+            gateway._report()
         assert capsys.readouterr().err.count("refuses this gateway's report") == 1
-        one.update()
+        gateway.update()
 
 
 def test_a_gateway_that_no_process_could_find_is_refused(server: DirectoryServer) -> None:

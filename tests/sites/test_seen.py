@@ -18,6 +18,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost
+from tests.tcp.conftest import transport
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
 
@@ -43,58 +44,57 @@ def machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
 
 @contextlib.contextmanager
 def gateway(machines: Machines, machine: str) -> Iterator[subprocess.Popen[str]]:
-    """One that listens, of the site that this machine is."""
+    """A gateway of this machine's site, which listens."""
     command = [sys.executable, "-m", "sfm_kernel.gateway", "--bind", "127.0.0.1"]
     command += ["--site", f"site-of-{machine}", "--delay", "5ms"]
     environment = machines.environment(machine)
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as one:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert one.stdout and "of site" in one.stdout.readline()
-            yield one
+            assert process.stdout and "of site" in process.stdout.readline()
+            yield process
         finally:
-            one.terminate()
+            process.terminate()
 
 
-def test_a_direct_line_is_told_of(machines: Machines) -> None:
+def test_a_direct_connection_is_shown(machines: Machines) -> None:
     machines.process("B", "there", ANSWER)
     with sfm_kernel.join(machines.world, "A") as sfm:
         sfm.send(dest="B", tag="hello")
         sfm.recv(tag="answer")
-        (tcp,) = [one for one in sfm._transports if one.kind == "tcp"]
-        (told,) = tcp.exchange.connections()
-        uids = {one.name: one.uid for one in sfm.members()}
-        assert (told["gateway"], told["peers"], told["count"]) == (None, [uids["B"]], 1)
-        assert told["tcp"]["bytes_sent"] > 0 and told["tcp"]["snd_cwnd"] >= 1
-        assert (told["silent_s"], told["warm"]) == (None, "")
-        assert told["idle_restarts"] == 0, "the window was never larger than at first"
-        wait_until(lambda: tcp.exchange.connections()[0]["unsent_s"] > told["unsent_s"] + 0.1)
+        exchange = transport(sfm).exchange
+        (row,) = exchange.connections()
+        uids = {member.name: member.uid for member in sfm.members()}
+        assert (row["gateway"], row["peers"], row["count"]) == (None, [uids["B"]], 1)
+        assert row["tcp"]["bytes_sent"] > 0 and row["tcp"]["snd_cwnd"] >= 1
+        assert (row["silent_s"], row["warm"]) == (None, "")
+        assert row["idle_restarts"] == 0, "the window was never larger than at first"
+        wait_until(lambda: exchange.connections()[0]["unsent_s"] > row["unsent_s"] + 0.1)
 
-        wait_until(lambda: len(machines.snapshot()["links"]) == 2)  # B's picture comes by its relay
+        wait_until(lambda: len(machines.snapshot()["links"]) == 2)  # B's part comes by its relay
         seen = machines.snapshot()
         here, there = "site-of-here", "site-of-there"
-        ways = [(one["from"], one["to"], one["via"]) for one in seen["links"]]
+        ways = [(link["from"], link["to"], link["via"]) for link in seen["links"]]
         assert ways == [(here, there, "direct"), (there, here, "direct")]
-        assert all(one["count"] == 1 and one["rtt_s"] > 0 for one in seen["links"])
-        assert [one["name"] for one in seen["sites"]] == [here, there]
-        assert [one["processes"] for one in seen["sites"]] == [["A"], ["B"]]
+        assert all(link["count"] == 1 and link["rtt_s"] > 0 for link in seen["links"])
+        assert [site["name"] for site in seen["sites"]] == [here, there]
+        assert [site["processes"] for site in seen["sites"]] == [["A"], ["B"]]
 
 
-def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
+def test_a_connection_through_gateways_is_shown(machines: Machines) -> None:
     with gateway(machines, "here"), gateway(machines, "there"):
         machines.process("B", "there", ANSWER)
         with sfm_kernel.join(machines.world, "A") as sfm:
             wait_until(lambda: sfm.route_kind("B") == "gateway")
             sfm.send(dest="B", tag="hello")
             sfm.recv(tag="answer")
-            (tcp,) = [one for one in sfm._transports if one.kind == "tcp"]
-            told = [one for one in tcp.exchange.connections() if one["gateway"]]
-            uids = {one.name: one.uid for one in sfm.members()}
-            assert [one["peers"] for one in told] == [[uids["B"]]]
+            rows = [row for row in transport(sfm).exchange.connections() if row["gateway"]]
+            uids = {member.name: member.uid for member in sfm.members()}
+            assert [row["peers"] for row in rows] == [[uids["B"]]]
             wait_until(lambda: len(machines.snapshot()["links"]) == 2)
             seen = machines.snapshot()
-            assert all(one["via"] == "gateway" and one["emulated"] for one in seen["links"])
-            assert all("emulated" in one["sentence"] for one in seen["links"])
-            assert [len(one["gateways"]) for one in seen["sites"]] == [1, 1]
+            assert all(link["via"] == "gateway" and link["emulated"] for link in seen["links"])
+            assert all("emulated" in link["sentence"] for link in seen["links"])
+            assert [len(site["gateways"]) for site in seen["sites"]] == [1, 1]
 
 
 @pytest.fixture
@@ -103,9 +103,9 @@ def nowhere() -> Iterator[str]:
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):
-            one = stack.enter_context(socket.socket())
-            one.setblocking(False)
-            one.connect_ex(full.getsockname())
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
         yield f"tcp://127.0.0.1:{full.getsockname()[1]}"
 
 
@@ -142,14 +142,14 @@ UNPLUGGED = """
 import subprocess
 from tests.tcp.sockets import deafen, is_listening, own_sockets, port
 deafen(port(sfm))
-for one in own_sockets(port(sfm)):
-    if is_listening(one):
-        print(subprocess.Popen(["sleep", "1000"], pass_fds=[one.fileno()]).pid, flush=True)
+for listener in own_sockets(port(sfm)):
+    if is_listening(listener):
+        print(subprocess.Popen(["sleep", "1000"], pass_fds=[listener.fileno()]).pid, flush=True)
 sfm.send(dest="A")
 sfm.recv()
 """
-"""Nobody reaches it but through its gateway. Nobody is refused, not even when it is dead, since
-somebody else has the socket that it listens on: only its machine's relay can tell."""
+"""A process that is reached through its gateway only. No connection is refused, not even when it is
+dead, since another process has the socket that it listens on: only its machine's relay can tell."""
 
 
 @pytest.mark.fault

@@ -14,7 +14,7 @@ from sfm_kernel import Endpoint
 from sfm_kernel.gateway.service import Service
 from tests.contract.conftest import Background
 from tests.sites.through import TwoSites, meet_through_gateways, two_sites
-from tests.tcp.conftest import link
+from tests.tcp.conftest import link, transport
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -46,12 +46,13 @@ def test_a_full_inbox_behind_a_gateway_holds_up_nobody_else(sites: TwoSites) -> 
         a.buffering = 4_000_000
         flooding = Background(flood)
         wait_until(lambda: len(sent) >= 3)
-        before = [forwarded(one) for one in gateways]
+        before = list(map(forwarded, gateways))
         for n in range(50):
             a.send(dest="B", n=n, data=bytes(n * 1000))
             b.send(dest="A", n=b.recv(src="A").n)
             assert a.recv(src="B").n == n
-        assert all(forwarded(one) > was + 100 for one, was in zip(gateways, before, strict=True))
+        after = map(forwarded, gateways)
+        assert all(now > then + 100 for now, then in zip(after, before, strict=True))
         assert len(sent) < 10, "nobody has received"
         assert [full.recv(src="A").n for _ in range(60)] == list(range(60))
         flooding.result()
@@ -62,17 +63,17 @@ def test_acknowledgements_pass_what_their_process_sends_to_others(sites: TwoSite
     sites.add_gateway("b")
 
     def held_up() -> bool:
-        return any(one["held_up"] for one in gateway.status()["processes"])
+        return any(process["held_up"] for process in gateway.status()["processes"])
 
     with ExitStack() as stack:
         a = stack.enter_context(sites.join("a", "A"))
         b = stack.enter_context(sites.join("b", "B"))
         others = [stack.enter_context(sites.join("b", f"C{n}")) for n in range(7)]
-        for one in (b, *others):
-            meet_through_gateways(a, one)
+        for end in (b, *others):
+            meet_through_gateways(a, end)
         flooding = [
-            Background(lambda name=one.name: a.send(dest=name, data=bytes(2_000_000)))
-            for one in others
+            Background(lambda name=receiver.name: a.send(dest=name, data=bytes(2_000_000)))
+            for receiver in others
         ]
         wait_until(held_up)
         for n in range(30):  # for longer than it takes to be called out of reach
@@ -80,12 +81,12 @@ def test_acknowledgements_pass_what_their_process_sends_to_others(sites: TwoSite
             assert a.recv(src="B").n == n
             time.sleep(0.1)
             assert link(b, "A").silence is None
-        for one, call in zip(others, flooding, strict=True):
-            assert len(one.recv(src="A").data) == 2_000_000
+        for receiver, call in zip(others, flooding, strict=True):
+            assert len(receiver.recv(src="A").data) == 2_000_000
             call.result()
 
 
-def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
+def test_a_weight_belongs_to_the_process_with_the_name(sites: TwoSites) -> None:
     """When two processes crowd a narrow path, the favoured one has three turns of four."""
     sites.add_gateway("a", weights={"favoured": 3.0, "nobody": 9.0}, limit=8_000_000)
     sites.add_gateway("b")
@@ -95,12 +96,12 @@ def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
         sites.join("a", "plain") as plain,
         sites.join("a", "favoured") as favoured,
     ):
-        for one in (plain, favoured):
-            meet_through_gateways(one, b)
-            one.buffering = 4 * count * len(much)
-        for one, times in ((plain, 2 * count), (favoured, count)):
+        for sender in (plain, favoured):
+            meet_through_gateways(sender, b)
+            sender.buffering = 4 * count * len(much)
+        for sender, times in ((plain, 2 * count), (favoured, count)):
             for _ in range(times):
-                one.send(dest="B", data=much)
+                sender.send(dest="B", data=much)
         order = [b.recv().src for _ in range(3 * count)]
         first, last = order.index("favoured"), len(order) - order[::-1].index("favoured")
         assert "plain" in order[last:], "they have crowded it all the time"
@@ -110,13 +111,13 @@ def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
 
 def test_a_reservation_is_for_each_gateway_of_another_site(sites: TwoSites) -> None:
     """Connections to the same gateway share it; between gateways of one site there is none."""
-    one = sites.add_gateway("a", pacing=10_000_000, connections=2)
+    gateway = sites.add_gateway("a", pacing=10_000_000, connections=2)
     for site in ("a", "b", "b", "c"):
         sites.add_gateway(site)
 
     def given() -> dict[str, list[int | None]]:
-        told = {other["uid"]: other["connections"] for other in one.status()["gateways"]}
-        return {uid: [each["pacing"] for each in ones] for uid, ones in told.items()}
+        connections = {other["uid"]: other["connections"] for other in gateway.status()["gateways"]}
+        return {uid: [each["pacing"] for each in listed] for uid, listed in connections.items()}
 
     asked = {
         other.gateway.uid: [None] if other.gateway.site == "a" else [5_000_000, 5_000_000]
@@ -135,46 +136,46 @@ def test_data_over_a_reserved_connection_is_never_faster(sites: TwoSites, connec
         start = time.monotonic()
         a.send(dest="B", data=bytes(much))
         b.recv()
-        own = rate / connections  # all of one flow goes over one of them
+        share = rate / connections  # all of one flow goes over one of them
         # (TCP sends half of it at most at once, before it begins to pace.)
-        assert time.monotonic() - start > 0.5 * much / own
+        assert time.monotonic() - start > 0.5 * much / share
 
 
 def test_pairs_share_the_gateways_of_their_site(sites: TwoSites) -> None:
     """Also those that come later, as soon as nothing is under way."""
-    own = [sites.add_gateway("a").gateway.uid for _ in range(2)]
+    uids = [sites.add_gateway("a").gateway.uid for _ in range(2)]
     sites.add_gateway("b")
     with sites.join("a", "A") as a, ExitStack() as stack:
         others: list[Endpoint] = []
 
         def meet() -> None:
-            others.append(one := stack.enter_context(sites.join("b")))
-            meet_through_gateways(a, one)
-            a.send(dest=one.name, n=1)
-            assert one.recv().n == 1
+            others.append(end := stack.enter_context(sites.join("b")))
+            meet_through_gateways(a, end)
+            a.send(dest=end.name, n=1)
+            assert end.recv().n == 1
 
         def through() -> dict[str, list[str]]:
-            used = {uid: list[str]() for uid in sorted(own)}
-            for one in others:
-                nth = (int(a.uid, 16) ^ int(one.uid, 16)) % len(own)
-                used[sorted(own)[nth]].append(one.uid)
+            used = {uid: list[str]() for uid in sorted(uids)}
+            for end in others:
+                nth = (int(a.uid, 16) ^ int(end.uid, 16)) % len(uids)
+                used[sorted(uids)[nth]].append(end.uid)
             return {uid: sorted(peers) for uid, peers in used.items()}
 
-        def told() -> dict[str, list[str]]:
-            (tcp,) = (one for one in a._transports if one.kind == "tcp")
-            return {one["gateway"]: sorted(one["peers"]) for one in tcp.exchange.connections()}
+        def routes() -> dict[str, list[str]]:
+            rows = transport(a).exchange.connections()
+            return {row["gateway"]: sorted(row["peers"]) for row in rows}
 
         while not all(through().values()):
             meet()
-        wait_until(lambda: told() == through())
-        own.append(sites.add_gateway("a").gateway.uid)
+        wait_until(lambda: routes() == through())
+        uids.append(sites.add_gateway("a").gateway.uid)
         while not all(through().values()):
             meet()
-        wait_until(lambda: told() == through())
-        for one in others:
-            a.send(dest=one.name, n=2)
-            assert one.recv().n == 2
+        wait_until(lambda: routes() == through())
+        for end in others:
+            a.send(dest=end.name, n=2)
+            assert end.recv().n == 2
         used = through()
-        for gateway in (one for one in sites.gateways if one.gateway.uid in own):
-            flows = {one["receiver"] for one in gateway.status()["flows"]}
-            assert flows >= set(used[gateway.gateway.uid])
+        for service in sites.gateways:
+            if peers := used.get(service.gateway.uid):
+                assert {flow["receiver"] for flow in service.status()["flows"]} >= set(peers)

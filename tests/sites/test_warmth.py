@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
 from sfm_kernel.transport.tcp_info import choosable
+from tests.sites.conftest import MakeLab
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -52,7 +53,7 @@ for command in sys.stdin:
 
 
 class Lines:
-    """A process B at site B, and others at site A that do what they are told."""
+    """A process B at site B, and others at site A that obey commands."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab, self._stack = lab, contextlib.ExitStack()
@@ -83,15 +84,15 @@ class Lines:
         return json.loads(stdout.readline())
 
     def close(self) -> None:
-        for one in self._started.values():
-            one.kill()
-            with one:
+        for process in self._started.values():
+            process.kill()
+            with process:
                 pass
         self._stack.close()
 
 
 @pytest.fixture
-def lines(make_lab: Callable[..., Lab]) -> Iterator[Lines]:
+def lines(make_lab: MakeLab) -> Iterator[Lines]:
     made = Lines(make_lab(rtt=0.02, rate=200e6))
     yield made
     made.close()
@@ -109,8 +110,8 @@ def test_a_long_line_has_bbr_or_a_heartbeat_unless_it_is_left_alone(lines: Lines
         lines.ask(name, "say(1000)")
 
         def is_so(name: str = name, warm: str = warm, algorithm: str = algorithm) -> bool:
-            told = lines.ask(name, "line()")
-            return told["warm"] == warm and told["algorithm"].startswith(algorithm)
+            connection = lines.ask(name, "line()")
+            return connection["warm"] == warm and connection["algorithm"].startswith(algorithm)
 
         wait_until(is_so)
 
@@ -125,28 +126,28 @@ def test_a_long_line_has_bbr_or_a_heartbeat_unless_it_is_left_alone(lines: Lines
     assert {name: sent(name) for name in silent} == before, "nobody has said anything"
 
 
-def test_an_idle_restart_is_seen_and_told(lines: Lines) -> None:
+def test_an_idle_restart_is_seen_and_explained(lines: Lines) -> None:
     lines.start("A", "A", "cubic,still")
 
     def is_open() -> bool:
         lines.ask("A", "say(100_000)")
-        told = lines.ask("A", "line()")
-        return told["algorithm"] == "cubic" and told["tcp"]["snd_cwnd"] >= 40
+        connection = lines.ask("A", "line()")
+        return connection["algorithm"] == "cubic" and connection["tcp"]["snd_cwnd"] >= 40
 
     said = (
         r"the connection A → B was silent for \d+\.\d s and restarted from (\d+) segments instead "
         r"of (\d+): \+(\d+) ms; a gateway would have kept it warm"
     )
 
-    def told() -> re.Match[str] | None:
+    def restart() -> re.Match[str] | None:
         wait_until(is_open)
         lines.ask("A", "time.sleep(8 * line()['tcp']['rto_s'])")  # with each the window is halved
         lines.ask("A", "say(400_000)")
-        links = {(one["from"], one["to"]): one for one in lines.ask("A", "links()")}
+        links = {(entry["from"], entry["to"]): entry for entry in lines.ask("A", "links()")}
         link = links.get(("A", "B"), {"idle_restarts": 0})
         return re.search(said, link["sentence"]) if link["idle_restarts"] else None
 
-    while (found := told()) is None:
+    while (found := restart()) is None:
         pass
     small, large, cost = map(int, found.groups())
     assert small < large >= 40 and cost >= 20  # a round trip or more

@@ -36,17 +36,17 @@ class TwoSites:
         self._server = stack.enter_context(DirectoryServer(world, os.urandom(32), url))
 
     def add_gateway(self, site: str, **options: Any) -> Service:
-        """One of the site's, which serves; with options of ``Service``."""
+        """A gateway of the site, which serves; with options of ``Service``."""
         key = GatewayKey.of_world(self._server.key)
-        one = Service(self.world, self._server.url, key, site, bind=LOOPBACK, **options)
-        self._stack.enter_context(one)
+        gateway = Service(self.world, self._server.url, key, site, bind=LOOPBACK, **options)
+        self._stack.enter_context(gateway)
         end = threading.Event()
-        thread = threading.Thread(target=one.serve, args=(end,))
+        thread = threading.Thread(target=gateway.serve, args=(end,))
         thread.start()
         self._stack.callback(thread.join)
         self._stack.callback(end.set)
-        self.gateways.append(one)
-        return one
+        self.gateways.append(gateway)
+        return gateway
 
     def environment(self, site: str) -> dict[str, str]:
         """The environment variables of a process there."""
@@ -56,13 +56,13 @@ class TwoSites:
 
     def join(self, site: str, name: str | None = None, **options: Any) -> Endpoint:
         """An endpoint there. Its gateways have met before."""
-        wait_until(lambda: all(self._has_met(one) for one in self.gateways))
+        wait_until(lambda: all(self._has_met(gateway) for gateway in self.gateways))
         with changed(self.environment(site)):
             return sfm_kernel.join(self.world, name, **options)
 
     def _has_met(self, gateway: Service) -> bool:
         others = gateway.status()["gateways"]
-        return sum(len(one["connections"]) > 0 for one in others) == len(self.gateways) - 1
+        return sum(len(other["connections"]) > 0 for other in others) == len(self.gateways) - 1
 
 
 @contextmanager
@@ -83,6 +83,6 @@ def two_sites(world: str, sfm_dir: Path) -> Iterator[TwoSites]:
 
 
 def meet_through_gateways(*ends: Endpoint) -> None:
-    """Returns when each pair of them, one of each site, goes that way."""
-    pairs = [(one, other) for one in ends for other in ends if one.site != other.site]
-    wait_until(lambda: all(one.route_kind(other.name) == "gateway" for one, other in pairs))
+    """Return when messages between each two of them at different sites go through gateways."""
+    pairs = [(end, other) for end in ends for other in ends if end.site != other.site]
+    wait_until(lambda: all(end.route_kind(other.name) == "gateway" for end, other in pairs))

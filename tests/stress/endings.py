@@ -1,8 +1,8 @@
 """Processes that end while threads of theirs are in a call; run as a module.
 
-``python -m tests.stress.endings WORLD ROUNDS``: so often, for each call and two ways to end, a
+``python -m tests.stress.endings WORLD ROUNDS``: in each round, for each call and two ways to end, a
 child joins a world, blocks in the call and ends. A child is a fork of this process, which has
-imported everything: an end of the interpreter costs milliseconds then. It prints every error.
+imported everything, so that the end of its interpreter costs milliseconds. Every error is printed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sfm_kernel.collectives import Group
 Call = Callable[[Endpoint], Any]
 
 REGISTERED: dict[str, Call] = {}
-"""By name, what each of a process's two endpoints, A and B, blocks in for ever."""
+"""Functions by name, each of which blocks for ever in both endpoints, A and B, of a process."""
 
 
 def call(function: Call) -> Call:
-    """Enter a function there."""
+    """Register a function."""
     REGISTERED[function.__name__] = function
     return function
 
@@ -46,7 +46,7 @@ def recv(sfm: Endpoint) -> None:
 def recv_after_a_message(sfm: Endpoint) -> None:
     sfm.send(dest=other(sfm), n=1)
     sfm.recv(n=1)
-    sfm.recv()  # which waits at the sockets itself, over TCP
+    sfm.recv()  # over TCP this call itself waits at the sockets
 
 
 @call

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,10 @@ import pytest
 from sfm_kernel.c import LIBMPI
 from tests.c.building import PROGRAMS
 from tests.c.test_messages import NO_REACH
+from tests.conftest import LONG, Spawn
 from tests.mpi.launching import LAUNCHER, mpi_worlds, run
 
 SOURCE = str(PROGRAMS.parent / "checks" / "threads.c")
-LONG = os.environ.get("SFM_LONG") == "1"
 TIMES, ROUNDS = (40, "5000") if LONG else (2, "700")
 
 pytestmark = [
@@ -27,23 +26,15 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def busy() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _busy(spawn: Spawn) -> None:
     """Something else wants the cores."""
-    spinning = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(len(os.sched_getaffinity(0)) + 1 if LONG else 1)
-    ]
-    try:
-        yield
-    finally:
-        for one in spinning:
-            one.kill()
-            one.wait()
+    for _ in range(len(os.sched_getaffinity(0)) + 1 if LONG else 1):
+        spawn("while True: pass")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_threads_of_all_ranks(size: int, busy: None) -> None:
+def test_threads_of_all_ranks(size: int) -> None:
     for _ in range(TIMES):
         done = run("--fast", "-n", str(size), SOURCE, ROUNDS)
         assert (done.stdout, done.stderr) == ("all threads are right\n", "")
@@ -51,7 +42,7 @@ def test_threads_of_all_ranks(size: int, busy: None) -> None:
     assert mpi_worlds() == []
 
 
-def test_threads_where_the_kernel_lets_nobody_reach_anothers_memory(busy: None) -> None:
+def test_threads_where_the_kernel_lets_nobody_reach_anothers_memory() -> None:
     words = [sys.executable, "-c", NO_REACH, *LAUNCHER, "--fast", "-n", "3", SOURCE, ROUNDS]
     for _ in range(TIMES):
         done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -10,14 +10,12 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from tests.conftest import KINDS
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind", ["inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp)])
-def test_a_process_ends_while_its_threads_are_blocked(
-    kind: str, world: str, effort: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", kind)
+@pytest.mark.parametrize("kind", ["inproc", *KINDS], indirect=True)
+def test_a_process_ends_while_its_threads_are_blocked(kind: str, world: str, effort: int) -> None:
     ends = [sys.executable, "-m", "tests.stress.endings", world, str(effort)]
     ended = subprocess.run(ends, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert (ended.returncode, ended.stdout) == (0, "")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from tests.conftest import Spawn
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -124,41 +123,28 @@ else:
 """
 
 
-def test_stopped_and_continued(kind: str, world: str, effort: int) -> None:
+def test_stopped_and_continued(kind: str, world: str, effort: int, spawn: Spawn) -> None:
     """Either side stands still at any time; neither is taken for dead."""
     count = 200 * effort
     rng = random.Random(3)
     with sfm_kernel.join(world, "home", guest=True) as home:
-        start = [sys.executable, "-c", STREAM, world]
-        with subprocess.Popen([*start, "A", str(count)]) as a:
-            with subprocess.Popen([*start, "B", str(count)]) as b:
-                try:
-                    home.wait_for("A", "B", timeout=30)
-                    while not home.peek(src="B"):
-                        pid = rng.choice([a, b]).pid
-                        os.kill(pid, signal.SIGSTOP)
-                        time.sleep(rng.uniform(0, 0.03))
-                        os.kill(pid, signal.SIGCONT)
-                        time.sleep(rng.uniform(0, 0.03))
-                        assert a.poll() is None, "the sender failed"
-                        assert b.poll() in (None, 0), "the receiver failed"
-                    assert home.recv(src="B").received == count
-                    home.send(dest="A", end=True)
-                    a.wait(60)
-                finally:
-                    a.kill()
-                    b.kill()
+        a, b = (spawn(STREAM, world, name, str(count)) for name in ("A", "B"))
+        home.wait_for("A", "B", timeout=30)
+        while not home.peek(src="B"):
+            pid = rng.choice([a, b]).pid
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(rng.uniform(0, 0.03))
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(rng.uniform(0, 0.03))
+            assert a.poll() is None, "the sender failed"
+            assert b.poll() in (None, 0), "the receiver failed"
+        assert home.recv(src="B").received == count
+        home.send(dest="A", end=True)
+        a.wait(60)
 
 
 def threads(sfm: Endpoint, count: int) -> None:
     """Four threads of rank 1 send to rank 0, where four threads receive, each from its own."""
-    failures: list[BaseException] = []
-
-    def guard(work: object, which: int) -> None:
-        try:
-            work(which)  # type: ignore[operator]
-        except BaseException as error:  # noqa: BLE001 - reported by the main thread
-            failures.append(error)
 
     def send(which: int) -> None:
         for n, size in enumerate(sizes(which, count)):
@@ -169,14 +155,8 @@ def threads(sfm: Endpoint, count: int) -> None:
             m = sfm.recv(60, thread=which)
             assert m.n == n and len(m.x) == size and (m.x == (n + which) % 251).all()
 
-    work = send if sfm.rank else receive
-    crew = [threading.Thread(target=guard, args=(work, which)) for which in range(4)]
-    for thread in crew:
-        thread.start()
-    for thread in crew:
-        thread.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(send if sfm.rank else receive, range(4)))
 
 
 def test_sends_from_several_threads(kind: str, effort: int) -> None:

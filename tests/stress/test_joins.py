@@ -1,4 +1,4 @@
-"""Thousands come and go in one world: nothing is left of them, in nobody."""
+"""Thousands come and go in one world, and no process keeps anything of them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
+from tests.conftest import Spawn
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(3600)
@@ -64,24 +66,20 @@ class Held:
 
 
 @pytest.fixture
-def keeper(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def keeper(world: str, over_shm: None) -> Iterator[Endpoint]:
     """Keeps the world while others come and go."""
-    monkeypatch.setenv("SFM_TRANSPORT", "shm")
     with sfm_kernel.join(world, "keeper", guest=True) as endpoint:
         yield endpoint
 
 
 @pytest.fixture
-def resident(keeper: Endpoint) -> Iterator[int]:
+def resident(keeper: Endpoint, spawn: Spawn) -> Iterator[int]:
     """The pid of a process that answers every newcomer, and stays to the end."""
-    with subprocess.Popen([sys.executable, "-c", RESIDENT, keeper.world]) as process:
-        keeper.wait_for("resident", timeout=20)
-        try:
-            yield process.pid
-            keeper.send(dest="resident", end=True)
-        except BaseException:
-            process.kill()
-            raise
+    process = spawn(RESIDENT, keeper.world)
+    keeper.wait_for("resident", timeout=20)
+    yield process.pid
+    keeper.send(dest="resident", end=True)
+    process.wait()
 
 
 def come_and_go(world: str, name: str) -> None:
@@ -91,27 +89,28 @@ def come_and_go(world: str, name: str) -> None:
         sfm.recv(60, src="resident")
 
 
-def compare(keeper: Endpoint, resident: int, before: tuple[Held, Held], files: set[str]) -> None:
-    """Both processes and the folder are as they were.
+def held(resident: int) -> tuple[Held, Held]:
+    """Resources of this process and of the resident."""
+    gc.collect()  # an endpoint and its parts refer to each other
+    return Held.by(os.getpid()), Held.by(resident)
+
+
+@contextmanager
+def nothing_kept(keeper: Endpoint, resident: int) -> Iterator[None]:
+    """Both processes and the folder are afterwards as they were.
 
     Memory is compared with a generous allowance: a leak of one page for each join of the long
     version is above it.
     """
-    allowance = 8 << 10
+    before, files, allowance = held(resident), set(os.listdir(keeper.folder)), 8 << 10
+    yield
 
     def same() -> bool:
-        gc.collect()  # an endpoint and its parts refer to each other
-        now = Held.by(os.getpid()), Held.by(resident)
-        return all(one.within(other, allowance) for one, other in zip(now, before, strict=True))
+        both = zip(held(resident), before, strict=True)
+        return all(now.within(then, allowance) for now, then in both)
 
-    def describe() -> str:
-        return f"before {before}, now {Held.by(os.getpid())}, {Held.by(resident)}"
-
-    try:
-        come_and_go(keeper.world, "last")  # a new ring lets its reader give up those of the dead
-        wait_until(same)
-    except AssertionError:
-        pytest.fail(describe())
+    come_and_go(keeper.world, "last")  # a new ring lets its reader give up those of the dead
+    wait_until(same)
     assert set(os.listdir(keeper.folder)) == files
     with open(os.path.join(keeper.folder, "members.json"), "rb") as table:
         assert len(table.read()) < 10_000
@@ -120,37 +119,25 @@ def compare(keeper: Endpoint, resident: int, before: tuple[Held, Held], files: s
 def test_joins_one_after_the_other(keeper: Endpoint, resident: int, effort: int) -> None:
     for _ in range(20):
         come_and_go(keeper.world, "A")
-    gc.collect()
-    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
-    for _ in range(200 * effort):
-        come_and_go(keeper.world, "A")
-    compare(keeper, resident, before, files)
+    with nothing_kept(keeper, resident):
+        for _ in range(200 * effort):
+            come_and_go(keeper.world, "A")
 
 
 def test_joins_by_threads(keeper: Endpoint, resident: int, effort: int) -> None:
     """Four threads of one process come and go at the same time, under their own names."""
-    failures: list[BaseException] = []
 
     def some(name: str, count: int) -> None:
-        try:
-            for _ in range(count):
-                come_and_go(keeper.world, name)
-        except BaseException as error:  # noqa: BLE001 - reported below
-            failures.append(error)
+        for _ in range(count):
+            come_and_go(keeper.world, name)
 
     def all_at_once(count: int) -> None:
-        threads = [threading.Thread(target=some, args=(name, count)) for name in "ABCD"]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(some, "ABCD", [count] * 4))
 
     all_at_once(5)
-    gc.collect()
-    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
-    all_at_once(50 * effort)
-    compare(keeper, resident, before, files)
+    with nothing_kept(keeper, resident):
+        all_at_once(50 * effort)
 
 
 MAYFLIES = """
@@ -184,8 +171,6 @@ def test_joins_of_processes_that_are_killed(keeper: Endpoint, resident: int, eff
     with pytest.raises(PeerLost):
         keeper.send(dest="mayfly")
     come_and_go(keeper.world, "mayfly")
-    gc.collect()
-    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
-    mayflies(50 * effort)
-    come_and_go(keeper.world, "mayfly")
-    compare(keeper, resident, before, files)
+    with nothing_kept(keeper, resident):
+        mayflies(50 * effort)
+        come_and_go(keeper.world, "mayfly")

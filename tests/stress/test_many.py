@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 import sfm_kernel
@@ -94,18 +92,6 @@ def test_round_and_round(kind: str, effort: int) -> None:
     assert sfm_kernel.run(work, 6, 200 * effort, timeout=600)[0] == 200 * effort * 5
 
 
-def test_large_arrays(kind: str) -> None:
-    def work(sfm: Endpoint) -> float:
-        if sfm.rank == 0:
-            sfm.send(dest=1, x=np.arange(16_000_000.0))
-            return 0.0
-        x = sfm.recv(60).x
-        x += 1
-        return float(x[-1])
-
-    assert sfm_kernel.run(work, 2, timeout=300)[1] == 16_000_000.0
-
-
 def open_files() -> int:
     gc.collect()  # an endpoint and its parts refer to each other
     return len(os.listdir("/proc/self/fd"))
@@ -116,9 +102,7 @@ def mappings() -> int:
         return sum(".seg" in line or ".ring" in line for line in file)
 
 
-def test_joining_and_leaving_leaks_nothing(
-    kind: str, world: str, effort: int, join_pair: Callable[[Endpoint], None]
-) -> None:
+def test_joining_and_leaving_leaks_nothing(kind: str, world: str, effort: int) -> None:
     with sfm_kernel.join(world, "stays") as stays:
         for _ in range(3):
             join_pair(stays)
@@ -129,17 +113,12 @@ def test_joining_and_leaving_leaks_nothing(
         wait_until(lambda: open_files() <= files and mappings() <= maps)
 
 
-@pytest.fixture
-def join_pair(world: str) -> Callable[[Endpoint], None]:
-    """Two processes' worth of joining, talking to each other and a third, and leaving."""
-
-    def pair(stays: Endpoint) -> None:
-        with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B") as b:
-            a.send(dest="B", n=1)
-            b.send(dest="A", n=b.recv(20).n)
-            assert a.recv(20).n == 1
-            a.send(dest="stays", n=2)
-            stays.send(dest="B", n=stays.recv(20).n)
-            assert b.recv(20).n == 2
-
-    return pair
+def join_pair(stays: Endpoint) -> None:
+    """Two endpoints join, talk to each other and to a third, and leave."""
+    with sfm_kernel.join(stays.world, "A") as a, sfm_kernel.join(stays.world, "B") as b:
+        a.send(dest="B", n=1)
+        b.send(dest="A", n=b.recv(20).n)
+        assert a.recv(20).n == 1
+        a.send(dest="stays", n=2)
+        stays.send(dest="B", n=stays.recv(20).n)
+        assert b.recv(20).n == 2

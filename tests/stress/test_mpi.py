@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sfm_kernel
@@ -32,41 +33,37 @@ def plan(seed: int, ranks: int, count: int) -> list[dict[str, Any]]:
 
 def program(sfm: Any, seed: int, count: int) -> int:
     """Take part in the plan; return the number of messages that came."""
-    import numpy as np
-
     mpi.use(sfm)
     from mpi4py import MPI
-
-    from tests.stress.test_mpi import plan
 
     comm = MPI.COMM_WORLD
     MPI.Attach_buffer(bytearray(1 << 24))
     dice = random.Random(seed * 1000 + comm.rank)
     messages = plan(seed, comm.size, count)
-    out = [one for one in messages if one["src"] == comm.rank]
+    out = [message for message in messages if message["src"] == comm.rank]
     # With one tag from one sender, receives are posted in the order of the sends.
-    incoming = [one for one in messages if one["dest"] == comm.rank]
-    steps = [("send", one) for one in out]
-    for at, one in zip(
+    incoming = [message for message in messages if message["dest"] == comm.rank]
+    steps = [("send", message) for message in out]
+    for place, message in zip(
         sorted(dice.randrange(len(steps) + 1) for _ in incoming), incoming, strict=True
     ):
-        steps.insert(min(at, len(steps)), ("receive", one))
+        steps.insert(min(place, len(steps)), ("receive", message))
     steps = in_order(steps)
 
     requests: list[Any] = []
     checks: dict[int, Any] = {}
-    for kind, one in steps:
-        data = np.full(one["size"], one["number"] % 251, np.uint8)
-        is_object = one["mode"] in ("isend", "issend", "ibsend")
+    for kind, message in steps:
+        data = np.full(message["size"], message["number"] % 251, np.uint8)
+        is_object = message["mode"] in ("isend", "issend", "ibsend")
         if kind == "send":
-            call = getattr(comm, one["mode"])
-            small = {"number": one["number"], "data": data[:1000]}
-            requests.append(call(small if is_object else data, one["dest"], one["tag"]))
+            call = getattr(comm, message["mode"])
+            small = {"number": message["number"], "data": data[:1000]}
+            requests.append(call(small if is_object else data, message["dest"], message["tag"]))
         else:
-            into = None if is_object else np.empty(one["size"] + dice.randrange(3), np.uint8)
+            into = None if is_object else np.empty(message["size"] + dice.randrange(3), np.uint8)
             start = comm.irecv if is_object else comm.Irecv
-            checks[len(requests)] = (one, into)
-            requests.append(start(into, one["src"], one["tag"]))
+            checks[len(requests)] = (message, into)
+            requests.append(start(into, message["src"], message["tag"]))
         if dice.random() < 0.2:
             MPI.Request.Get_status_any(requests)
 
@@ -90,13 +87,13 @@ def program(sfm: Any, seed: int, count: int) -> int:
         values |= found
         left = [nth for nth in left if nth not in values]
     MPI.Detach_buffer()
-    for nth, (one, into) in checks.items():
-        expected = one["number"] % 251
+    for nth, (message, into) in checks.items():
+        expected = message["number"] % 251
         if into is None:
-            assert values[nth]["number"] == one["number"], (one, values[nth])
+            assert values[nth]["number"] == message["number"], (message, values[nth])
             assert (values[nth]["data"] == expected).all()
         else:
-            assert (into[: one["size"]] == expected).all(), one
+            assert (into[: message["size"]] == expected).all(), message
     comm.Barrier()
     assert not comm.Iprobe()
     return len(checks)
@@ -104,8 +101,8 @@ def program(sfm: Any, seed: int, count: int) -> int:
 
 def in_order(steps: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
     """Sends by number, receives by number, in the places that they have."""
-    sends = iter(sorted((one for one in steps if one[0] == "send"), key=_number))
-    receives = iter(sorted((one for one in steps if one[0] == "receive"), key=_number))
+    sends = iter(sorted((step for step in steps if step[0] == "send"), key=_number))
+    receives = iter(sorted((step for step in steps if step[0] == "receive"), key=_number))
     return [next(sends) if kind == "send" else next(receives) for kind, _ in steps]
 
 
@@ -113,7 +110,6 @@ def _number(step: tuple[str, dict[str, Any]]) -> int:
     return int(step[1]["number"])
 
 
-@pytest.mark.stress
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_random_programs(ranks: int, effort: int) -> None:
     for seed in range(3 * effort):

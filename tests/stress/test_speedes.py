@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +18,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.directory import clean
 from sfm_kernel.speedes import SpeedesComm, start_up
+from tests.conftest import Spawn
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -34,7 +33,7 @@ def test_every_stream_is_complete_whole_and_in_order(kind: str, effort: int) -> 
             last = dict.fromkeys(range(n), -1)  # the number of the last message from each node
             sent, seen = Counter[int](), Counter[int]()
 
-            def look() -> None:
+            def receive_all() -> None:
                 while (message := comm.receive(7)) is not None:
                     number = int.from_bytes(message.data[:4], "big")
                     assert number > last[message.src]
@@ -48,12 +47,12 @@ def test_every_stream_is_complete_whole_and_in_order(kind: str, effort: int) -> 
                 comm.multicast(dests, 7, number.to_bytes(4, "big") + bytes([number % 251]) * size)
                 sent.update(dests)
                 if rng.random() < 0.3:
-                    look()
+                    receive_all()
             for dest in range(n):
                 comm.send(dest, 8, sent[dest].to_bytes(4, "big"))
             totals: dict[int, int] = {}
             while len(totals) < n or seen != Counter(totals):
-                look()
+                receive_all()
                 if (message := comm.receive(8)) is not None:
                     totals[message.src] = int.from_bytes(message.data, "big")
             comm.barrier_sync()
@@ -154,7 +153,7 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
                 if comm._coordinated._cycle != number:
                     return got  # it came when the call had just returned
 
-    sfm.send(dest=sfm.rank, x=np.zeros(3))  # whose first array imports more than it
+    sfm.send(dest=sfm.rank, x=np.zeros(3))  # a process's first array imports modules
     assert not sfm.recv(10).x.any()
     for _ in range(rounds):
         with start_up(sfm) as comm:
@@ -174,8 +173,8 @@ def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int
     for node, (_, ends) in enumerate(found):
         assert len(ends) == len(found[1][1])  # all hear of each
         # The node that hears of it first leaves, and another may miss that node.
-        told = "KeyboardInterrupt has ended a call in" if node == 1 else "is gone"
-        assert [text for text in ends if told not in text] == []
+        reason = "KeyboardInterrupt has ended a call in" if node == 1 else "is gone"
+        assert [text for text in ends if reason not in text] == []
 
 
 NODE = """
@@ -201,27 +200,21 @@ sfm.close()
 """
 
 
+Nodes = tuple[SpeedesComm, list[subprocess.Popen[str]]]
+
+
 @pytest.fixture
-def nodes(world: str) -> Iterator[tuple[SpeedesComm, list[subprocess.Popen[str]]]]:
+def nodes(world: str, spawn: Spawn) -> Iterator[Nodes]:
     """Node 0 of four, and the processes of the others, which send without end."""
-    with contextlib.ExitStack() as stack:
-        sfm = stack.enter_context(sfm_kernel.join(world, rank=0))
-        started = []
-        for rank in ("1", "2", "3"):
-            command = [sys.executable, "-c", NODE, world, rank]
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            stack.callback(process.stdout.close)  # type: ignore[union-attr]
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            started.append(process)
-        yield stack.enter_context(start_up(sfm, total_nodes=4)), started
+    with sfm_kernel.join(world, rank=0) as sfm:
+        started = [spawn(NODE, world, rank, stdout=subprocess.PIPE, text=True) for rank in "123"]
+        with start_up(sfm, total_nodes=4) as comm:
+            yield comm, started
 
 
 @pytest.mark.fault
 @pytest.mark.parametrize("after", [1, 7])
-def test_a_node_that_is_killed_is_lost_to_all_and_leaves_nothing(
-    nodes: tuple[SpeedesComm, list[subprocess.Popen[str]]], after: int
-) -> None:
+def test_a_node_that_is_killed_is_lost_to_all_and_leaves_nothing(nodes: Nodes, after: int) -> None:
     comm, processes = nodes
 
     def work() -> None:

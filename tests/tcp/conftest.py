@@ -1,4 +1,4 @@
-"""Endpoints and processes that talk over TCP, and looks into their connections."""
+"""Endpoints and processes that talk over TCP, and access to their connections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,8 +16,10 @@ from sfm_kernel import Endpoint
 from sfm_kernel._native import Link
 from sfm_kernel.transport.base import Member
 from sfm_kernel.transport.tcp import TcpTransport
+from tests.conftest import Spawn
 from tests.tcp import wire
 from tests.tcp.sockets import connect
+from tests.waiting import next_line
 
 PRELUDE = """
 import os, signal, sys, threading, time
@@ -34,43 +35,39 @@ def over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_TRANSPORT", "tcp")
 
 
+Join = Callable[..., Endpoint]
+Start = Callable[..., subprocess.Popen[str]]
+
+
 @pytest.fixture
-def join(world: str) -> Iterator[Callable[..., Endpoint]]:
+def join(world: str) -> Iterator[Join]:
     """Joins the test's world in this process."""
     with contextlib.ExitStack() as stack:
         yield lambda *args, **kwargs: stack.enter_context(sfm_kernel.join(world, *args, **kwargs))
 
 
 @pytest.fixture
-def process(world: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def process(world: str, spawn: Spawn) -> Start:
     """Starts processes that join as ``name`` and run ``code``; returns when they have joined."""
-    started: list[subprocess.Popen[str]] = []
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
     def start(name: str, code: str, **env: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", PRELUDE + code, world, name]
-        pipe = subprocess.PIPE
-        one = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, bufsize=1, env={**os.environ, **env}
+        child = spawn(
+            PRELUDE + code, world, name, env=os.environ | env, text=True, bufsize=1, **pipes
         )
-        started.append(one)
-        assert one.stdout is not None
-        assert one.stdout.readline() == "joined\n"
-        return one
+        assert next_line(child) == "joined"
+        return child
 
-    yield start
-    for one in started:
-        one.kill()
-        with one:
-            pass
+    return start
 
 
 def transport(endpoint: Endpoint) -> TcpTransport:
-    (found,) = (one for one in endpoint._transports if isinstance(one, TcpTransport))
+    (found,) = (each for each in endpoint._transports if isinstance(each, TcpTransport))
     return found
 
 
 def member(endpoint: Endpoint, name: str) -> Member:
-    return next(one for one in endpoint.members() if one.name == name)
+    return next(peer for peer in endpoint.members() if peer.name == name)
 
 
 def link(endpoint: Endpoint, name: str) -> Link:
@@ -87,7 +84,8 @@ class Impostor:
     """
 
     def __init__(self, receiver: Endpoint, sender: Endpoint) -> None:
-        to, self.sender = (member(one, str(one.name)) for one in (receiver, sender))
+        self.receiver = receiver
+        to, self.sender = (member(end, str(end.name)) for end in (receiver, sender))
         self.address = to.address
         self.secret = receiver._directory.key
         self.pair = wire.Pair(self.secret, self.sender.uid, to.uid, counter=1 << 40)
@@ -97,7 +95,7 @@ class Impostor:
         self._stream, self.heard = bytearray(), list[wire.Frame]()
 
     def again(self) -> None:
-        """On a new connection."""
+        """Go on over a new connection."""
         self.socket.close()
         self.socket = connect(self.address)
         self._stream, self.heard = bytearray(), []
@@ -140,8 +138,11 @@ class Impostor:
         self.listener.close()
 
 
+Pose = Callable[[Endpoint, Endpoint], Impostor]
+
+
 @pytest.fixture
-def impostor() -> Iterator[Callable[[Endpoint, Endpoint], Impostor]]:
+def impostor() -> Iterator[Pose]:
     """``impostor(receiver, sender)``"""
     with contextlib.ExitStack() as stack:
 
@@ -153,8 +154,14 @@ def impostor() -> Iterator[Callable[[Endpoint, Endpoint], Impostor]]:
         yield make
 
 
+@pytest.fixture
+def fake(join: Join, impostor: Pose) -> Impostor:
+    """An impostor that sends to B as if it were A; both have joined."""
+    return impostor(join("B"), join("A"))
+
+
 def repeat(call: Callable[[], object]) -> None:
-    """Until it raises."""
+    """Call until it raises."""
     while True:
         call()
 

@@ -1,21 +1,18 @@
-"""Machines, which are folders: two, and an observer on the first who is no member of the world; or
-as many as there are places for members of one process."""
+"""Machines, which are folders: two, and an observer on the first that is no member of the world; or
+any number of them for members that are all in one process."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 import pytest
 
@@ -24,9 +21,8 @@ from sfm_kernel import Endpoint
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.relay.view import RemoteView
-from tests.waiting import wait_until
-
-SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
+from tests.observe.pictures import check
+from tests.waiting import next_line, wait_until
 
 PROGRAM = """
 import ctypes, os, signal, sys, threading, time
@@ -37,9 +33,9 @@ key = bytes.fromhex(os.environ["SFM_KEY"])
 sfm = sfm_kernel.join(os.environ["SFM_WORLD"], name, size=int(size))
 if os.environ.get("RELAY"):
     relay.start(sfm.world, os.environ["SFM_DIRECTORY"], key, sfm.folder)
-    for one in threading.enumerate():
-        if one.name == "sfm-relay-start":
-            one.join()  # from now on it is there, or finds that another one is
+    for thread in threading.enumerate():
+        if thread.name == "sfm-relay-start":
+            thread.join()  # from now on it is there, or finds that another thread is
 print("joined", flush=True)
 """
 
@@ -49,8 +45,8 @@ class Machines:
 
     Attributes:
         observer: the directory as it is seen on the machine "here".
-        view: what is known there of other machines.
-        transport: what processes may use. Each machine is a site.
+        view: its knowledge of other machines.
+        transport: SFM_TRANSPORT of the processes. Each machine is a site.
     """
 
     def __init__(self, world: str, root: str) -> None:
@@ -76,7 +72,7 @@ class Machines:
     ) -> subprocess.Popen[str]:
         """A process that has joined as ``name``, and runs ``code`` on that machine."""
         shown = {"RELAY": "1"} if relay and machine != "here" else {}
-        one = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM + code, name, str(size)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -84,19 +80,19 @@ class Machines:
             bufsize=1,
             env=self.environment(machine) | shown,
         )
-        self._started.append(one)
-        assert one.stdout is not None and one.stdout.readline() == "joined\n"
-        return one
+        self._started.append(process)
+        assert next_line(process) == "joined"
+        return process
 
     def relays(self, machine: str) -> list[psutil.Process]:
         """The relays that run there."""
         marker = f"SFM_DIR={self._root / machine}\0".encode()
         found = []
-        for one in psutil.process_iter():
+        for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
-                if "sfm_kernel.relay" in one.cmdline() and one.status() != "zombie":
-                    environment = Path(f"/proc/{one.pid}/environ").read_bytes() + b"\0"
-                    found += [one] if marker in environment else []
+                if "sfm_kernel.relay" in process.cmdline() and process.status() != "zombie":
+                    environment = Path(f"/proc/{process.pid}/environ").read_bytes() + b"\0"
+                    found += [process] if marker in environment else []
         return found
 
     def known_relays(self) -> list[Any]:
@@ -109,8 +105,8 @@ class Machines:
         return found
 
     def seen(self, name: str) -> dict[str, Any]:
-        """A process, as the observer sees it now; empty if he does not."""
-        found = [one for one in self.snapshot()["processes"] if one["name"] == name]
+        """A process, as the observer sees it now; empty if the observer does not see it."""
+        found = [process for process in self.snapshot()["processes"] if process["name"] == name]
         return found[0] if found else {}
 
     def diagnosis(self) -> dict[str, Any]:
@@ -120,15 +116,15 @@ class Machines:
 
     def close(self) -> None:
         """End all processes, and wait for the end of the relays, which nobody else ends."""
-        for one in self._started:
+        for process in self._started:
             with contextlib.suppress(ProcessLookupError):
-                one.send_signal(signal.SIGCONT)
-            one.kill()
-            with one:
+                process.send_signal(signal.SIGCONT)
+            process.kill()
+            with process:
                 pass
         self.observer.close()
         machines = [path.name for path in self._root.iterdir()]
-        wait_until(lambda: not any(self.relays(one) for one in machines))
+        wait_until(lambda: not any(self.relays(machine) for machine in machines))
         self.server.close()
 
 
@@ -159,7 +155,3 @@ def two_machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
             yield machines
         finally:
             machines.close()
-
-
-def check(what: str, value: Any) -> None:
-    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)

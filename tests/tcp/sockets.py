@@ -1,4 +1,4 @@
-"""Sockets disturbed as a network would disturb them, and the number that a process has."""
+"""Sockets disturbed as a network would disturb them, and counts of a process's sockets."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ def connect(address: str) -> socket.socket:
 
 
 def port(endpoint: Endpoint) -> int:
-    """On which it listens."""
-    (own,) = (one for one in endpoint.members() if one.uid == endpoint.uid)
-    return place(own.address)[1]
+    """The port on which the endpoint listens."""
+    (entry,) = (member for member in endpoint.members() if member.uid == endpoint.uid)
+    return place(entry.address)[1]
 
 
-def ports(one: socket.socket) -> set[int]:
+def ports(sock: socket.socket) -> set[int]:
     """The ports of both its ends."""
-    found = {one.getsockname()[1]}
+    found = {sock.getsockname()[1]}
     with contextlib.suppress(OSError):
-        found.add(one.getpeername()[1])
+        found.add(sock.getpeername()[1])
     return found
 
 
 def own_sockets(*wanted: int) -> Iterator[socket.socket]:
-    """This process's sockets, one end of which has one of these ports: other names of them."""
+    """Duplicates of this process's sockets that have one of these ports at either end."""
     for fd in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):
             if not stat.S_ISSOCK(os.fstat(fd).st_mode):
                 continue
-            with socket.socket(fileno=os.dup(fd)) as one:
-                if one.family == socket.AF_INET and ports(one) & set(wanted):
-                    yield one
+            with socket.socket(fileno=os.dup(fd)) as sock:
+                if sock.family == socket.AF_INET and ports(sock) & set(wanted):
+                    yield sock
 
 
-def is_listening(one: socket.socket) -> bool:
-    return one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+def is_listening(sock: socket.socket) -> bool:
+    return sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
 
 
 def cut(*wanted: int) -> int:
-    """Break this process's connections to and from these ports; how many."""
+    """Break this process's connections to and from these ports; return their number."""
     count = 0
-    for one in own_sockets(*wanted):
-        if not is_listening(one):
+    for sock in own_sockets(*wanted):
+        if not is_listening(sock):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
                 count += 1
     return count
 
@@ -82,32 +82,38 @@ def deafen(*wanted: int, listening: bool = True) -> None:
     """Let the kernel drop whatever comes for this process at these ports, connections and attempts.
 
     It acknowledges nothing any more, and refuses nothing: the machine is as good as unplugged.
-    Without ``listening`` only the connections that there are.
+    Without ``listening``, new connections can still be made.
     """
     drop = _Instruction(0x06, 0, 0, 0)  # BPF_RET: keep no byte of the packet
     program = struct.pack("@HP", 1, ctypes.addressof(drop))
-    for one in own_sockets(*wanted):
-        if listening or not is_listening(one):
-            one.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
+    for sock in own_sockets(*wanted):
+        if listening or not is_listening(sock):
+            sock.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
 
 
 def hear_again(*wanted: int, connected: bool = True) -> None:
-    """Without ``connected`` only new connections."""
-    for one in own_sockets(*wanted):
+    """Undo ``deafen``; without ``connected`` for new connections only."""
+    for sock in own_sockets(*wanted):
         with contextlib.suppress(OSError):
-            if connected or is_listening(one):
-                one.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+            if connected or is_listening(sock):
+                sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+def listening() -> list[str]:
+    """The IP addresses at which this process waits for TCP connections."""
+    found = psutil.Process().net_connections("tcp")
+    return [conn.laddr.ip for conn in found if conn.status == psutil.CONN_LISTEN]
 
 
 def attempts(*wanted: int) -> Iterator[int]:
     """The ports from which this process tries to connect to these, just now."""
-    for one in psutil.Process().net_connections("tcp"):
-        if one.status == psutil.CONN_SYN_SENT and one.raddr and one.raddr.port in wanted:
-            yield one.laddr.port
+    for conn in psutil.Process().net_connections("tcp"):
+        if conn.status == psutil.CONN_SYN_SENT and conn.raddr and conn.raddr.port in wanted:
+            yield conn.laddr.port
 
 
 def connections(*wanted: int) -> int:
     """How many connections this process has accepted at these ports."""
     found = psutil.Process().net_connections("tcp")
-    accepted = (one for one in found if one.status == psutil.CONN_ESTABLISHED)
-    return sum(one.laddr.port in wanted for one in accepted)
+    accepted = (conn for conn in found if conn.status == psutil.CONN_ESTABLISHED)
+    return sum(conn.laddr.port in wanted for conn in accepted)

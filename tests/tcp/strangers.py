@@ -12,6 +12,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
+import psutil
+
 from tests.tcp.sockets import connect, place
 
 LONGER_THAN_ALLOWED = 25.0
@@ -22,13 +24,22 @@ CROWD = 200
 
 
 def pour(connection: socket.socket, begin: bytes) -> int:
-    """Send until the other end hangs up, 256 MB at most; how much went."""
+    """Send until the other end hangs up, 256 MB at most; return the number of bytes sent."""
     connection.sendall(begin)
-    part, sent = bytes(1 << 20), 0
+    chunk, sent = bytes(1 << 20), 0
     with contextlib.suppress(ConnectionError):
         while sent < 256 << 20:
-            sent += connection.send(part)
+            sent += connection.send(chunk)
     return sent
+
+
+def assert_not_taken_in(address: str, begin: bytes) -> None:
+    """A frame without end that begins so is cut off, and takes little memory of this process."""
+    process = psutil.Process()
+    before = process.memory_info().rss
+    with connect(address) as stranger:
+        assert pour(stranger, begin) < 64 << 20
+    assert process.memory_info().rss - before < 64 << 20
 
 
 def hung_up(connection: socket.socket) -> bool:
@@ -49,21 +60,21 @@ def running(code: str, world: str) -> Iterator[tuple[subprocess.Popen[str], str]
     """A process with ``FEW`` descriptors, and the address that it says it has."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", code.format(few=FEW), world]
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as one:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:
-            assert one.stdout is not None
-            yield one, one.stdout.readline().strip()
+            assert process.stdout is not None
+            yield process, process.stdout.readline().strip()
         finally:
-            one.kill()
+            process.kill()
 
 
 @contextlib.contextmanager
 def crowd(address: str) -> Iterator[list[socket.socket]]:
-    """Silent connections, which come again when they are closed, until the end."""
+    """Silent connections; until the end, each that is closed is made again."""
     silent: list[socket.socket] = []
     over = threading.Event()
 
-    def one() -> socket.socket:
+    def silent_connection() -> socket.socket:
         connection = socket.socket()
         connection.setblocking(False)
         connection.connect_ex(place(address))
@@ -83,9 +94,9 @@ def crowd(address: str) -> Iterator[list[socket.socket]]:
                         gone = True
                     if gone:
                         connection.close()
-                        silent[nth] = one()
+                        silent[nth] = silent_connection()
 
-    silent += [one() for _ in range(CROWD)]
+    silent += [silent_connection() for _ in range(CROWD)]
     thread = threading.Thread(target=come_again)
     thread.start()
     try:
@@ -98,7 +109,7 @@ def crowd(address: str) -> Iterator[list[socket.socket]]:
 
 
 def disturb(address: str, noise: Callable[[random.Random], bytes], times: int) -> None:
-    """Connect again and again, say what ``noise`` makes, and sometimes wait for an answer."""
+    """Connect again and again, send the bytes of ``noise``, and sometimes wait for an answer."""
     seed = secrets.randbits(32)
     print(f"seed {seed}")
     dice = random.Random(seed)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import random
 import secrets
-import subprocess
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, WorldError
 from tests.contract.conftest import Background
-from tests.tcp.conftest import Impostor, link, member, repeat, transport
+from tests.tcp.conftest import Impostor, Join, Pose, Start, link, member, repeat, transport
 from tests.tcp.sockets import attempts, connections, cut, deafen, hear_again, place, port
 from tests.waiting import wait_until
 
@@ -51,47 +49,44 @@ class Breaking:
         self._thread.join()
 
 
-def ended(calls: list[Background]) -> None:
-    for one in calls:
-        one.join()
-        one.result()
+def ended(*calls: Background) -> None:
+    for call in calls:
+        call.join()
+        call.result()
 
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("sizes", ["small", "mixed"])
-def test_nothing_is_lost_or_doubled(sizes: str, join: Callable[..., Endpoint], effort: int) -> None:
+def test_nothing_is_lost_or_doubled(sizes: str, join: Join, effort: int) -> None:
     """Two that talk at once, each with many messages under way, some of them large."""
     a, b = join("A", buffering=4_000_000), join("B", buffering=4_000_000)
 
     def size(n: int) -> int:
         return n % 50 if sizes == "small" else n * 7919 % 20_000 * (50 if n % 20 == 0 else 1)
 
-    def send(one: Endpoint, to: str) -> None:
+    def send(end: Endpoint, to: str) -> None:
         n = 0
         while breaking.count < 60 * effort:
-            one.send(dest=to, n=n, data=np.full(size(n), n % 251, dtype=np.uint8))
+            end.send(dest=to, n=n, data=np.full(size(n), n % 251, dtype=np.uint8))
             n += 1
-        one.send(dest=to, n=n, last=True)
+        end.send(dest=to, n=n, last=True)
 
-    def receive(one: Endpoint, src: str) -> None:
+    def receive(end: Endpoint, src: str) -> None:
         n = 0
-        while "last" not in (message := one.recv(src=src)):
+        while "last" not in (message := end.recv(src=src)):
             assert message.n == n
             assert len(message.data) == size(n) and (message.data == n % 251).all()
             n += 1
         assert message.n == n
 
     with Breaking(a) as breaking:
-        calls = [Background(lambda: send(a, "B")), Background(lambda: send(b, "A"))]
-        calls += [Background(lambda: receive(a, "B")), Background(lambda: receive(b, "A"))]
-        ended(calls)
+        sending = Background(lambda: send(a, "B")), Background(lambda: send(b, "A"))
+        ended(*sending, Background(lambda: receive(a, "B")), Background(lambda: receive(b, "A")))
     assert not a.peek() and not b.peek()
 
 
 @pytest.mark.timeout(1800)
-def test_questions_and_answers_while_connections_break(
-    join: Callable[..., Endpoint], effort: int
-) -> None:
+def test_questions_and_answers_while_connections_break(join: Join, effort: int) -> None:
     a, b = join("A"), join("B")
 
     def answer() -> None:
@@ -106,27 +101,27 @@ def test_questions_and_answers_while_connections_break(
             assert a.recv(src="B").n == n + 1
             n += 1
         a.send(dest="B", last=True)
-        ended([answering])
+        ended(answering)
 
 
 @pytest.mark.timeout(1800)
-def test_many_peers_while_connections_break(join: Callable[..., Endpoint], effort: int) -> None:
+def test_many_peers_while_connections_break(join: Join, effort: int) -> None:
     ends = [join() for _ in range(5)]
 
-    def talk(one: Endpoint) -> None:
-        others = [other.name for other in ends if other is not one]
+    def talk(end: Endpoint) -> None:
+        others = [other.name for other in ends if other is not end]
         n = going = 0
         while going < len(others):  # until all have said that it is enough
             enough = breaking.count >= 30 * effort
             for other in others:
-                one.send(dest=other, n=n, data=bytes(n * 997 % 9000), enough=enough)
-            got = [one.recv(src=other) for other in others]
+                end.send(dest=other, n=n, data=bytes(n * 997 % 9000), enough=enough)
+            got = [end.recv(src=other) for other in others]
             assert all(message.n == n for message in got)
             going = len(others) if enough and all(message.enough for message in got) else 0
             n += 1
 
     with Breaking(ends[0], pause=0.2) as breaking:
-        ended([Background(lambda one=one: talk(one)) for one in ends])
+        ended(*[Background(lambda end=end: talk(end)) for end in ends])
 
 
 def test_a_process_that_leaves_while_connections_break_has_sent_everything(world: str) -> None:
@@ -137,15 +132,12 @@ def test_a_process_that_leaves_while_connections_break_has_sent_everything(world
                 a.send(dest="B", n=n, data=bytes(1000))
             closing = Background(a.close)
             assert [b.recv(src="A").n for _ in range(300)] == list(range(300))
-            closing.join()
-            closing.result()
+            ended(closing)
         b.close()
 
 
 @pytest.mark.fault
-def test_a_death_is_seen_while_connections_break(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_death_is_seen_while_connections_break(join: Join, process: Start) -> None:
     a = join("A")
     b = process("B", "while True: sfm.send(dest='A', n=sfm.recv(src='A').n)")
     with Breaking(a) as breaking:
@@ -162,7 +154,7 @@ def test_a_death_is_seen_while_connections_break(
 # ---- how many connections --------------------------------------------------------------------
 
 
-def test_a_pair_has_one_connection(join: Callable[..., Endpoint]) -> None:
+def test_a_pair_has_one_connection(join: Join) -> None:
     a, b = join("A"), join("B")
     for n in range(50):
         a.send(dest="B", n=n, data=bytes(n * 3000))
@@ -179,21 +171,20 @@ def test_a_pair_has_one_connection(join: Callable[..., Endpoint]) -> None:
     wait_until(lambda: connections(port(a), port(b)) == 1)
 
 
-def test_two_that_connect_at_the_same_instant(join: Callable[..., Endpoint], effort: int) -> None:
+def test_two_that_connect_at_the_same_instant(join: Join, effort: int) -> None:
     for nth in range(20 * effort):
         a, b = join(f"A{nth}"), join(f"B{nth}")
         together = threading.Barrier(2)
 
-        def both(one: Endpoint, to: str, together: threading.Barrier = together) -> None:
+        def both(end: Endpoint, to: str, together: threading.Barrier = together) -> None:
             together.wait()
             for n in range(10):
-                one.send(dest=to, n=n)
+                end.send(dest=to, n=n)
 
         sending = [Background(lambda a=a, b=b: both(a, b.name))]
         sending += [Background(lambda a=a, b=b: both(b, a.name))]
         assert [a.recv().n for _ in range(10)] == [b.recv().n for _ in range(10)]
-        for one in sending:
-            one.result()
+        ended(*sending)
         assert connections(port(a), port(b)) in (1, 2)
         wait_until(lambda a=a, b=b: link(a, b.name).up and link(b, a.name).up)
         a.close()
@@ -203,7 +194,7 @@ def test_two_that_connect_at_the_same_instant(join: Callable[..., Endpoint], eff
 # ---- silence is not death --------------------------------------------------------------------
 
 
-def test_an_unreachable_process_is_waited_for(join: Callable[..., Endpoint]) -> None:
+def test_an_unreachable_process_is_waited_for(join: Join) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
     b.send(dest="A", n=0)
@@ -225,7 +216,7 @@ def test_an_unreachable_process_is_waited_for(join: Callable[..., Endpoint]) -> 
     wait_until(lambda: link(a, "B").silence is None and link(b, "A").silence is None)
 
 
-def test_a_first_connection_that_nobody_answers(join: Callable[..., Endpoint]) -> None:
+def test_a_first_connection_that_nobody_answers(join: Join) -> None:
     a, b = join("A"), join("B")
     deafen(port(b))
     a.send(dest="B", n=1)
@@ -237,7 +228,7 @@ def test_a_first_connection_that_nobody_answers(join: Callable[..., Endpoint]) -
     wait_until(lambda: link(a, "B").silence is None and link(a, "B").up)
 
 
-def test_a_line_that_has_fallen_silent_is_replaced(join: Callable[..., Endpoint]) -> None:
+def test_a_line_that_has_fallen_silent_is_replaced(join: Join) -> None:
     """A firewall has forgotten it, say: TCP's own attempts on it will never be answered."""
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
@@ -248,7 +239,7 @@ def test_a_line_that_has_fallen_silent_is_replaced(join: Callable[..., Endpoint]
     assert b.recv(src="A").n == a.recv(src="B").n == 1
 
 
-def test_new_connections_are_tried_as_long_as_nobody_answers(join: Callable[..., Endpoint]) -> None:
+def test_new_connections_are_tried_as_long_as_nobody_answers(join: Join) -> None:
     """Again and again: the kernel's own attempts on one become ever rarer."""
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
@@ -263,7 +254,7 @@ def test_new_connections_are_tried_as_long_as_nobody_answers(join: Callable[...,
 
 
 def test_a_process_unreachable_for_too_long_is_given_up(
-    join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+    join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = join("B")  # waits as long as it takes
     monkeypatch.setenv("SFM_UNREACHABLE", "2")
@@ -289,12 +280,9 @@ def test_a_limit_that_is_none(wrong: str, world: str, monkeypatch: pytest.Monkey
         sfm_kernel.join(world, "A")
 
 
-def test_a_process_that_reaches_us_need_not_be_reached(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
+def test_a_process_that_reaches_us_need_not_be_reached(fake: Impostor) -> None:
     """A firewall lets connections through from one side only, and they break."""
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+    b = fake.receiver
     for n in range(3):
         fake.greet(again=n > 0)
         assert fake.hears(b"W").arrived == n
@@ -306,13 +294,13 @@ def test_a_process_that_reaches_us_need_not_be_reached(
         while fake.hears(b"D").number != n + 1:
             pass
         fake.again()
-        time.sleep(0.3)  # B has begun to connect, in vain
+        time.sleep(0.3)  # B has tried to connect, and failed
 
 
 # ---- proof of death --------------------------------------------------------------------------
 
 
-def test_another_process_at_its_address(join: Callable[..., Endpoint]) -> None:
+def test_another_process_at_its_address(join: Join) -> None:
     """Somebody of the world listens where a dead process did: that says enough."""
     a, b = join("A"), join("B")
     dead = transport(a).exchange.link("d" * 32, member(a, "B").address)
@@ -323,9 +311,7 @@ def test_another_process_at_its_address(join: Callable[..., Endpoint]) -> None:
     assert a.recv().n == 3
 
 
-def test_a_process_asked_for_another_one_can_be_the_first_to_speak(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_a_process_asked_for_another_one_can_be_the_first_to_speak(join: Join) -> None:
     a, b = join("A"), join("B")
     dead = transport(a).exchange.link("d" * 32, member(a, "B").address)
     wait_until(lambda: dead.lost is not None)
@@ -333,7 +319,7 @@ def test_a_process_asked_for_another_one_can_be_the_first_to_speak(
     assert a.recv().n == 3
 
 
-def test_a_process_that_refuses_connections_is_gone(join: Callable[..., Endpoint]) -> None:
+def test_a_process_that_refuses_connections_is_gone(join: Join) -> None:
     a, b = join("A"), join("B")
     address = member(a, "B").address
     b.close()
@@ -342,7 +328,7 @@ def test_a_process_that_refuses_connections_is_gone(join: Callable[..., Endpoint
     assert gone.lost == "", "that nobody is there is all there is to say"
 
 
-def test_a_port_of_no_number(join: Callable[..., Endpoint]) -> None:
+def test_a_port_of_no_number(join: Join) -> None:
     wrong = transport(join("A")).exchange.link("d" * 32, "tcp://nowhere:port")
     wait_until(lambda: wrong.lost is not None)
     assert "not a tcp://IP:port address" in str(wrong.lost)
@@ -359,10 +345,8 @@ def test_leaving_ends_at_once_in_any_order(world: str) -> None:
         ends[1 - first].close()
 
 
-def test_nobody_waits_for_the_answer_of_who_is_gone(
-    join: Callable[..., Endpoint],
-    impostor: Callable[..., Impostor],
-    capfd: pytest.CaptureFixture[str],
+def test_nobody_waits_for_the_answer_of_a_departed_process(
+    join: Join, impostor: Pose, capfd: pytest.CaptureFixture[str]
 ) -> None:
     a, b = join("A"), join("B")
     fake = impostor(a, b)
@@ -375,9 +359,7 @@ def test_nobody_waits_for_the_answer_of_who_is_gone(
 
 
 @pytest.mark.fault
-def test_a_forked_child_does_not_listen_for_its_parent(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_forked_child_does_not_listen_for_its_parent(join: Join, process: Start) -> None:
     a = join("A")
     b = process(
         "B",

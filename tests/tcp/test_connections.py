@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
-import psutil
 import pytest
 
 import sfm_kernel
@@ -16,7 +14,8 @@ from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
 from sfm_kernel._native import Channel, Inbox
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.tcp import TcpTransport
-from tests.tcp.conftest import member, repeat, transport
+from tests.tcp.conftest import Join, Start, member, repeat, transport
+from tests.tcp.sockets import listening
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.tcp
 # ---- keys ------------------------------------------------------------------------------------
 
 
-def test_a_stranger_is_refused(join: Callable[..., Endpoint], world: str) -> None:
+def test_a_stranger_is_refused(join: Join, world: str) -> None:
     a = join("A")
     with sfm_kernel.join(world + "-2", "stranger") as stranger:
         route = transport(stranger).route(member(a, "A"), lambda: True)
@@ -43,9 +42,7 @@ def test_no_transport_without_a_secret() -> None:
             TcpTransport(Inbox(None), key, "0" * 32)
 
 
-def test_messages_for_a_former_owner_of_the_port_are_not_taken_in(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_messages_for_a_former_owner_of_the_port_are_not_taken_in(join: Join) -> None:
     a, b = join("A"), join("B")
     former = transport(a).exchange.link("d" * 32, member(a, "B").address)
     packet = sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1})
@@ -59,9 +56,7 @@ def test_messages_for_a_former_owner_of_the_port_are_not_taken_in(
 # ---- what it costs ---------------------------------------------------------------------------
 
 
-def test_messages_sent_before_closing_arrive(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_messages_sent_before_closing_arrive(join: Join, process: Start) -> None:
     b = join("B")
     a = process(
         "A", "for n in range(50): sfm.send(dest='B', n=n, data=bytes(100_000))\nsfm.close()"
@@ -75,16 +70,11 @@ def test_closing_both_sides_at_once(world: str) -> None:
     for n in range(10):
         a.send(dest="B", n=n)
         b.send(dest="A", n=n)
-    threads = [threading.Thread(target=one.close) for one in (a, b)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(Endpoint.close, (a, b)))
 
 
-def test_a_call_that_is_blocked_while_the_own_endpoint_closes(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_a_call_that_is_blocked_while_its_endpoint_closes(join: Join) -> None:
     a, _ = join("A", buffering=1000), join("B")
     a.send(dest="B", data=bytes(1000))
     threading.Timer(0.1, a.close).start()
@@ -111,22 +101,16 @@ def test_nothing_stays_open(world: str) -> None:
 # ---- where others reach it -------------------------------------------------------------------
 
 
-def listening() -> set[str]:
-    """The IP addresses at which this process waits for TCP connections."""
-    connections = psutil.Process().net_connections("tcp")
-    return {one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN}
-
-
 @pytest.mark.parametrize("ip", ["127.0.0.2", "192.0.2.7"])
 def test_it_listens_on_the_address_that_it_announces(
     ip: str, world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """192.0.2.7 is no machine's: a router in front of this one has it, and leads to any of ours."""
-    before = listening()
+    before = set(listening())
     monkeypatch.setenv("SFM_HOST_IP", ip)
     with DirectoryServer(world, bytes(range(32))) as server:
         assert server.url.startswith(f"tcp://{ip}:")
         url = server.url.replace("192.0.2.7", "127.0.0.1")
         with sfm_kernel.join(world, "A", directory=url, key=server.key) as a:
             assert member(a, "A").address.startswith(f"tcp://{ip}:")
-            assert listening() - before == {ip if ip.startswith("127") else "0.0.0.0"}
+            assert set(listening()) - before == {ip if ip.startswith("127") else "0.0.0.0"}

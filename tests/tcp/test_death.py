@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel import PeerLost
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.folders import is_alive
-from tests.tcp.conftest import link, member, repeat, transport
+from tests.tcp.conftest import Join, Start, link, member, repeat, transport
 from tests.tcp.sockets import deafen, hear_again, port
 from tests.waiting import wait_until
 
@@ -29,9 +28,7 @@ FOREVER = "threading.Event().wait()"
 
 
 @pytest.mark.fault
-def test_the_sender_is_killed(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_the_sender_is_killed(join: Join, process: Start) -> None:
     b = join("B")
     a = process("A", "for n in range(1000): sfm.send(dest='B', n=n)\n" + FOREVER)
     b.recv(n=500)
@@ -41,9 +38,7 @@ def test_the_sender_is_killed(
 
 
 @pytest.mark.fault
-def test_the_receiver_is_killed(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_the_receiver_is_killed(join: Join, process: Start) -> None:
     a = join("A", buffering=1000)
     b = process("B", FOREVER)
     a.send(dest="B", n=0, data=bytes(1000))
@@ -55,9 +50,7 @@ def test_the_receiver_is_killed(
 
 
 @pytest.mark.fault
-def test_a_stopped_process_is_waited_for(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_stopped_process_is_waited_for(join: Join, process: Start) -> None:
     a = join("A")
     b = process("B", "sfm.send(dest='A', n=sfm.recv().n + 1)\n" + FOREVER)
     b.send_signal(signal.SIGSTOP)
@@ -70,9 +63,7 @@ def test_a_stopped_process_is_waited_for(
 
 
 @pytest.mark.fault
-def test_a_forked_child_does_not_keep_the_dead_alive(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_forked_child_does_not_keep_the_dead_alive(join: Join, process: Start) -> None:
     a = join("A")
     code = """
 sfm.send(dest="A", n=1)
@@ -101,7 +92,7 @@ threading.Event().wait()
     wait_until(lambda: not is_alive(member(a, "B").segment))
 
 
-def test_a_process_that_leaves_is_gone_at_once(join: Callable[..., Endpoint]) -> None:
+def test_a_process_that_leaves_is_gone_at_once(join: Join) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)
     b.recv()
@@ -128,10 +119,7 @@ def machines(
 
 @pytest.mark.fault
 def test_between_machines(
-    machines: DirectoryServer,
-    join: Callable[..., Endpoint],
-    process: Callable[..., subprocess.Popen[str]],
-    tmp_path: Path,
+    machines: DirectoryServer, join: Join, process: Start, tmp_path: Path
 ) -> None:
     a = join("A")
     echo = "while True: sfm.send(dest='A', n=sfm.recv(src='A').n)"
@@ -153,10 +141,7 @@ def test_between_machines(
 
 @pytest.mark.fault
 def test_the_death_of_a_silent_process_on_another_machine(
-    machines: DirectoryServer,
-    join: Callable[..., Endpoint],
-    process: Callable[..., subprocess.Popen[str]],
-    tmp_path: Path,
+    machines: DirectoryServer, join: Join, process: Start, tmp_path: Path
 ) -> None:
     a = join("A")
     there = process("B", FOREVER, SFM_DIR=str(tmp_path / "there"))
@@ -168,7 +153,7 @@ def test_the_death_of_a_silent_process_on_another_machine(
     assert again.poll() is None
 
 
-def test_a_silent_process_that_has_departed_is_given_up(join: Callable[..., Endpoint]) -> None:
+def test_a_silent_process_that_has_departed_is_given_up(join: Join) -> None:
     """Its machine was switched off, and the directory no longer has it: nothing refuses for it."""
     a, b = join("A"), join("B")
     a.send(dest="B", n=0)

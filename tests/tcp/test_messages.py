@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import subprocess
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel import PeerLost
 from tests.tcp import wire
-from tests.tcp.conftest import Impostor, link, packet, repeat, unpacked
+from tests.tcp.conftest import Impostor, Join, Pose, Start, link, packet, repeat, unpacked
 from tests.tcp.sockets import cut, port
 from tests.waiting import wait_until
 
@@ -24,35 +24,32 @@ pytestmark = pytest.mark.tcp
 # ---- in order, complete, once ----------------------------------------------------------------
 
 
-def test_it_speaks_as_it_is_written(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    """A conversation with an implementation of its own, both ways."""
-    b, a = join("B"), join("A")
-    fake, large = impostor(b, a), packet(data=bytes(range(256)) * 600)
+def test_it_speaks_as_it_is_written(fake: Impostor) -> None:
+    """A conversation, both ways, with a second implementation."""
+    b, large = fake.receiver, packet(data=bytes(range(256)) * 600)
     fake.greet()
     fake.put(b"D", 1, packet(n=1))
     first = wire.LARGEST - 8
     fake.put(b"F", 2, len(large).to_bytes(8, "little") + large[:first])
-    parts = [large[at : at + wire.LARGEST] for at in range(first, len(large), wire.LARGEST)]
-    for number, part in enumerate(parts, 3):
-        fake.put(b"P", number, part)
+    chunks = [large[i : i + wire.LARGEST] for i in range(first, len(large), wire.LARGEST)]
+    for number, chunk in enumerate(chunks, 3):
+        fake.put(b"P", number, chunk)
     assert fake.hears(b"W").number == 0
     assert b.recv(src="A").n == 1
     assert b.recv(src="A").data == bytes(range(256)) * 600
-    while fake.hears(b"R").arrived < 2 + len(parts):
+    while fake.hears(b"R").arrived < 2 + len(chunks):
         pass
     b.send(dest="A", n="answer")
     frame = fake.hears(b"D")
-    assert frame.number == 1 and frame.arrived == 2 + len(parts)
+    assert frame.number == 1 and frame.arrived == 2 + len(chunks)
     assert unpacked(frame.body).n == "answer"
     b.send(dest="A", data=bytes(100_000))
     frame = fake.hears(b"F")
     length = int.from_bytes(frame.body[:8], "little")
     assert frame.number == 2 and length == len(frame.body) - 8 + frame.ahead
-    whole = frame.body[8:] + fake.hears(b"P").body
-    assert len(whole) == length
-    assert unpacked(whole).data == bytes(100_000)
+    body = frame.body[8:] + fake.hears(b"P").body
+    assert len(body) == length
+    assert unpacked(body).data == bytes(100_000)
     fake.put(b"B")
     with pytest.raises(PeerLost):
         b.recv(src="A")
@@ -91,13 +88,9 @@ NONSENSE = {
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 def test_nonsense_ends_its_connection_and_nothing_else(
-    nonsense: Callable[[Impostor], bytes],
-    first: bool,
-    join: Callable[..., Endpoint],
-    impostor: Callable[..., Impostor],
+    nonsense: Callable[[Impostor], bytes], first: bool, fake: Impostor
 ) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+    b = fake.receiver
     if not first:
         fake.greet()
         fake.put(b"D", 1, packet(n=1))
@@ -112,21 +105,15 @@ def test_nonsense_ends_its_connection_and_nothing_else(
     assert b.peek() == first
 
 
-def test_a_message_before_the_greeting_is_not_taken_in(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def test_a_message_before_the_greeting_is_not_taken_in(fake: Impostor) -> None:
+    b = fake.receiver
     fake.put(b"D", 1, packet(n="before it greeted"))
     fake.is_hung_up_on()
     assert not b.peek()
 
 
-def test_a_large_message_in_parts(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake, large = impostor(b, a), packet(data=bytes(range(200)) * 20)
+def test_a_large_message_in_parts(fake: Impostor) -> None:
+    b, large = fake.receiver, packet(data=bytes(range(200)) * 20)
     length = len(large).to_bytes(8, "little")
     fake.greet()
     fake.put(b"F", 1, length + large[:1000])
@@ -138,7 +125,7 @@ def test_a_large_message_in_parts(
     assert b.recv(src="A").data == bytes(range(200)) * 20
 
 
-def test_large_messages_of_several_threads(join: Callable[..., Endpoint]) -> None:
+def test_large_messages_of_several_threads(join: Join) -> None:
     a, b = join("A"), join("B")
 
     def send(thread: int) -> None:
@@ -146,17 +133,15 @@ def test_large_messages_of_several_threads(join: Callable[..., Endpoint]) -> Non
             a.send(dest="B", thread=thread, n=n, data=np.full(700_000, thread))
             a.send(dest="B", thread=thread, n=n, small=True)
 
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for number in range(3):
-        for n in range(3):
-            message = b.recv(thread=number)
-            assert message.n == n and (message.data == number).all()
-            message = b.recv(thread=number)
-            assert message.n == n and message.small
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        sending = pool.map(send, range(3))
+        for number in range(3):
+            for n in range(3):
+                message = b.recv(thread=number)
+                assert message.n == n and (message.data == number).all()
+                message = b.recv(thread=number)
+                assert message.n == n and message.small
+        list(sending)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +156,7 @@ def test_large_messages_of_several_threads(join: Callable[..., Endpoint]) -> Non
     ],
 )  # fmt: skip
 def test_damage_ends_the_conversation(
-    frames: list[tuple[bytes, bytes]],
-    join: Callable[..., Endpoint],
-    impostor: Callable[..., Impostor],
-    capfd: pytest.CaptureFixture[str],
+    frames: list[tuple[bytes, bytes]], join: Join, impostor: Pose, capfd: pytest.CaptureFixture[str]
 ) -> None:
     b, a = join("B"), join("A")
     a.send(dest="B", n=0)
@@ -191,9 +173,7 @@ def test_damage_ends_the_conversation(
 
 
 @pytest.mark.fault
-def test_interrupts_lose_and_repeat_nothing(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]], effort: int
-) -> None:
+def test_interrupts_lose_and_repeat_nothing(join: Join, process: Start, effort: int) -> None:
     code = f"""
 armed, sent, tried = False, [], 0
 
@@ -235,7 +215,7 @@ sfm.send(dest="B", sent=sent)
 # ---- connections that break ------------------------------------------------------------------
 
 
-def test_a_connection_that_breaks_is_made_again(join: Callable[..., Endpoint]) -> None:
+def test_a_connection_that_breaks_is_made_again(join: Join) -> None:
     a, b = join("A"), join("B")
     for n in range(20):
         a.send(dest="B", n=n)
@@ -247,7 +227,7 @@ def test_a_connection_that_breaks_is_made_again(join: Callable[..., Endpoint]) -
     wait_until(lambda: link(a, "B").up and link(b, "A").up)
 
 
-def test_a_break_in_the_middle_of_a_large_message(join: Callable[..., Endpoint]) -> None:
+def test_a_break_in_the_middle_of_a_large_message(join: Join) -> None:
     a, b = join("A"), join("B")
     over = threading.Event()
 
@@ -265,13 +245,11 @@ def test_a_break_in_the_middle_of_a_large_message(join: Callable[..., Endpoint])
         assert np.array_equal(b.recv(n=1).data, sent)
     finally:
         over.set()
-        for one in (disturbing, sending):
-            one.join()
+        for thread in (disturbing, sending):
+            thread.join()
 
 
-def test_an_acknowledgement_that_a_break_swallowed_comes_again(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_an_acknowledgement_that_a_break_swallowed_comes_again(join: Join) -> None:
     a, b = join("A"), join("B")
     b.send(dest="A")
     a.recv()
@@ -296,7 +274,7 @@ for _ in range(5):
 
 
 def test_a_thread_that_received_and_computes_leaves_the_socket_to_others(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+    join: Join, process: Start
 ) -> None:
     a = join("A")
     b = process("B", ALTERNATELY)
@@ -308,9 +286,7 @@ def test_a_thread_that_received_and_computes_leaves_the_socket_to_others(
     assert b.wait(20) == 0
 
 
-def test_acknowledgements_come_for_the_last_small_message_too(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_acknowledgements_come_for_the_last_small_message_too(join: Join) -> None:
     a, b = join("A", buffering=100_000), join("B")
     for n in range(50):
         a.send(dest="B", n=n)

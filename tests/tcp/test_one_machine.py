@@ -1,32 +1,23 @@
-"""A world of one machine: nothing listens, or, where asked to, on its loopback interface."""
+"""A world of one machine: nothing listens, or if asked to, on its loopback interface only."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import numpy as np
-import psutil
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint, PeerLost, SFMError
-from tests.tcp.conftest import link, member, repeat, transport
+from sfm_kernel import PeerLost, SFMError
+from tests.tcp.conftest import Join, Start, link, member, repeat, transport
+from tests.tcp.sockets import listening
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 
 
-def listening() -> list[str]:
-    """Addresses on which this process waits for connections over the network."""
-    connections = psutil.Process().net_connections("inet")
-    return [one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN]
-
-
-def test_messages_of_all_sizes_stay_on_the_machine(
-    join: Callable[..., Endpoint],
-) -> None:
+def test_messages_of_all_sizes_stay_on_the_machine(join: Join) -> None:
     before = listening()
     a, b = join("A"), join("B")
     assert a.route_kind("B") == "tcp" and listening() == [*before, "127.0.0.1", "127.0.0.1"]
@@ -41,9 +32,7 @@ def test_messages_of_all_sizes_stay_on_the_machine(
 
 
 @pytest.mark.fault
-def test_the_dead_are_noticed_and_replaced(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_the_dead_are_noticed_and_replaced(join: Join, process: Start) -> None:
     b = join("B")
     a = process("A", "for n in range(100): sfm.send(dest='B', n=n)\nthreading.Event().wait()")
     b.recv(n=99)
@@ -60,9 +49,7 @@ def test_the_dead_are_noticed_and_replaced(
 
 
 @pytest.mark.fault
-def test_a_forked_child_keeps_no_socket(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_forked_child_keeps_no_socket(join: Join, process: Start) -> None:
     a = join("A")
     code = """
 sfm.send(dest="A")
@@ -85,7 +72,7 @@ threading.Event().wait()
 
 
 def test_sending_to_a_process_that_does_not_listen_is_explained(
-    join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+    join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = join("A")
     monkeypatch.delenv("SFM_TRANSPORT")
@@ -107,8 +94,8 @@ with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
     a.send(dest=1, n=1)
     b.recv(src=0)
     assert not psutil.Process().net_connections("all")
-    names = [open(f"/proc/self/task/{one}/comm").read() for one in os.listdir("/proc/self/task")]
-    assert not [one for one in names if one.startswith("sfm-tcp")], names
+    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+    assert not [name for name in names if name.startswith("sfm-tcp")], names
 assert "zmq" not in sys.modules
 """
     monkeypatch.delenv("SFM_TRANSPORT")

@@ -25,7 +25,7 @@ from sfm_kernel.errors import WorldError
 from sfm_kernel.observe import DeadlockMonitor
 from sfm_kernel.observe.deadlocks import end_calls
 from tests.tcp.machines import Machines, two_machines
-from tests.waiting import wait_until
+from tests.waiting import next_line, wait_until
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 
@@ -46,11 +46,6 @@ def machines(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield running
 
 
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
 def is_stuck(machines: Machines, *names: str) -> bool:
     return machines.diagnosis()["stuck"] == list(names)
 
@@ -62,19 +57,18 @@ def test_state_inbox_and_wait_on_another_machine(machines: Machines) -> None:
     b = machines.process("B", "there", "sfm.recv(src='A', tag=1)")
     machines.process("A", "here", "sfm.send(dest='B', tag=2, n=7)\nsfm.recv(src='B', tag=3)")
     wait_until(lambda: machines.seen("B").get("depth") and machines.seen("B")["wait"])
-    one, a = machines.seen("B"), machines.seen("A")
-    assert (one["here"], one["alive"], one["pid"]) == (False, True, b.pid) and a["here"]
-    assert (one["site"], a["site"]) == ("site-of-there", "site-of-here")
-    assert one["state"] == "blocked in recv" and one["waits"] == "recv(src='A', tag=1)"
-    assert [part["name"] for part in one["wait"]["template"]] == ["src", "tag"]
-    assert one["where"]["line"] > 0 and one["size"] == 2
-    (message,) = one["messages"]
+    shown, a = machines.seen("B"), machines.seen("A")
+    assert (shown["here"], shown["alive"], shown["pid"]) == (False, True, b.pid) and a["here"]
+    assert (shown["site"], a["site"]) == ("site-of-there", "site-of-here")
+    assert shown["state"] == "blocked in recv" and shown["waits"] == "recv(src='A', tag=1)"
+    assert [condition["name"] for condition in shown["wait"]["template"]] == ["src", "tag"]
+    assert shown["where"]["line"] > 0 and shown["size"] == 2
+    (message,) = shown["messages"]
     assert message["src"] == "A" and ["n", "7"] in message["attributes"]
-    assert [(peer["name"], peer["arrived"]) for peer in one["peers"]] == [("A", 1)]
+    assert [(peer["name"], peer["arrived"]) for peer in shown["peers"]] == [("A", 1)]
     assert [(peer["name"], peer["sent"]) for peer in a["peers"]] == [("B", 1)]
-    wait_until(
-        lambda: "nearly fits: tag is 2, not 1" in " ".join(machines.diagnosis()["sentences"])
-    )
+    near = "nearly fits: tag is 2, not 1"
+    wait_until(lambda: near in " ".join(machines.diagnosis()["sentences"]))
 
 
 def test_while_it_holds_its_gil(machines: Machines) -> None:
@@ -107,10 +101,10 @@ def test_while_it_is_stopped_and_after_its_death(machines: Machines) -> None:
     assert not machines.seen("B")["alive"] and "B has died." in machines.diagnosis()["sentences"]
 
 
-def test_the_relay_sees_the_death_of_who_cannot_be_reached(
+def test_the_relay_sees_the_death_of_a_process_that_cannot_be_reached(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There may be no way to a process but that through a gateway, which proves nothing."""
+    """A process may be reached through a gateway only, which proves nothing."""
 
     def has_no_way(self: server.LivenessMonitor) -> None:
         self._begun_at = time.monotonic()
@@ -121,14 +115,14 @@ def test_the_relay_sees_the_death_of_who_cannot_be_reached(
     c = machines.process("C", "there", "sys.stdin.read(1); sfm.close()")
     last = machines.process("D", "far", "sfm.recv()")  # its relay ends with it
     wait_until(lambda: len(machines.known_relays()) == 2)
-    listed = {one.name: one for one in machines.observer.members()}
-    assert all(machines.observer.alive(one) for one in listed.values())
+    listed = {member.name: member for member in machines.observer.members()}
+    assert all(machines.observer.alive(member) for member in listed.values())
     b.kill()
     last.kill()
     wait_until(lambda: not any(machines.observer.alive(listed[name]) for name in ("B", "D")))
     assert machines.observer.alive(listed["C"])
     c.communicate("x")
-    wait_until(lambda: [one.name for one in machines.observer.members()] == ["B", "D"])
+    wait_until(lambda: [member.name for member in machines.observer.members()] == ["B", "D"])
 
 
 def test_a_machine_without_a_relay_proves_nothing(machines: Machines) -> None:
@@ -156,7 +150,7 @@ def test_crossed_receives_end_on_both_machines(machines: Machines) -> None:
         time.sleep(0.05)
     assert proof["title"] == "Deadlock: A → B → A" and proof["cycle"] == ["A", "B"]
     assert end_calls(machines.observer, proof, remote=machines.view.judge) == ["A", "B"]
-    assert [line(one) for one in processes] == ["A B", "A B"]
+    assert [next_line(process) for process in processes] == ["A B", "A B"]
     assert not machines.view.judge("0" * 32, 1, "{}")  # nobody's
 
 
@@ -178,19 +172,19 @@ def test_a_long_judgement_ends_a_call_on_another_machine(machines: Machines, siz
     found = machines.diagnosis()
     found["sentences"] = ["é" * 49] * (size // 99)
     assert end_calls(machines.observer, found, remote=machines.view.judge) == ["A", "B"]
-    told, *cycle = line(b).split()
-    assert cycle == ["A", "B"] and min(size, 7900) - 200 < int(told) < JUDGEMENT_BYTES
+    length, *cycle = next_line(b).split()
+    assert cycle == ["A", "B"] and min(size, 7900) - 200 < int(length) < JUDGEMENT_BYTES
 
 
 def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> None:
     b = machines.process("B", "there", SAYS_WHY)
     wait_until(lambda: machines.seen("B").get("wait"))
-    one = machines.seen("B")
+    shown = machines.seen("B")
     judgement = json.dumps({"cycle": ["B"], "why": "\n".join(["A line."] * 5000)})
-    assert machines.view.judge(one["uid"], one["call"], judgement)
-    told, *cycle = line(b).split()
-    assert cycle == ["B"] and 7000 < int(told) < JUDGEMENT_BYTES
-    assert not machines.view.judge(one["uid"], one["call"], judgement)  # that call is over
+    assert machines.view.judge(shown["uid"], shown["call"], judgement)
+    length, *cycle = next_line(b).split()
+    assert cycle == ["B"] and 7000 < int(length) < JUDGEMENT_BYTES
+    assert not machines.view.judge(shown["uid"], shown["call"], judgement)  # that call is over
 
 
 def test_sends_that_wait_for_each_other(machines: Machines) -> None:
@@ -212,7 +206,7 @@ def test_a_message_on_its_way_is_no_deadlock(machines: Machines) -> None:
         assert machines.diagnosis()["verdict"] == "waiting"
     assert "a message is on its way" in " ".join(machines.diagnosis()["sentences"])
     b.send_signal(signal.SIGCONT)
-    assert (line(a), line(b)) == ("received", "sent")
+    assert (next_line(a), next_line(b)) == ("received", "sent")
 
 
 def test_no_false_alarm_while_they_talk(machines: Machines, effort: int) -> None:
@@ -230,7 +224,7 @@ print("done")
     b = machines.process("B", "there", say.format(first=answer.format("A"), second=ask.format("A")))
     while a.poll() is None or b.poll() is None:
         assert machines.diagnosis()["stuck"] == []
-    assert (line(a), line(b)) == ("done", "done")
+    assert (next_line(a), next_line(b)) == ("done", "done")
 
 
 # ---- relays that are silent ------------------------------------------------------------------
@@ -255,11 +249,11 @@ def test_nothing_is_proven_without_the_relay(machines: Machines, stuck: psutil.P
     wait_until(lambda: is_stuck(machines, "A", "B"))
     stuck.kill()
     wait_until(lambda: not machines.seen("B")["settled"])
-    one = machines.seen("B")
-    assert one["alive"] and one["state"] == "blocked in recv" and not one["here"]
+    shown = machines.seen("B")
+    assert shown["alive"] and shown["state"] == "blocked in recv" and not shown["here"]
     assert machines.diagnosis()["verdict"] == "waiting"
     with pytest.raises(WorldError, match="no relay sees"):
-        machines.view.interrupt(one["uid"])
+        machines.view.interrupt(shown["uid"])
 
 
 def test_nothing_is_proven_without_the_server(machines: Machines, stuck: psutil.Process) -> None:
@@ -272,7 +266,7 @@ def test_nothing_is_proven_without_the_server(machines: Machines, stuck: psutil.
 # ---- what it costs ---------------------------------------------------------------------------
 
 
-def test_nothing_is_sent_while_nobody_looks(
+def test_nothing_is_sent_while_nobody_observes(
     machines: Machines, stuck: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[bytes] = []
@@ -284,8 +278,8 @@ def test_nothing_is_sent_while_nobody_looks(
 
     monkeypatch.setattr(carrier.Carrier, "serve_relay", count)
     there = machines.seen("B")["site"]
-    # A connection is told of up to two seconds after it was made.
-    wait_until(lambda: there in [one["from"] for one in machines.snapshot()["links"]])
+    # A connection is reported up to two seconds after it was made.
+    wait_until(lambda: there in [link["from"] for link in machines.snapshot()["links"]])
     heard.clear()
     for _ in range(30):
         time.sleep(0.05)
@@ -303,7 +297,7 @@ def test_nothing_is_sent_while_nobody_looks(
     assert extra.poll() is None
 
 
-def test_the_first_look_shows_how_it_is_now(machines: Machines) -> None:
+def test_the_first_snapshot_shows_the_present(machines: Machines) -> None:
     a, _ = (machines.process(name, "there", "sfm.recv()") for name in ("A", "B"))
     wait_until(machines.known_relays)
     time.sleep(1)  # nobody has observed them, and A is in its call
@@ -333,11 +327,11 @@ def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machine
 
 def test_a_process_that_comes_later_is_seen(machines: Machines) -> None:
     for _ in range(3):  # the relay of the one before is ending, or has ended
-        one = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
+        process = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
         wait_until(lambda: machines.seen("A").get("sent") == 0 and machines.relays("there"))
         uid = machines.seen("A")["uid"]
         wait_until(lambda uid=uid: any(uid in r.uids for r in machines.known_relays()))
-        one.communicate("x")
+        process.communicate("x")
         wait_until(lambda: not machines.seen("A"))
 
 
@@ -351,7 +345,7 @@ def test_interrupt(machines: Machines) -> None:
     b = machines.process("B", "there", code)
     wait_until(lambda: machines.seen("B").get("wait"))
     machines.view.interrupt(machines.seen("B")["uid"])
-    assert line(b) == "stopped"
+    assert next_line(b) == "stopped"
     b.kill()
     wait_until(lambda: machines.seen("B")["state"] == "dead")
     with pytest.raises(WorldError, match="it has ended"):

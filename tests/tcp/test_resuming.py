@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from sfm_kernel import Endpoint
 from tests.tcp import wire
 from tests.tcp.conftest import Impostor, packet, unpacked
 
 pytestmark = pytest.mark.tcp
 
 
-def test_frames_before_one_that_came_too_early_are_asked_for_again(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def test_frames_before_one_that_came_too_early_are_asked_for_again(fake: Impostor) -> None:
+    b = fake.receiver
     fake.greet()
     fake.put(b"D", 1, packet(n=1))
     fake.put(b"D", 3, packet(n=3))
@@ -32,11 +26,8 @@ def test_frames_before_one_that_came_too_early_are_asked_for_again(
     assert not b.peek()
 
 
-def test_a_peer_that_reconnects_is_told_how_far_everything_has_come(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def test_a_peer_that_reconnects_is_told_how_far_everything_has_come(fake: Impostor) -> None:
+    b = fake.receiver
     fake.greet()
     assert fake.hears(b"W").arrived == 0
     for number in (1, 2):
@@ -63,11 +54,7 @@ def test_a_peer_that_reconnects_is_told_how_far_everything_has_come(
     assert fake.hears(b"D").number == 3
 
 
-def test_missing_frames_are_reported_once_for_each_question(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def test_missing_frames_are_reported_once_for_each_question(fake: Impostor) -> None:
     for question in (0, 5, 6):
         fake.greet(question)
         while fake.hears(b"W").number != question:
@@ -76,15 +63,12 @@ def test_missing_frames_are_reported_once_for_each_question(
             fake.put(b"D", number, packet(n=number))
     fake.greet(7)
     fake.hears(b"W")
-    said = [one for one in fake.heard if one.kind == b"R" and one.flag]
-    assert [(one.number, one.arrived) for one in said] == [(0, 0), (5, 0), (6, 0)]
+    said = [frame for frame in fake.heard if frame.kind == b"R" and frame.flag]
+    assert [(frame.number, frame.arrived) for frame in said] == [(0, 0), (5, 0), (6, 0)]
 
 
-def test_frames_missing_before_a_question_are_no_reason_to_ask_again(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def test_frames_missing_before_a_question_are_no_reason_to_ask_again(fake: Impostor) -> None:
+    b = fake.receiver
     fake.greet()
     fake.hears(b"W")  # before that, B would make a connection of its own: to A
     b.send(dest="A", n=1)
@@ -96,4 +80,4 @@ def test_frames_missing_before_a_question_are_no_reason_to_ask_again(
         fake.put(b"R", question - 1, flag=True)
         fake.put(b"W", question)
         assert fake.hears(b"D").number == 1
-        assert not [one for one in fake.heard if one.kind == b"H"]
+        assert not [frame for frame in fake.heard if frame.kind == b"H"]

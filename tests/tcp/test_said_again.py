@@ -5,27 +5,24 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable
 
 import pytest
 
-from sfm_kernel import Endpoint
 from sfm_kernel.message import encode
-from tests.tcp.conftest import Impostor, link
+from tests.tcp.conftest import Impostor, Join, Start, link
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 
 
+Credited = tuple[Impostor, int]
+
+
 @pytest.fixture
-def credited(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> tuple[Impostor, int]:
-    """One that plays A, of which B has received a message, and what B has said of that."""
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
+def credited(fake: Impostor) -> Credited:
+    """An impostor of A, from which B has received a message, and the credit that B has sent."""
+    b = fake.receiver
     fake.greet()
     fake.hears(b"W")
     fake.put(b"D", 1, encode(dest="B", src="A", n=1), flag=True)
@@ -34,7 +31,7 @@ def credited(
 
 
 def test_a_credit_is_said_again_on_the_connection_that_its_receiver_makes(
-    credited: tuple[Impostor, int],
+    credited: Credited,
 ) -> None:
     """A does not ask: its own connection may be another one, which did not break."""
     fake, credit = credited
@@ -44,18 +41,16 @@ def test_a_credit_is_said_again_on_the_connection_that_its_receiver_makes(
     assert fake.hears(b"A").number == credit
 
 
-def test_a_sender_that_asks_twice_is_answered_twice(credited: tuple[Impostor, int]) -> None:
+def test_a_sender_that_asks_twice_is_answered_twice(credited: Credited) -> None:
     fake, credit = credited
     for _ in range(2):
         fake.put(b"Q")
-        own = fake.hears(b"A"), fake.hears(b"A")  # of the user's account, and of the library's
-        assert [one.number for one in own if not one.flag] == [credit]
+        answers = fake.hears(b"A"), fake.hears(b"A")  # of the user's account, and of the library's
+        assert [answer.number for answer in answers if not answer.flag] == [credit]
 
 
 @pytest.mark.fault
-def test_a_process_that_is_stopped_is_not_out_of_reach(
-    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_process_that_is_stopped_is_not_out_of_reach(join: Join, process: Start) -> None:
     """Its kernel has no room for more, and says so: seldom, when it is asked."""
     a = join("A")
     b = process("B", "sfm.recv(src='A')\nsys.stdin.read()")

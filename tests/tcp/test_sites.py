@@ -1,6 +1,6 @@
-"""Collectives between sites: what crosses the way between them, and that the results are right.
+"""Collectives between sites: the messages that cross between them, and the results.
 
-Machines are folders, and sites are what the processes are told.
+Machines are folders, and the processes are told their sites.
 """
 
 from __future__ import annotations
@@ -52,34 +52,33 @@ def laid_out(
     layout: str, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """The members of a world, by rank, where the layout has them."""
-    monkeypatch.setattr(
-        team, "SITES_TICKS", 1 << 30
-    )  # a long wait sends notes, which are not counted
+    # A long wait would send notes, which are not counted.
+    monkeypatch.setattr(team, "SITES_TICKS", 1 << 30)
     places = [(machine, machine[0]) for machine in layout.split()]
     with spread(places, world, sfm_dir, monkeypatch) as ends:
         assert [ends[0].site_of(rank) for rank in range(len(ends))] == [site for _, site in places]
         yield ends
 
 
-def at_all(groups: list[Group], part: Callable[[Group], Any]) -> list[Any]:
-    running = [Background(lambda group=group: part(group)) for group in groups]
-    return [outcome(one) for one in running]
+def at_all(groups: list[Group], program: Callable[[Group], Any]) -> list[Any]:
+    running = [Background(lambda group=group: program(group)) for group in groups]
+    return [outcome(call) for call in running]
 
 
 def groups_of(members: list[Endpoint]) -> list[Group]:
     running = [Background(lambda sfm=sfm: Group(sfm)) for sfm in members]
-    return [one.result() for one in running]
+    return [call.result() for call in running]
 
 
 def sent_between_sites(members: list[Endpoint]) -> Counter[tuple[str, str]]:
     """How many messages of any kind each site has sent to each other one, as observers count."""
-    sites = {one.uid[16:]: one.site for one in members}
-    seen = {one["uid"]: one for sfm in members for one in snapshot(sfm)["processes"]}
+    sites = {member.uid[16:]: member.site for member in members}
+    seen = {process["uid"]: process for sfm in members for process in snapshot(sfm)["processes"]}
     count: Counter[tuple[str, str]] = Counter()
-    for one in seen.values():
-        for peer in one["peers"]:
-            if sites[peer["uid"]] != one["site"]:
-                count[one["site"], sites[peer["uid"]]] += peer["sent"]
+    for process in seen.values():
+        for peer in process["peers"]:
+            if sites[peer["uid"]] != process["site"]:
+                count[process["site"], sites[peer["uid"]]] += peer["sent"]
     return count
 
 
@@ -105,7 +104,7 @@ def rooted(root: int) -> dict[str, Callable[[Group], Any]]:
 
 def test_one_message_crosses_each_way_between_two_sites(members: list[Endpoint]) -> None:
     groups = groups_of(members)
-    sites = sorted({one.site for one in members})
+    sites = sorted({member.site for member in members})
     before = sent_between_sites(members)
     for name, call in FOR_ALL.items():  # also the first call, in which the machines are found out
         at_all(groups, call)
@@ -131,10 +130,10 @@ def test_no_message_waits_for_another_to_cross(
     seen: dict[str, list[str]] = {}
     send, recv = Call.send, Call.recv
 
-    def note(call: Call, place: int, what: str) -> None:
+    def note(call: Call, place: int, action: str) -> None:
         sfm = call.team.sfm
         if call.team.members[place].site != sfm.site:
-            seen.setdefault(sfm.site, []).append(what)
+            seen.setdefault(sfm.site, []).append(action)
 
     def noting_send(call: Call, place: int, value: Any = None) -> None:
         note(call, place, "send")
@@ -150,23 +149,23 @@ def test_no_message_waits_for_another_to_cross(
     for name, call in FOR_ALL.items():
         seen.clear()
         at_all(groups, call)
-        assert seen.keys() == {one.site for one in members}
+        assert seen.keys() == {member.site for member in members}
         for did in seen.values():
             assert ("recv", "send") not in pairwise(did), (name, seen)
 
 
 def test_results_are_those_of_the_linear_algorithm(members: list[Endpoint]) -> None:
-    def part(group: Group) -> None:
-        places, mine = range(group.size), group.rank
+    def compare(group: Group) -> None:
+        places, rank = range(group.size), group.rank
         for value, op in OBJECTS:
-            linear = group.allreduce(value(mine), op, algorithm="linear")
+            linear = group.allreduce(value(rank), op, algorithm="linear")
             for algorithm in (None, "two-level"):
-                assert same(group.allreduce(value(mine), op, algorithm=algorithm), linear)
+                assert same(group.allreduce(value(rank), op, algorithm=algorithm), linear)
             for root in places:
-                got = group.reduce(value(mine), op, root)
-                assert same(got, linear if root == mine else None)
+                got = group.reduce(value(rank), op, root)
+                assert same(got, linear if root == rank else None)
         for length, dtype in ARRAYS:
-            array = (np.arange(length) * (mine + 1) % 100).astype(dtype)
+            array = (np.arange(length) * (rank + 1) % 100).astype(dtype)
             for op in (np.add, max, lambda a, b: b, lambda a, b: a):
                 kept = array.copy()
                 linear = group.allreduce(array, op, algorithm="linear")
@@ -175,44 +174,44 @@ def test_results_are_those_of_the_linear_algorithm(members: list[Endpoint]) -> N
                 assert same(got, linear) and got is not array and same(array, kept)
                 assert group.allreduce(array, op, out=out) is out and same(out, linear)
                 got = group.reduce(array, op, group.size - 1)
-                assert same(got, linear if mine == group.size - 1 else None)
-        matrix = np.array([[1, mine], [0, 2]])
+                assert same(got, linear if rank == group.size - 1 else None)
+        matrix = np.array([[1, rank], [0, 2]])
         linear = group.allreduce(matrix, operator.matmul, algorithm="linear")
         assert same(group.allreduce(matrix, operator.matmul), linear)
         for root in places:
             for value in (*VALUES, np.arange(200_000)):
-                assert same(group.bcast(value if root == mine else "ignored", root), value)
+                assert same(group.bcast(value if root == rank else "ignored", root), value)
             values = [(place, "y" * 3000 * place) for place in places]
-            assert group.gather(values[mine], root) == (values if root == mine else None)
-            assert group.scatter(values if root == mine else None, root) == values[mine]
-        assert group.allgather((mine, "z" * 5000)) == [(place, "z" * 5000) for place in places]
-        assert group.alltoall([(mine, place) for place in places]) == [(p, mine) for p in places]
-        linear = group.scan((mine, 1), affine, algorithm="linear")
-        assert group.scan((mine, 1), affine) == linear
+            assert group.gather(values[rank], root) == (values if root == rank else None)
+            assert group.scatter(values if root == rank else None, root) == values[rank]
+        assert group.allgather((rank, "z" * 5000)) == [(place, "z" * 5000) for place in places]
+        assert group.alltoall([(rank, place) for place in places]) == [(p, rank) for p in places]
+        linear = group.scan((rank, 1), affine, algorithm="linear")
+        assert group.scan((rank, 1), affine) == linear
         for length in (5, 100_000):
-            linear = group.scan(np.ones(length) * mine, algorithm="linear")
-            assert same(group.scan(np.ones(length) * mine), linear)
+            linear = group.scan(np.ones(length) * rank, algorithm="linear")
+            assert same(group.scan(np.ones(length) * rank), linear)
 
-    assert not any(at_all(groups_of(members), part))
+    assert not any(at_all(groups_of(members), compare))
 
 
 def test_nobody_leaves_a_barrier_before_all_have_come(members: list[Endpoint]) -> None:
     came: list[int] = []
 
-    def part(group: Group) -> None:
+    def meet(group: Group) -> None:
         for nth in range(20):
             came.append(group.rank)
             group.barrier()
             assert len(came) >= (nth + 1) * group.size
             group.barrier()
 
-    assert not any(at_all(groups_of(members), part))
+    assert not any(at_all(groups_of(members), meet))
 
 
 def test_many_sites_go_by_trees(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "FEW", 2)
 
-    def part(group: Group) -> None:
+    def check(group: Group) -> None:
         linear = group.allreduce(str(group.rank), concatenated, algorithm="linear")
         assert group.allreduce(str(group.rank), concatenated) == linear
         for root in range(group.size):
@@ -227,7 +226,7 @@ def test_many_sites_go_by_trees(world: str, sfm_dir: Path, monkeypatch: pytest.M
         before = sent_between_sites(members)
         at_all(groups, Group.barrier)
         assert max((sent_between_sites(members) - before).values()) == 1
-        assert not any(at_all(groups, part))
+        assert not any(at_all(groups, check))
 
 
 def test_sites_of_one_machine_share_its_memory(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,16 +234,12 @@ def test_sites_of_one_machine_share_its_memory(world: str, monkeypatch: pytest.M
     with ExitStack() as stack:
         members = [stack.enter_context(sfm_kernel.join(world, site=site)) for site in "abab"]
         groups = groups_of(members)
-        assert all(len(one._team.sites) == 2 for one in groups)
+        assert all(len(group._team.sites) == 2 for group in groups)
         at_all(groups, Group.barrier)
-        assert not any(one._team.inner for one in groups)
+        assert not any(group._team.inner for group in groups)
         for algorithm in (None, "two-level"):
-            got = at_all(
-                groups,
-                lambda group, by=algorithm: group.allreduce(
-                    str(group.rank), concatenated, algorithm=by
-                ),
-            )
+            options = {"op": concatenated, "algorithm": algorithm}
+            got = at_all(groups, lambda group, o=options: group.allreduce(str(group.rank), **o))
             assert got == ["0123"] * 4
 
 
@@ -259,8 +254,8 @@ def test_a_deadlock_between_sites_is_told_in_the_words_of_the_program(
             last = "sfm.recv(src='A')" if name == "D" else "group.barrier()"
             machines.process(name, machine, begin + last, size=4)
         wait_until(lambda: machines.diagnosis()["verdict"] == "deadlock")
-        told = machines.diagnosis()
-        assert told["title"] == "Deadlock: A → C → D → A"
-        assert "C is in barrier() and waits for D" in " ".join(told["sentences"])
-        waits = [one["wait"] for one in machines.snapshot()["processes"]]
-        assert len({tuple(one["group"]) for one in waits if one["group"]}) == 1
+        diagnosis = machines.diagnosis()
+        assert diagnosis["title"] == "Deadlock: A → C → D → A"
+        assert "C is in barrier() and waits for D" in " ".join(diagnosis["sentences"])
+        waits = [process["wait"] for process in machines.snapshot()["processes"]]
+        assert len({tuple(wait["group"]) for wait in waits if wait["group"]}) == 1

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -19,9 +19,18 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.tcp import wire
-from tests.tcp.conftest import Impostor, link, member, transport
+from tests.tcp.conftest import Impostor, Join, Pose, link, member, transport
 from tests.tcp.sockets import connect
-from tests.tcp.strangers import FEW, crowd, disturb, hung_up, pour, running, said
+from tests.tcp.strangers import (
+    FEW,
+    assert_not_taken_in,
+    crowd,
+    disturb,
+    hung_up,
+    pour,
+    running,
+    said,
+)
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -30,7 +39,7 @@ NOBODY = "d" * 32
 
 
 def claim(nbytes: int, **other: int) -> bytes:
-    """A header of a frame with so many bytes sealed."""
+    """The header of a frame with ``nbytes`` sealed bytes."""
     pair = {"magic": ord("S"), "klass": 1, "ahead": 0} | other
     return wire.HEADER.pack(
         nbytes, pair["magic"], 8, pair["klass"], 0, pair["ahead"], 1, 1, 0, bytes(16), bytes(16), 1
@@ -38,7 +47,7 @@ def claim(nbytes: int, **other: int) -> bytes:
 
 
 @pytest.fixture
-def address(join: Callable[..., Endpoint]) -> Iterator[str]:
+def address(join: Join) -> Iterator[str]:
     """The address of a process that talks with another, whatever the stranger has done."""
     a, b = join("A"), join("B")
     b.send(dest="A", n=1)
@@ -55,17 +64,11 @@ LONGEST = wire.INNER.size + wire.LARGEST + wire.TAG
 @pytest.mark.parametrize("length", [1 << 31, LONGEST + 1, LONGEST, 513])
 def test_a_frame_without_end_is_not_taken_in(address: str, length: int) -> None:
     """Not one that is too long, and not a long one as the first."""
-    process = psutil.Process()
-    before = process.memory_info().rss
-    with connect(address) as stranger:
-        assert pour(stranger, claim(length)) < 64 << 20
-    assert process.memory_info().rss - before < 64 << 20
+    assert_not_taken_in(address, claim(length))
 
 
 @pytest.mark.parametrize("length", [1 << 31, LONGEST])
-def test_a_connecting_process_takes_no_frame_without_end_either(
-    length: int, join: Callable[..., Endpoint]
-) -> None:
+def test_a_connecting_process_takes_no_frame_without_end_either(length: int, join: Join) -> None:
     a = join("A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         transport(a).exchange.link(NOBODY, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
@@ -107,7 +110,7 @@ while True:
 
 
 @pytest.mark.fault
-def test_a_crowd_leaves_a_member_its_descriptors(world: str, join: Callable[..., Endpoint]) -> None:
+def test_a_crowd_leaves_a_member_its_descriptors(world: str, join: Join) -> None:
     with running(VICTIM, world) as (victim, address):
         a = join("A")
         with crowd(address):
@@ -146,9 +149,7 @@ with sfm_kernel.join(sys.argv[1]):
 
 
 @pytest.mark.parametrize("hangs_up", ["at once", "after a while"])
-def test_a_peer_without_time_for_our_key_does_not_refuse_it(
-    hangs_up: str, join: Callable[..., Endpoint]
-) -> None:
+def test_a_peer_without_time_for_our_key_does_not_refuse_it(hangs_up: str, join: Join) -> None:
     a = join("A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
@@ -194,7 +195,7 @@ def test_noise_disturbs_nobody(address: str, effort: int) -> None:
 
 
 class Ear:
-    """Between one that connects and one that listens; keeps what goes to the latter."""
+    """Sits between two peers, and keeps what the one that connects sends to the other."""
 
     def __init__(self, to: str) -> None:
         self._to, self.heard = to, bytearray()
@@ -214,11 +215,11 @@ class Ear:
     def _forward(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
             while not self._over.is_set():
-                for one in ready(client, server):
-                    if not (data := one.recv(1 << 16)):
+                for source in ready(client, server):
+                    if not (data := source.recv(1 << 16)):
                         return
-                    (server if one is client else client).sendall(data)
-                    self.heard += data if one is client else b""
+                    (server if source is client else client).sendall(data)
+                    self.heard += data if source is client else b""
 
     def close(self) -> None:
         self._over.set()
@@ -229,14 +230,17 @@ class Ear:
 def ready(*sockets: socket.socket) -> list[socket.socket]:
     """Those that have something, within 50 ms. (Not select: descriptors may have large numbers.)"""
     poller = select.poll()
-    for one in sockets:
-        poller.register(one, select.POLLIN)
+    for sock in sockets:
+        poller.register(sock, select.POLLIN)
     found = {fd for fd, _ in poller.poll(50)}
-    return [one for one in sockets if one.fileno() in found]
+    return [sock for sock in sockets if sock.fileno() in found]
+
+
+Overheard = tuple[Endpoint, Endpoint, list[bytes]]
 
 
 @pytest.fixture
-def overheard(join: Callable[..., Endpoint]) -> Iterator[tuple[Endpoint, Endpoint, list[bytes]]]:
+def overheard(join: Join) -> Iterator[Overheard]:
     """A and B, and all frames that A has said to B, some of them after breaks."""
     a, b = join("A"), join("B")
     ear = Ear(member(a, "B").address)
@@ -256,9 +260,7 @@ def overheard(join: Callable[..., Endpoint]) -> Iterator[tuple[Endpoint, Endpoin
         ear.close()
 
 
-def test_overheard_frames_cannot_be_replayed(
-    overheard: tuple[Endpoint, Endpoint, list[bytes]],
-) -> None:
+def test_overheard_frames_cannot_be_replayed(overheard: Overheard) -> None:
     a, b, frames = overheard
     assert len(frames) > 2  # in the other rounds B may have made the connection
     for first in range(len(frames)):
@@ -269,7 +271,7 @@ def test_overheard_frames_cannot_be_replayed(
 
 
 def test_overheard_frames_cannot_be_replayed_to_another_process(
-    overheard: tuple[Endpoint, Endpoint, list[bytes]], join: Callable[..., Endpoint]
+    overheard: Overheard, join: Join
 ) -> None:
     """A peer that looks for a former owner of a port is answered, and may be an echo."""
     a, _, frames = overheard
@@ -283,10 +285,8 @@ def test_overheard_frames_cannot_be_replayed_to_another_process(
     assert c.recv(src="A").n == "real"
 
 
-def test_a_greeting_for_somebody_else_opens_nothing(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    """Else what was overheard in one conversation would open a connection in another."""
+def test_a_greeting_for_somebody_else_opens_nothing(join: Join, impostor: Pose) -> None:
+    """Otherwise what was overheard in one conversation would open a connection in another."""
     b, a = join("B"), join("A")
     b.send(dest="A", n=1)
     assert a.recv().n == 1
@@ -301,14 +301,10 @@ def test_a_greeting_for_somebody_else_opens_nothing(
 
 
 def test_an_address_does_not_steer_the_terminal(
-    join: Callable[..., Endpoint],
-    impostor: Callable[..., Impostor],
-    capfd: pytest.CaptureFixture[str],
+    fake: Impostor, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
     fake.put(b"H", 0, "tcp://127.0.0.1:1\x1b]0;owned\x07\x9b31m".encode())
-    fake.put(b"D", 1, b"no packet")  # it is told of
+    fake.put(b"D", 1, b"no packet")  # it is reported
     text = ""
     while "lost" not in text:
         text += capfd.readouterr().err

@@ -37,17 +37,17 @@ def members(
         yield ends
 
 
-def at_all(members: list[Endpoint], part: Callable[[Group], Any]) -> list[Any]:
-    running = [Background(lambda sfm=sfm: part(Group(sfm))) for sfm in members]
-    return [outcome(one) for one in running]
+def at_all(members: list[Endpoint], program: Callable[[Group], Any]) -> list[Any]:
+    running = [Background(lambda sfm=sfm: program(Group(sfm))) for sfm in members]
+    return [outcome(call) for call in running]
 
 
 def test_two_levels_give_what_one_gives(members: list[Endpoint]) -> None:
-    def part(group: Group) -> None:
+    def compare(group: Group) -> None:
         assert not group.is_local
         for call in ("two-level", None, *ALGORITHMS["allreduce"][1:-1]):
-            whole = group.allreduce(np.arange(20_000) * (group.rank + 1), algorithm=call)
-            assert np.array_equal(whole, np.arange(20_000) * 15), call
+            summed = group.allreduce(np.arange(20_000) * (group.rank + 1), algorithm=call)
+            assert np.array_equal(summed, np.arange(20_000) * 15), call
             if call not in ("ring", "rabenseifner"):
                 assert group.allreduce(group.rank, max, algorithm=call) == 4
         for root in range(5):
@@ -62,17 +62,17 @@ def test_two_levels_give_what_one_gives(members: list[Endpoint]) -> None:
             group.barrier(algorithm="flags")
         group.barrier()  # all have refused it, and go on
 
-    assert not any(at_all(members, part))
+    assert not any(at_all(members, compare))
 
 
 def test_over_the_network_go_messages_of_representatives_only(members: list[Endpoint]) -> None:
-    def part(group: Group) -> list[list[Any]]:
+    def teams(group: Group) -> list[list[Any]]:
         group.allreduce(1, algorithm="two-level")
         inner = group._team.inner
         return [inner[level].names for level in ("inside", "between") if level in inner]
 
     here, there, heads = [0, 1, 4], [2, 3], [0, 2]
-    assert at_all(members, part) == [[here, heads], [here], [there, heads], [there], [here]]
+    assert at_all(members, teams) == [[here, heads], [here], [there, heads], [there], [here]]
 
 
 def test_failures_reach_both_machines(members: list[Endpoint]) -> None:
@@ -82,34 +82,34 @@ def test_failures_reach_both_machines(members: list[Endpoint]) -> None:
         return group.allreduce(1.5, max, algorithm="two-level")
 
     results = at_all(members, mismatch)
-    assert all(isinstance(one, CollectiveError) for one in results), results
-    assert any(isinstance(one, CollectiveMismatch) for one in results)
+    assert all(isinstance(result, CollectiveError) for result in results), results
+    assert any(isinstance(result, CollectiveMismatch) for result in results)
 
     def raising(group: Group) -> Any:
         return group.allreduce([group.rank], lambda a, b: a[9], algorithm="two-level")
 
     results = at_all(members, raising)
-    assert all(isinstance(one, CollectiveError | IndexError) for one in results), results
+    assert all(isinstance(result, CollectiveError | IndexError) for result in results), results
     assert at_all(members, lambda group: group.allreduce(1, algorithm="two-level")) == [5] * 5
 
 
 def test_death_and_stop_reach_both_machines(members: list[Endpoint]) -> None:
     groups = at_all(members, lambda group: group)
-    others = [Background(partial(one.barrier, algorithm="two-level")) for one in groups[1:4]]
+    others = [Background(partial(group.barrier, algorithm="two-level")) for group in groups[1:4]]
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         groups[0].barrier(algorithm="two-level")  # member 4 has not come
     timer.join()
-    last = [outcome(one) for one in others]
-    assert all(isinstance(one, CollectiveError) and "Interrupt" in str(one) for one in last), last
+    ends = [outcome(call) for call in others]
+    assert all(isinstance(end, CollectiveError) and "Interrupt" in str(end) for end in ends), ends
 
     groups = at_all(members, lambda group: group)
     waiting = [
-        Background(partial(one.barrier, algorithm="two-level"))
-        for rank, one in enumerate(groups)
+        Background(partial(group.barrier, algorithm="two-level"))
+        for rank, group in enumerate(groups)
         if rank != 3
     ]
     members[3].close()
-    results = [outcome(one) for one in waiting]
-    assert all(isinstance(one, PeerLost) and one.peer == 3 for one in results), results
+    results = [outcome(call) for call in waiting]
+    assert all(isinstance(result, PeerLost) and result.peer == 3 for result in results), results

@@ -34,9 +34,9 @@ def test_gcm() -> None:
 
 def test_keys() -> None:
     """A pair has a key for each direction, which depends on the world's."""
-    one, other = "0" * 31 + "1", "f" * 32
+    low, high = "0" * 31 + "1", "f" * 32
     keys = {
-        wire.pair_key(key, *ends) for key in (b"1", b"2") for ends in ((one, other), (other, one))
+        wire.pair_key(key, *ends) for key in (b"1", b"2") for ends in ((low, high), (high, low))
     }
     assert len(keys) == 4 and {len(key) for key in keys} == {32}
     assert wire.site_number("") == 0x811C9DC5 and wire.site_number("a") == 0xE40C292C

@@ -54,18 +54,18 @@ _DOUBLED = bytes(map(_double, range(256)))
 
 def expand_key(key: bytes) -> list[bytes]:
     """The 15 round keys of AES-256."""
-    words = [key[at : at + 4] for at in range(0, 32, 4)]
+    words = [key[begin : begin + 4] for begin in range(0, 32, 4)]
     constant = 1
     while len(words) < 60:
         word = words[-1]
         if len(words) % 8 == 0:
-            word = bytes(_BOX[one] for one in word[1:] + word[:1])
+            word = bytes(_BOX[byte] for byte in word[1:] + word[:1])
             word = bytes([word[0] ^ constant]) + word[1:]
             constant = _double(constant)
         elif len(words) % 8 == 4:
-            word = bytes(_BOX[one] for one in word)
+            word = bytes(_BOX[byte] for byte in word)
         words.append(bytes(a ^ b for a, b in zip(word, words[-8], strict=True)))
-    return [b"".join(words[at : at + 4]) for at in range(0, 60, 4)]
+    return [b"".join(words[begin : begin + 4]) for begin in range(0, 60, 4)]
 
 
 def encrypt_block(round_keys: list[bytes], block: bytes) -> bytes:
@@ -73,11 +73,11 @@ def encrypt_block(round_keys: list[bytes], block: bytes) -> bytes:
     state = [a ^ b for a, b in zip(block, round_keys[0], strict=True)]
     for nth, key in enumerate(round_keys[1:], 1):
         # ShiftRows after SubBytes: the byte in row r of column c comes from column c + r.
-        state = [_BOX[state[(at + 4 * (at % 4)) % 16]] for at in range(16)]
+        state = [_BOX[state[(place + 4 * (place % 4)) % 16]] for place in range(16)]
         if nth < 14:
             mixed = []
-            for at in range(0, 16, 4):
-                column = state[at : at + 4]
+            for begin in range(0, 16, 4):
+                column = state[begin : begin + 4]
                 every = column[0] ^ column[1] ^ column[2] ^ column[3]
                 for row in range(4):
                     pair = column[row] ^ column[(row + 1) % 4]
@@ -117,9 +117,9 @@ class Gcm:
     def _tag(self, nonce: bytes, sealed: bytes, clear: bytes) -> bytes:
         lengths = (8 * len(clear)).to_bytes(8) + (8 * len(sealed)).to_bytes(8)
         digest = 0
-        for part in (clear, sealed, lengths):
-            for at in range(0, len(part), 16):
-                block = int.from_bytes(part[at : at + 16].ljust(16, b"\0"))
+        for field in (clear, sealed, lengths):
+            for begin in range(0, len(field), 16):
+                block = int.from_bytes(field[begin : begin + 16].ljust(16, b"\0"))
                 digest = _times(digest ^ block, self._hash_key)
         mask = encrypt_block(self._keys, nonce + b"\0\0\0\1")
         return (digest ^ int.from_bytes(mask)).to_bytes(16)
@@ -162,18 +162,18 @@ def nonce(counter: int) -> bytes:
 
 
 def authenticated(header: bytes) -> bytes:
-    """Without what gateways change."""
+    """The header without the byte that gateways change."""
     return header[:5] + b"\0" + header[6:]
 
 
 @dataclass
 class Frame:
-    """One, opened.
+    """An opened frame.
 
     Attributes:
         sender, receiver: uids.
         ahead: bytes of the same message that follow.
-        arrived: so far the other direction has come.
+        arrived: the number of the last frame that has arrived from the other side.
     """
 
     kind: bytes
@@ -229,7 +229,7 @@ class Pair:
 
 
 def split(stream: bytearray) -> Iterator[tuple[bytes, bytes]]:
-    """Headers and sealed texts of the whole frames in front; takes them out."""
+    """Take the complete frames off the front; yield their headers and sealed texts."""
     while len(stream) >= HEADER.size:
         end = HEADER.size + int.from_bytes(stream[:4], "little")
         if len(stream) < end:

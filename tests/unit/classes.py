@@ -38,8 +38,8 @@ def engine(name: str, **more: Any) -> Json:
 def report(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
     """The report of a notebook with an engine A; ``more`` are fields of the diagnosis."""
     now = time.time()
-    one = engine("A", since=now - 5)
-    seen = {"world": "w", "time": now, "processes": [one], "sites": [], "links": []}
+    shown = engine("A", since=now - 5)
+    seen = {"world": "w", "time": now, "processes": [shown], "sites": [], "links": []}
     return report_of(name, seen, diagnosis(verdict, **more), [], [])
 
 
@@ -60,8 +60,8 @@ class Class:
         async def begin() -> None:
             self._server = server(application(self.shared, KEY), **self._limits)
             self._server.listen(0, "127.0.0.1")
-            (one,) = self._server._sockets.values()
-            self.port = one.getsockname()[1]
+            (listening,) = self._server._sockets.values()
+            self.port = listening.getsockname()[1]
             ready.set()
 
         self._loop.run_until_complete(begin())

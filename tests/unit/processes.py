@@ -28,14 +28,14 @@ class Process:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
 
-    def join(self, where: Directory, **wish: Any) -> Member:
-        return where.join(
+    def join(self, directory: Directory, **request: Any) -> Member:
+        return directory.join(
             uid=self.uid,
             pid=os.getpid(),
             host="here",
             segment=self.segment,
             address=self.address,
-            **wish,
+            **request,
         )
 
     @contextlib.contextmanager

@@ -18,10 +18,10 @@ from sfm_kernel.endpoint.bystanders import begin_cell, bystanders
 from tests.waiting import wait_until
 
 
-def told(**options: Any) -> list[list[Any]]:
+def reported(**options: Any) -> list[list[Any]]:
     """The reported bystanders, without those of the tests' own process."""
     found = json.loads(bystanders(**options) or "[]")
-    return [one for one in found if one not in _of_the_tests]
+    return [bystander for bystander in found if bystander not in _of_the_tests]
 
 
 @pytest.fixture(autouse=True)
@@ -39,11 +39,11 @@ def test_a_pool_is_none_while_it_has_nothing_to_do() -> None:
     over = threading.Event()
     with ThreadPoolExecutor(1, "pool") as pool:
         pool.submit(int).result()
-        wait_until(lambda: told() == [])
+        wait_until(lambda: reported() == [])
         pool.submit(over.wait)
-        wait_until(lambda: [one[1] for one in told()] == ["pool_0"])
+        wait_until(lambda: [bystander[1] for bystander in reported()] == ["pool_0"])
         over.set()
-        wait_until(lambda: told() == [])
+        wait_until(lambda: reported() == [])
 
 
 def test_a_thread_is_asked_nothing() -> None:
@@ -60,30 +60,30 @@ def test_a_thread_is_asked_nothing() -> None:
 
     worker = Worker(name="worker")
     worker.start()
-    assert [one[1] for one in told()] == ["worker"] and not called
+    assert [bystander[1] for bystander in reported()] == ["worker"] and not called
     over.set()
     worker.join()
 
 
 def test_a_thread_left_by_an_earlier_cell_is_reported_with_that_cell() -> None:
     begin_cell(3)
-    timer = threading.Timer(60, told)
+    timer = threading.Timer(60, reported)
     timer.start()
-    (one,) = told()
-    assert one[0] == "thread" and "told" in one[2] and one[4] is None
-    assert told(over=True)[0][4] == 3
+    (bystander,) = reported()
+    assert bystander[0] == "thread" and "reported" in bystander[2] and bystander[4] is None
+    assert reported(over=True)[0][4] == 3
     begin_cell(4)
-    assert told()[0][4] == 3
+    assert reported()[0][4] == 3
     timer.cancel()
     timer.join()
-    assert told() == []
+    assert reported() == []
 
 
 def test_handlers_of_signals() -> None:
     former = signal.signal(signal.SIGUSR1, lambda *_: None)
-    assert [one[:2] for one in told()] == [["signal", "SIGUSR1"]]
+    assert [bystander[:2] for bystander in reported()] == [["signal", "SIGUSR1"]]
     signal.signal(signal.SIGUSR1, signal.default_int_handler)
-    assert told() == []
+    assert reported() == []
     signal.signal(signal.SIGUSR1, former)
 
 
@@ -94,11 +94,11 @@ def beat() -> None:
 @pytest.mark.parametrize("function", [beat, functools.partial(beat)])
 def test_timers_and_tasks_of_a_loop(function: Callable[[], None]) -> None:
     def names() -> list[str]:
-        mine = asyncio.current_task()
-        assert mine is not None
-        shown = told(loop=asyncio.get_running_loop())
-        assert all(one[0] == "task" for one in shown)
-        return [one[1] for one in shown if one[1] != mine.get_name()]
+        current = asyncio.current_task()
+        assert current is not None
+        shown = reported(loop=asyncio.get_running_loop())
+        assert all(bystander[0] == "task" for bystander in shown)
+        return [bystander[1] for bystander in shown if bystander[1] != current.get_name()]
 
     async def main() -> None:
         assert names() == []

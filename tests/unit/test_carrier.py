@@ -19,30 +19,23 @@ OTHER = "2" * 32
 SNAPSHOT = b"bytes that the server does not read"
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Played:
     """``Carrier`` with a relay and an observer, and a clock that tests set."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.carrier = Carrier(self.clock)
-        self.told: list[dict[str, Any]] = []
+        self.now = 100.0
+        self.carrier = Carrier(lambda: self.now)
+        self.answers: list[dict[str, Any]] = []
         self.orders: list[bytes] = []
 
     def ask(self, body: bytes = b"", relay: str = RELAY, **changes: Any) -> None:
-        """Ask as the relay; its answer, now or later, goes to ``told``, with ``orders``."""
+        """Ask as the relay; the answer, now or later, goes to ``answers`` and ``orders``."""
         asked = {"relay": relay, "snapshot": 0, "request": -1, "clock": None, "hold": 1}
         asked |= {"watched": False, "uids": [UID]}
         self.carrier.serve_relay(asked | changes, body, self._reply)
 
     def _reply(self, answer: dict[str, Any], bodies: Sequence[bytes]) -> None:
-        self.told.append(answer)
+        self.answers.append(answer)
         self.orders = list(bodies)
 
     def show(self, fresh: bool = False, **known: int) -> tuple[list[list[Any]], list[bytes], int]:
@@ -59,21 +52,21 @@ def played() -> Played:
 
 def test_an_answer_is_held_until_there_is_news(played: Played) -> None:
     played.ask()
-    assert not played.told and played.carrier.next() == 1.0 and not played.carrier.release()
-    played.clock.now += 1
+    assert not played.answers and played.carrier.next() == 1.0 and not played.carrier.release()
+    played.now += 1
     assert played.carrier.release() and played.carrier.next() is None
-    assert played.told.pop() == {"watched": False, "request": 0, "snapshot": 0, "orders": []}
+    assert played.answers.pop() == {"watched": False, "request": 0, "snapshot": 0, "orders": []}
     played.ask()
     played.show()
-    assert played.told.pop()["watched"]
+    assert played.answers.pop()["watched"]
     played.ask(watched=True, request=0, hold=0.1)
     played.show()
-    assert not played.told  # it knows that it is watched
+    assert not played.answers  # it knows that it is watched
     played.show(fresh=True)
-    assert played.told.pop()["request"] == 1
-    played.clock.now += carrier.WATCHED_SECONDS
+    assert played.answers.pop()["request"] == 1
+    played.now += carrier.WATCHED_SECONDS
     played.ask(watched=True, request=1, hold=0)
-    assert not played.told.pop()["watched"]
+    assert not played.answers.pop()["watched"]
 
 
 def test_a_snapshot_read_before_a_request_is_not_fresh(played: Played) -> None:
@@ -82,7 +75,7 @@ def test_a_snapshot_read_before_a_request_is_not_fresh(played: Played) -> None:
     (row,), bodies, _ = played.show()
     assert row == [RELAY, 1, request - 1, 5.0, 0.0, False, True] and bodies == [SNAPSHOT]
     played.ask(snapshot=1, request=request, clock=6.0, watched=True)
-    played.clock.now += 0.5
+    played.now += 0.5
     (row,), bodies, _ = played.show(**{RELAY: 1})
     assert row == [RELAY, 1, request, 6.0, 0.5, False, False] and bodies == []
     played.ask(snapshot=1, request=request + 1, clock=None, watched=True)  # it has not read
@@ -94,35 +87,35 @@ def test_a_snapshot_read_before_a_request_is_not_fresh(played: Played) -> None:
 
 def test_silent_relays_are_shown_until_their_processes_have_other_relays(played: Played) -> None:
     played.ask(SNAPSHOT, snapshot=1)
-    played.clock.now += carrier.SILENT_SECONDS + 0.1
+    played.now += carrier.SILENT_SECONDS + 0.1
     asked = {"known": {}, "fresh": False}
     answer, bodies = played.carrier.serve_observer(asked, frozenset([UID]))
     assert answer["relays"][0][5] and len(bodies) == 1
     played.ask(SNAPSHOT, relay=OTHER, snapshot=1)  # one that has taken its place
     assert [row[0] for row in played.show()[0]] == [OTHER]
-    played.clock.now += carrier.SILENT_SECONDS + 0.1
+    played.now += carrier.SILENT_SECONDS + 0.1
     assert played.show()[0] == []
     played.ask(SNAPSHOT, snapshot=1)
     played.ask(bye=True)
-    assert played.show()[0] == [] and played.told[-1] == {}
+    assert played.show()[0] == [] and played.answers[-1] == {}
 
 
 def test_the_answer_to_an_order_comes_back(played: Played) -> None:
     played.ask(SNAPSHOT, snapshot=1)
-    replies: list[tuple[dict[str, Any], Sequence[bytes]]] = []
+    replies: list[tuple[Any, ...]] = []
 
-    def reply(answer: dict[str, Any], bodies: Sequence[bytes]) -> None:
-        replies.append((answer, bodies))
+    def reply(*answer: Any) -> None:
+        replies.append(answer)
 
     played.carrier.order(UID, b"an order", reply)
-    (order,) = played.told.pop()["orders"]
+    (order,) = played.answers.pop()["orders"]
     assert played.orders == [b"an order"] and not replies
     played.carrier.answer(order, b"done")
     assert replies.pop() == ({}, [b"done"])
     played.carrier.answer(order, b"done")  # once more
     played.carrier.answer(99, b"done")  # an unknown order
     played.carrier.order(UID, b"an order", reply)
-    played.clock.now += carrier.ORDER_SECONDS
+    played.now += carrier.ORDER_SECONDS
     assert played.carrier.next() == 0 and played.carrier.release()
     ((answer, bodies),) = replies
     assert answer["error"] == "WorldError" and "is silent" in answer["message"] and not bodies
@@ -148,7 +141,7 @@ def test_limits_of_relays_and_snapshots(played: Played) -> None:
         played.ask(SNAPSHOT, snapshot=number)
     with pytest.raises(WorldError, match="in a second"):
         played.ask(SNAPSHOT, snapshot=99)
-    played.clock.now += 1
+    played.now += 1
     played.ask(SNAPSHOT, snapshot=99)
     with pytest.raises(ValueError, match="at most"):
         played.ask(bytes(carrier.LARGEST_SNAPSHOT + 1), snapshot=100)
@@ -156,7 +149,7 @@ def test_limits_of_relays_and_snapshots(played: Played) -> None:
         played.ask(relay=f"{number:032x}")
     with pytest.raises(WorldError, match="its limit"):
         played.ask(relay="f" * 32)
-    played.clock.now += carrier.SILENT_SECONDS
+    played.now += carrier.SILENT_SECONDS
     played.ask(relay="f" * 32)
 
 

@@ -193,13 +193,13 @@ def test_nothing_can_be_sent_from_an_empty_buffer(buf: Any) -> None:
         source(buf, 0, 1, "f8")
 
 
-@pytest.mark.parametrize("what", ["offset", "count"])
-def test_offset_and_count_are_whole_numbers_from_0_on(what: str) -> None:
+@pytest.mark.parametrize("argument", ["offset", "count"])
+def test_offset_and_count_are_whole_numbers_from_0_on(argument: str) -> None:
     given: dict[str, Any] = {"offset": 0, "count": 1}
     for wrong, error in ((-1, ValueError), (1.0, TypeError), ("1", TypeError), (None, TypeError)):
-        with pytest.raises(error, match=what):
-            source([1.0], **given | {what: wrong}, datatype="f8")
-    assert source([1.0, 2.0], **given | {what: np.int32(1)}, datatype="f8").count == 1
+        with pytest.raises(error, match=argument):
+            source([1.0], **given | {argument: wrong}, datatype="f8")
+    assert source([1.0, 2.0], **given | {argument: np.int32(1)}, datatype="f8").count == 1
 
 
 # --- namespaces --------------------------------------------------------------------------------

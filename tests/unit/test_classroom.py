@@ -1,4 +1,4 @@
-"""A class by real HTTP: who may do what, what it accepts, and that nothing can fill it."""
+"""A class by real HTTP: permissions, accepted reports, and limits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,8 @@ from tests.unit.classes import HOSTILE, KEY, OTHER, OWN, Class, diagnosis, engin
 
 @pytest.fixture
 def room() -> Iterator[Class]:
-    one = Class()
-    yield one
-    one.close()
+    with closing(Class()) as made:
+        yield made
 
 
 # ---- who may do what
@@ -37,11 +37,11 @@ def test_a_student_shares_and_the_teacher_sees(room: Class) -> None:
     assert (
         room.share(encoded(report(verdict="deadlock", sentences=["A waits."], **stuck)))[0] == 204
     )
-    (one,) = room.worlds()
-    assert (one["name"], one["state"], one["title"]) == ("Emmy", "stuck", "Deadlock: A → A")
-    assert (one["engines"], one["blocked"], one["queued"]) == (1, 1, 1)
-    assert 179 < time.time() - one["since"] < 300
-    status, details = room.teach(f"/worlds/{one['id']}")
+    (world,) = room.worlds()
+    assert (world["name"], world["state"], world["title"]) == ("Emmy", "stuck", "Deadlock: A → A")
+    assert (world["engines"], world["blocked"], world["queued"]) == (1, 1, 1)
+    assert 179 < time.time() - world["since"] < 300
+    status, details = room.teach(f"/worlds/{world['id']}")
     assert status == 200 and details["sentences"] == ["A waits."]
     assert details["processes"][0]["waits"] == "recv(tag=2)"
     assert room.teach("/session") == (200, {"join": room.shared.join, "url": ""})
@@ -49,11 +49,11 @@ def test_a_student_shares_and_the_teacher_sees(room: Class) -> None:
 
 def test_nobody_else_sees_anything(room: Class) -> None:
     room.share(encoded(report()))
-    (one,) = room.worlds()
+    (world,) = room.worlds()
     for key in ("", "wrong", room.shared.join, KEY[:-1]):
-        for path in ("/worlds", f"/worlds/{one['id']}", "/session"):
-            status, told = room.teach(path, key)
-            assert status == 403 and "Emmy" not in str(told) and room.shared.join not in str(told)
+        for path in ("/worlds", f"/worlds/{world['id']}", "/session"):
+            status, text = room.teach(path, key)
+            assert status == 403 and "Emmy" not in str(text) and room.shared.join not in str(text)
     assert room.ask("GET", "/worlds")[0] == 403
     assert room.ask("GET", "/share")[0] in (403, 405)
     assert "Emmy" not in room.ask("GET", "/")[1]
@@ -75,8 +75,8 @@ def test_the_page_has_nothing_of_students_and_forbids_everything(room: Class) ->
 @pytest.mark.parametrize("token", ["x", KEY, "é", "a" * 5000])
 def test_without_the_join_token_nothing_is_shared(room: Class, token: str) -> None:
     body = encoded(report())
-    status, told = room.share(body, token=token)
-    assert status == 403 and "join token" in told["message"]
+    status, answer = room.share(body, token=token)
+    assert status == 403 and "join token" in answer["message"]
     assert room.ask("POST", "/share", body)[0] == 403
     assert room.worlds() == []
 
@@ -86,7 +86,7 @@ def test_a_student_changes_no_other_one(room: Class) -> None:
     room.share(encoded(report("Emmy", "running")), secret=OTHER)
     headers = {"Authorization": f"Bearer {room.shared.join}"}
     assert room.ask("DELETE", "/share", **headers, **{"X-SFM-Share": OTHER})[0] == 204
-    assert [(one["name"], one["state"]) for one in room.worlds()] == [
+    assert [(world["name"], world["state"]) for world in room.worlds()] == [
         ("Emmy", "idle"),
         ("Emmy (2)", "left"),
     ]
@@ -98,8 +98,8 @@ def test_after_off_only_the_name_is_known(room: Class) -> None:
     room.share(encoded(report()))
     headers = {"Authorization": f"Bearer {room.shared.join}", "X-SFM-Share": OWN}
     room.ask("DELETE", "/share", **headers)
-    (one,) = room.worlds()
-    details = room.teach(f"/worlds/{one['id']}")[1]
+    (world,) = room.worlds()
+    details = room.teach(f"/worlds/{world['id']}")[1]
     assert details["name"] == "Emmy" and details["processes"] == details["code"] == []
     assert room.share(b"")[0] == 404  # its report is wanted anew
     assert room.share(encoded(report()))[0] == 204 and room.worlds()[0]["state"] == "idle"
@@ -131,15 +131,15 @@ def test_after_off_only_the_name_is_known(room: Class) -> None:
 )
 def test_another_shape_is_refused_and_changes_nothing(room: Class, body: bytes) -> None:
     room.share(encoded(report()))
-    status, told = room.share(body)
-    assert status == 400 and "no report" in told["message"]
-    assert [one["state"] for one in room.worlds()] == ["idle"]
+    status, answer = room.share(body)
+    assert status == 400 and "no report" in answer["message"]
+    assert [world["state"] for world in room.worlds()] == ["idle"]
 
 
 def test_texts_are_printable_and_short() -> None:
     hostile = [{**message("B"), "attributes": [[HOSTILE, HOSTILE]]}] * 50
-    one = engine(HOSTILE * 50, waits=HOSTILE * 500, messages=hostile)
-    seen = {"time": 5.0, "processes": [one] * 200}
+    process = engine(HOSTILE * 50, waits=HOSTILE * 500, messages=hostile)
+    seen = {"time": 5.0, "processes": [process] * 200}
     said = diagnosis(HOSTILE, title=HOSTILE * 99, sentences=[HOSTILE * 999] * 99, stuck=[[], 3])
     code = [{"title": HOSTILE, "lines": [[1, HOSTILE * 99], ["x", "y"], 3], "at": ["z"]}] * 20
     body = json.dumps({"name": HOSTILE, "snapshot": seen, "diagnosis": said, "code": code})
@@ -155,18 +155,18 @@ def test_texts_are_printable_and_short() -> None:
 
 def test_a_wrong_clock_is_corrected() -> None:
     now = time.time()
-    told = report(verdict="deadlock", since=now + 990)
-    told["snapshot"]["time"] += 1000
-    found = checked(encoded(told), now)
+    sent = report(verdict="deadlock", since=now + 990)
+    sent["snapshot"]["time"] += 1000
+    found = checked(encoded(sent), now)
     assert 9 < now - found["since"] < 60
-    told["snapshot"]["processes"][0]["since"] = now + 10**9  # after its own now
-    assert checked(encoded(told), now)["processes"][0]["since"] == now
+    sent["snapshot"]["processes"][0]["since"] = now + 10**9  # after its own now
+    assert checked(encoded(sent), now)["processes"][0]["since"] == now
 
 
 def test_reports_say_nothing_of_machine_and_folders() -> None:
-    where = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
-    one = engine("A", where={**where, "cell_id": None}, pid=4711, host="ada-laptop")
-    seen = {"world": "w", "time": 1.0, "processes": [one], "sites": [], "links": []}
+    location = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
+    process = engine("A", where={**location, "cell_id": None}, pid=4711, host="ada-laptop")
+    seen = {"world": "w", "time": 1.0, "processes": [process], "sites": [], "links": []}
     text = encoded(report_of("Emmy", seen, diagnosis(), [], [])).decode()
     assert "4711" not in text and "ada-laptop" not in text and "/srv" not in text
     assert '"file":"a.py"' in text
@@ -207,40 +207,40 @@ def test_chunks_do_not_grow_beyond_the_limit(room: Class) -> None:
 
 def test_a_student_who_reports_too_often_is_slowed_down() -> None:
     clock = [1000.0]
-    one = SharedWorlds(lambda: clock[0])
-    one.take(OWN, encoded(report()))
+    shared = SharedWorlds(lambda: clock[0])
+    shared.take(OWN, encoded(report()))
     for _ in range(int(BURST)):
-        one.take(OWN, b"")
+        shared.take(OWN, b"")
     with pytest.raises(Refused, match="too often") as refused:
-        one.take(OWN, b"")
+        shared.take(OWN, b"")
     assert refused.value.status == 429
-    one.take(OTHER, encoded(report()))  # others are not concerned
+    shared.take(OTHER, encoded(report()))  # others are not concerned
     clock[0] += 1
-    one.take(OWN, b"")
+    shared.take(OWN, b"")
 
 
-def test_a_full_class_takes_the_place_of_who_has_gone() -> None:
+def test_a_full_class_replaces_a_world_that_has_left() -> None:
     clock = [1000.0]
-    one = SharedWorlds(lambda: clock[0])
+    shared = SharedWorlds(lambda: clock[0])
     for nth in range(MOST):
-        one.take(f"{nth:020}", encoded(report(str(nth))))
+        shared.take(f"{nth:020}", encoded(report(str(nth))))
     with pytest.raises(Refused, match="the class is full"):
-        one.take(OWN, encoded(report("late")))
-    one.leave(f"{7:020}")
-    one.take(OWN, encoded(report("late")))
-    names = {world["name"] for world in one.listing()["worlds"]}
+        shared.take(OWN, encoded(report("late")))
+    shared.leave(f"{7:020}")
+    shared.take(OWN, encoded(report("late")))
+    names = {world["name"] for world in shared.listing()["worlds"]}
     assert len(names) == MOST and "late" in names and "7" not in names
 
 
-def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
+def test_silence_is_shown_as_gone_and_the_longest_stuck_come_first() -> None:
     clock = [1000.0]
-    one = SharedWorlds(lambda: clock[0])
+    shared = SharedWorlds(lambda: clock[0])
 
     def share(secret: str, verdict: str, since: float | None = None) -> None:
-        told = report(secret[:3], verdict, since=since)
-        told["snapshot"]["time"] = clock[0]
-        told["snapshot"]["processes"][0]["since"] = clock[0] - 5
-        one.take(secret.ljust(20), encoded(told))
+        sent = report(secret[:3], verdict, since=since)
+        sent["snapshot"]["time"] = clock[0]
+        sent["snapshot"]["processes"][0]["since"] = clock[0] - 5
+        shared.take(secret.ljust(20), encoded(sent))
 
     share("one", "idle")
     clock[0] += SILENT + 1
@@ -248,15 +248,15 @@ def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
     share("six", "deadlock", clock[0] - 100)
     share("run", "running")
     share("wai", "waiting")
-    shown = [(world["name"], world["state"]) for world in one.listing()["worlds"]]
+    shown = [(world["name"], world["state"]) for world in shared.listing()["worlds"]]
     assert shown == [
         ("six", "stuck"), ("two", "stuck"), ("wai", "waits"), ("one", "gone"), ("run", "computes")
     ]  # fmt: skip
-    gone = next(world for world in one.listing()["worlds"] if world["state"] == "gone")
+    gone = next(world for world in shared.listing()["worlds"] if world["state"] == "gone")
     assert gone["since"] == 1000.0
-    one.take("one".ljust(20), b"")
-    assert "gone" not in {world["state"] for world in one.listing()["worlds"]}
-    assert {world["state"] for world in one.listing()["worlds"]} <= set(shared_worlds.ORDER)
+    shared.take("one".ljust(20), b"")
+    assert "gone" not in {world["state"] for world in shared.listing()["worlds"]}
+    assert {world["state"] for world in shared.listing()["worlds"]} <= set(shared_worlds.ORDER)
 
 
 def test_slow_and_many_connections_do_not_block_others() -> None:
@@ -303,25 +303,25 @@ def started(*words: str, **environment: str) -> tuple[str, int]:
         text=True,
     )
     assert process.stdout is not None
-    told = ""
+    said = ""
     while line := process.stdout.readline():
-        told += line
+        said += line
         if line.startswith("Ctrl-C"):
             process.send_signal(signal.SIGTERM)
     process.stdout.close()
-    return told, process.wait()
+    return said, process.wait()
 
 
 def test_it_prints_its_address_or_what_is_wrong(tmp_path: Path) -> None:
-    told, status = started("--port", "0")
-    assert status == 0 and "http://127.0.0.1:" in told and "plain HTTP" not in told
-    told, status = started("--port", "0", "--host", "0.0.0.0", SFM_HOST_IP="192.0.2.7")
-    assert status == 0 and "%sfm share http://192.0.2.7:" in told and "plain HTTP" in told
+    said, status = started("--port", "0")
+    assert status == 0 and "http://127.0.0.1:" in said and "plain HTTP" not in said
+    said, status = started("--port", "0", "--host", "0.0.0.0", SFM_HOST_IP="192.0.2.7")
+    assert status == 0 and "%sfm share http://192.0.2.7:" in said and "plain HTTP" in said
     prefix, url = "/services/room/", "http://127.0.0.1:0/services/room/"
-    told, _ = started("--port", "0", JUPYTERHUB_SERVICE_PREFIX=prefix, JUPYTERHUB_SERVICE_URL=url)
-    assert "https://YOUR.HUB/services/room/#teach-" in told
-    told, status = started("--cert", str(tmp_path / "none.pem"))
-    assert status == 1 and "is no usable certificate" in told
+    said, _ = started("--port", "0", JUPYTERHUB_SERVICE_PREFIX=prefix, JUPYTERHUB_SERVICE_URL=url)
+    assert "https://YOUR.HUB/services/room/#teach-" in said
+    said, status = started("--cert", str(tmp_path / "none.pem"))
+    assert status == 1 and "is no usable certificate" in said
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        told, status = started("--port", str(taken.getsockname()[1]))
-    assert status == 1 and "Choose another port with --port" in told
+        said, status = started("--port", str(taken.getsockname()[1]))
+    assert status == 1 and "Choose another port with --port" in said

@@ -29,7 +29,7 @@ def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
         unlisted.die()
         assert directory.worlds() == ["mixed"]
         assert set(directory.clean()) == {*left, str(own_root / "dead")}
-        assert [one.name for one in mixed.members()] == ["A"]
+        assert [member.name for member in mixed.members()] == ["A"]
         assert Path(kept).exists() and mixed.alive(mixed.members()[0])
         assert directory.clean() == []
         assert not directory.remove_world("mixed")  # a process lives in it

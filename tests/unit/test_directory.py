@@ -19,13 +19,7 @@ import pytest
 from sfm_kernel import directory
 from sfm_kernel.directory import LocalDirectory, cleaning, folders
 from sfm_kernel.directory.table import Table
-from sfm_kernel.errors import (
-    BadName,
-    EndpointClosed,
-    NameInUse,
-    WorldAccess,
-    WorldGone,
-)
+from sfm_kernel.errors import BadName, EndpointClosed, NameInUse, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Directory, Member
 from tests.unit.processes import Process, child, kill
 
@@ -36,8 +30,11 @@ def local(world: str) -> Iterator[LocalDirectory]:
         yield opened
 
 
+MakeProcess = Callable[[], Process]
+
+
 @pytest.fixture
-def process(local: LocalDirectory) -> Iterator[Callable[[], Process]]:
+def process(local: LocalDirectory) -> Iterator[MakeProcess]:
     """Makes processes of the test's world."""
     made: list[Process] = []
 
@@ -46,17 +43,17 @@ def process(local: LocalDirectory) -> Iterator[Callable[[], Process]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.leave()
+    for joined in made:
+        joined.leave()
 
 
 # ---- the folder ------------------------------------------------------------------------------
 
 
-def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) -> None:
+def test_join_find_leave(local: LocalDirectory, process: MakeProcess) -> None:
     assert isinstance(local, Directory)
-    one, two = process(), process()
-    first, second = one.join(local, name="A"), two.join(local, info={"x": 1})
+    earlier, later = process(), process()
+    first, second = earlier.join(local, name="A"), later.join(local, info={"x": 1})
     with LocalDirectory(local.world, create=False) as other:
         assert other.members() == [first, second]
         assert other.members()[1].info == {"x": 1}
@@ -65,26 +62,26 @@ def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) 
         local.leave(first)
         assert other.members() == [second]
         assert not other.alive(first)  # though its segment is still locked
-    two.die()
+    later.die()
     assert not local.alive(second)
     assert local.members() == [second]
 
 
-@pytest.mark.parametrize("later", ["who left first", "who left last", "who only looked"])
+@pytest.mark.parametrize("later", ["left first", "left last", "only observed"])
 def test_a_world_that_all_have_left_is_removed_by_the_last_that_closes_it(
     own_root: Path, later: str
 ) -> None:
     first, last = LocalDirectory("w"), LocalDirectory("w")
-    look = LocalDirectory("w", create=False)
+    observing = LocalDirectory("w", create=False)
     processes = [Process(first.folder) for _ in range(2)]
-    members = [one.join(first) for one in processes]
-    for one, where, member in zip(processes, (first, last), members, strict=True):
-        one.leave()
-        where.leave(member)
-    remaining = {"who left first": first, "who left last": last, "who only looked": look}
+    members = [process.join(first) for process in processes]
+    for process, view, member in zip(processes, (first, last), members, strict=True):
+        process.leave()
+        view.leave(member)
+    remaining = {"left first": first, "left last": last, "only observed": observing}
     held = remaining.pop(later)
-    for one in remaining.values():
-        one.close()
+    for opened in remaining.values():
+        opened.close()
     assert Path(held.folder).exists()
     held.close()
     assert list(own_root.iterdir()) == []
@@ -103,7 +100,7 @@ def test_a_world_that_nobody_has_joined_yet_stays(own_root: Path) -> None:
 
 
 def test_the_dead_lose_their_rings_and_their_successor_their_segment(
-    local: LocalDirectory, process: Callable[[], Process]
+    local: LocalDirectory, process: MakeProcess
 ) -> None:
     dead, living = process(), process()
     dead.join(local, name="A")
@@ -187,13 +184,13 @@ def test_a_key_that_others_may_read(own_root: Path) -> None:
         LocalDirectory("w")
 
 
-@pytest.mark.parametrize("what", ["root", "w"])
-def test_links_are_not_followed(own_root: Path, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("linked", ["root", "w"])
+def test_links_are_not_followed(own_root: Path, tmp_path: Path, linked: str) -> None:
     target = tmp_path / "elsewhere"
     target.mkdir(0o700)
-    if what == "w":
+    if linked == "w":
         own_root.mkdir(0o700)
-    (own_root if what == "root" else own_root / "w").symlink_to(target)
+    (own_root if linked == "root" else own_root / "w").symlink_to(target)
     with pytest.raises(WorldAccess, match="link"):
         LocalDirectory("w")
     assert list(target.iterdir()) == []
@@ -218,26 +215,26 @@ def test_the_root_of_worlds_follows_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_many_join_at_once(local: LocalDirectory) -> None:
-    processes, each = 8, 4
+    processes, total = 8, 32
     wait, go = os.pipe()
     kept: list[Process] = []
 
     def join() -> None:
         os.read(wait, 1)
-        with LocalDirectory(local.world) as mine:
-            for _ in range(each):
-                kept.append(Process(mine.folder))
-                kept[-1].join(mine)
+        with LocalDirectory(local.world) as opened:
+            for _ in range(total // processes):
+                kept.append(Process(opened.folder))
+                kept[-1].join(opened)
 
     with contextlib.ExitStack() as stack:
         for _ in range(processes):
             stack.enter_context(child(lambda: threading.Thread(target=join).start()))
         os.write(go, b"!" * processes)
-        while len(members := local.members()) < processes * each:
+        while len(members := local.members()) < total:
             time.sleep(0.001)  # for ever, if two got the same
         assert all(map(local.alive, members))
-        for what in ("slot", "rank", "name"):
-            assert sorted(getattr(one, what) for one in members) == list(range(processes * each))
+        for key in ("slot", "rank", "name"):
+            assert sorted(getattr(member, key) for member in members) == list(range(total))
     os.close(wait)
     os.close(go)
     assert not any(map(local.alive, local.members()))
@@ -247,10 +244,7 @@ def test_many_join_at_once(local: LocalDirectory) -> None:
 @pytest.mark.fault
 @pytest.mark.parametrize("point", ["locked", "written", "renamed", "sweeping"])
 def test_killed_while_joining(
-    local: LocalDirectory,
-    process: Callable[[], Process],
-    monkeypatch: pytest.MonkeyPatch,
-    point: str,
+    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     process().join(local, name="A")
 
@@ -258,8 +252,8 @@ def test_killed_while_joining(
         os.kill(os.getpid(), signal.SIGKILL)
 
     def join() -> None:
-        with LocalDirectory(local.world) as mine:
-            one, rename = Process(mine.folder), os.rename
+        with LocalDirectory(local.world) as opened:
+            joining, rename = Process(opened.folder), os.rename
             if point == "locked":
                 monkeypatch.setattr(Table, "admit", die)
             elif point == "written":
@@ -268,45 +262,42 @@ def test_killed_while_joining(
                 monkeypatch.setattr(os, "rename", lambda *names: (rename(*names), die()))
             else:
                 monkeypatch.setattr("sfm_kernel.directory.local.sweep", die)
-            one.join(mine, name="B")
+            joining.join(opened, name="B")
 
     with child(join) as pid:
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-    names = [one.name for one in local.members()]
+    names = [member.name for member in local.members()]
     assert names == (["A"] if point in ("locked", "written") else ["A", "B"])
     again = process().join(local, name="B")
-    assert (again.rank, [one.name for one in local.members()]) == (1, ["A", "B"])
+    assert (again.rank, [member.name for member in local.members()]) == (1, ["A", "B"])
 
 
 @pytest.mark.fault
 def test_killed_at_any_moment(
-    local: LocalDirectory,
-    process: Callable[[], Process],
-    effort: int,
-    monkeypatch: pytest.MonkeyPatch,
+    local: LocalDirectory, process: MakeProcess, effort: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def begin_to_come_and_go() -> None:
         threading.Thread(target=come_and_go, daemon=True).start()
 
     def come_and_go() -> None:
-        with LocalDirectory(local.world) as mine:
+        with LocalDirectory(local.world) as opened:
             while True:
-                one = Process(mine.folder)
+                passing = Process(opened.folder)
                 with contextlib.suppress(NameInUse):
-                    mine.leave(one.join(mine, name=secrets.choice(["A", "B", None])))
-                one.leave()
+                    opened.leave(passing.join(opened, name=secrets.choice(["A", "B", None])))
+                passing.leave()
 
     for _ in range(20 * effort):
         with child(begin_to_come_and_go), child(begin_to_come_and_go):
             time.sleep(secrets.randbelow(20) / 1000)
-        one = process()
-        member = one.join(local, name="survivor")
+        survivor = process()
+        member = survivor.join(local, name="survivor")
         members = local.members()
         assert [found for found in members if local.alive(found)] == [member]
-        for what in ("slot", "rank", "name"):
-            assert len({getattr(found, what) for found in members}) == len(members)
+        for key in ("slot", "rank", "name"):
+            assert len({getattr(found, key) for found in members}) == len(members)
         local.leave(member)
-        one.leave()
+        survivor.leave()
     monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
     directory.clean()
     assert {*os.listdir(local.folder)} - {"members.json.new"} == {"key", "lock", "members.json"}
@@ -317,9 +308,9 @@ def test_a_stopped_process_is_not_dead(local: LocalDirectory) -> None:
     kept: list[Process] = []
 
     def join() -> None:
-        with LocalDirectory(local.world) as mine:
-            kept.append(Process(mine.folder))
-            kept[-1].join(mine, name="A")
+        with LocalDirectory(local.world) as opened:
+            kept.append(Process(opened.folder))
+            kept[-1].join(opened, name="A")
 
     with child(join) as pid:
         (member,) = local.members()
@@ -332,7 +323,7 @@ def test_a_stopped_process_is_not_dead(local: LocalDirectory) -> None:
 
 @pytest.mark.fault
 def test_a_lock_whose_holder_is_stopped(
-    local: LocalDirectory, process: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop_inside() -> None:
         kept.enter_context(LocalDirectory(local.world)._folder.locked())

@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +56,17 @@ class Machine:
         self.processes.append(Process(self.directory.folder))
         return self.processes[-1]
 
-    def join(self, **wish: Any) -> Member:
-        return self.process().join(self.directory, **wish)
+    def join(self, **request: Any) -> Member:
+        return self.process().join(self.directory, **request)
+
+
+MakeMachine = Callable[[], Machine]
 
 
 @pytest.fixture
 def machine(
     server: DirectoryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], Machine]]:
+) -> Iterator[MakeMachine]:
     machines: list[Machine] = []
 
     def make() -> Machine:
@@ -69,13 +74,13 @@ def machine(
         return machines[-1]
 
     yield make
-    for one in machines:
-        for process in one.processes:
+    for machine in machines:
+        for process in machine.processes:
             process.leave()
-        one.directory.close()
+        machine.directory.close()
 
 
-def test_machines_meet(machine: Callable[[], Machine]) -> None:
+def test_machines_meet(machine: MakeMachine) -> None:
     here, there = machine().directory, machine()
     assert isinstance(here, Directory) and here.folder != there.directory.folder
     member = there.join(name="A", names=("A", "B"), info={"x": [1]})
@@ -86,7 +91,7 @@ def test_machines_meet(machine: Callable[[], Machine]) -> None:
     assert here.members() == [] and not here.alive(member)
 
 
-def test_watchers_learn_of_processes_that_left_or_died(machine: Callable[[], Machine]) -> None:
+def test_watchers_learn_of_processes_that_left_or_died(machine: MakeMachine) -> None:
     here, there = machine(), machine()
     here.join(name="A")
     gone: list[str] = []
@@ -99,7 +104,7 @@ def test_watchers_learn_of_processes_that_left_or_died(machine: Callable[[], Mac
 
 
 def test_watchers_learn_of_a_process_that_joined_and_left_between_two_updates(
-    machine: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch
+    machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = machine(), machine()
     here.join(name="A")
@@ -139,7 +144,7 @@ def test_a_client_that_is_closed_while_it_wakes_up(
     closing.join()
 
 
-def test_a_name_is_given_once_in_the_world(machine: Callable[[], Machine]) -> None:
+def test_a_name_is_given_once_in_the_world(machine: MakeMachine) -> None:
     here, there = machine(), machine()
     assert here.join(name="A").rank == 0
     with pytest.raises(NameInUse, match="'A'"):
@@ -149,24 +154,20 @@ def test_a_name_is_given_once_in_the_world(machine: Callable[[], Machine]) -> No
         there.join(rank=-1)
 
 
-def test_many_join_at_once(machine: Callable[[], Machine]) -> None:
+def test_many_join_at_once(machine: MakeMachine) -> None:
     machines = [machine() for _ in range(4)]
-    joined: list[Member] = []
 
-    def join(one: Machine) -> None:
-        joined.extend(one.join() for _ in range(5))
+    def join(machine: Machine) -> list[Member]:
+        return [machine.join() for _ in range(5)]
 
-    threads = [threading.Thread(target=join, args=(one,)) for one in machines]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for what in ("slot", "rank", "name"):
-        assert sorted(getattr(one, what) for one in joined) == list(range(20))
+    with ThreadPoolExecutor(4) as pool:
+        joined = list(chain(*pool.map(join, machines)))
+    for field in ("slot", "rank", "name"):
+        assert sorted(getattr(member, field) for member in joined) == list(range(20))
 
 
 @pytest.mark.fault
-def test_the_killed_are_dead_and_the_stopped_are_not(machine: Callable[[], Machine]) -> None:
+def test_the_killed_are_dead_and_the_stopped_are_not(machine: MakeMachine) -> None:
     here, there = machine(), machine()
     process = there.process()
     with process.moved() as pid:
@@ -184,7 +185,7 @@ def test_the_killed_are_dead_and_the_stopped_are_not(machine: Callable[[], Machi
 
 
 @pytest.mark.fault
-def test_a_restarted_process_takes_the_place_of_the_killed(machine: Callable[[], Machine]) -> None:
+def test_a_restarted_process_takes_the_place_of_the_killed(machine: MakeMachine) -> None:
     here, there = machine(), machine()
     here.join(name="first")
     process = there.process()
@@ -193,30 +194,30 @@ def test_a_restarted_process_takes_the_place_of_the_killed(machine: Callable[[],
         kill(pid)
         again = here.join(name="A")  # at once: the server may not have noticed yet
     assert (again.name, again.rank) == ("A", 1)
-    assert [one.name for one in here.directory.members()] == ["first", "A"]
+    assert [member.name for member in here.directory.members()] == ["first", "A"]
 
 
 def test_members_go_on_when_the_server_has_ended(
-    machine: Callable[[], Machine], server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
+    machine: MakeMachine, server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "SILENCE_SECONDS", 0.2)
     here, there = machine(), machine()
-    other, own = there.join(name="A"), here.join(name="B")
-    assert here.directory.alive(other)
+    remote_member, local_member = there.join(name="A"), here.join(name="B")
+    assert here.directory.alive(remote_member)
     server.close()
     with pytest.raises(WorldGone, match="does not answer"):
         here.directory.members()
     with pytest.raises(WorldGone, match=server.world):
         here.join(name="C")
     time.sleep(0.2)
-    assert here.directory.alive(other)  # the server's last answer
+    assert here.directory.alive(remote_member)  # the server's last answer
     here.processes[0].die()
-    assert not here.directory.alive(own)  # its segment shows it
-    here.directory.leave(own)  # harmless
+    assert not here.directory.alive(local_member)  # its segment shows it
+    here.directory.leave(local_member)  # harmless
 
 
 def test_a_new_server_at_the_old_address_is_another_one(
-    machine: Callable[[], Machine], server: DirectoryServer
+    machine: MakeMachine, server: DirectoryServer
 ) -> None:
     here = machine()
     here.join(name="A")
@@ -226,7 +227,7 @@ def test_a_new_server_at_the_old_address_is_another_one(
             here.directory.members()
 
 
-def test_a_closed_directory_says_so(machine: Callable[[], Machine]) -> None:
+def test_a_closed_directory_says_so(machine: MakeMachine) -> None:
     here = machine()
     here.directory.close()
     here.directory.close()
@@ -234,7 +235,7 @@ def test_a_closed_directory_says_so(machine: Callable[[], Machine]) -> None:
         here.directory.members()
 
 
-def test_a_forked_child_leaves_the_connection_alone(machine: Callable[[], Machine]) -> None:
+def test_a_forked_child_leaves_the_connection_alone(machine: MakeMachine) -> None:
     here = machine()
 
     def use() -> None:
@@ -332,7 +333,7 @@ def test_nonsense_is_answered(
         "tcp://127.0.0.1:7/\x1b[31m",
     ],
 )
-def test_members_have_an_address(machine: Callable[[], Machine], address: str) -> None:
+def test_members_have_an_address(machine: MakeMachine, address: str) -> None:
     here = machine()
     process = here.process()
     process.address = address

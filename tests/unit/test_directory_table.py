@@ -23,16 +23,16 @@ class Members:
         asked = JoinRequest(
             secrets.token_hex(16), 1, "here", "/s", "tcp://127.0.0.1:1", **join_request
         )
-        return self.table.admit(asked, lambda one: one.uid not in self.dead)
+        return self.table.admit(asked, lambda member: member.uid not in self.dead)
 
     def kill(self, *members: Member) -> None:
-        self.dead |= {one.uid for one in members}
+        self.dead |= {member.uid for member in members}
 
 
 def test_ranks_count_from_zero_and_are_names() -> None:
     world = Members()
     joined = [world.join() for _ in range(3)]
-    assert [(one.rank, one.name, one.slot) for one in joined] == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
+    assert [(new.rank, new.name, new.slot) for new in joined] == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
     assert world.table.members == joined
 
 
@@ -100,7 +100,8 @@ def test_the_dead_stay_until_they_are_replaced() -> None:
 def test_guests_have_no_rank_and_are_called_home() -> None:
     world = Members()
     home, second = world.join(guest=True), world.join(guest=True)
-    assert [(one.name, one.rank) for one in (home, second)] == [("home", None), ("home2", None)]
+    assert (home.name, home.rank) == ("home", None) and second.name == "home2"
+    assert second.rank is None
     world.kill(home)
     assert world.join(guest=True).name == "home"
     assert world.join(guest=True, name="visitor").rank is None
@@ -110,7 +111,7 @@ def test_guests_have_no_rank_and_are_called_home() -> None:
 def test_a_full_world() -> None:
     world = Members()
     everybody = [world.join() for _ in range(MAX_MEMBERS)]
-    assert {one.slot for one in everybody} == set(range(MAX_MEMBERS))
+    assert {member.slot for member in everybody} == set(range(MAX_MEMBERS))
     with pytest.raises(WorldFull, match=str(MAX_MEMBERS)):
         world.join()
     world.kill(everybody[10])
@@ -166,6 +167,6 @@ def test_departed_processes_are_listed_once_by_name() -> None:
         last = world.join(name="again").uid
         world.table.remove(last)
     departed = Table.loads(world.table.dumps()).departed
-    assert len({one.name for one in departed}) == len(departed) == MAX_DEPARTED
+    assert len({member.name for member in departed}) == len(departed) == MAX_DEPARTED
     assert departed[-1].uid == last
-    assert all(one.info == {} for one in departed)
+    assert all(member.info == {} for member in departed)

@@ -14,8 +14,8 @@ from sfm_kernel.directory.liveness import LivenessMonitor
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        yield one
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
 
 
 @pytest.fixture

@@ -52,8 +52,8 @@ def test_each_error_is_explained() -> None:
     explained = dict(re.findall(r"^### (\w+)\n\n(.*?)(?=^### |\Z)", text, re.M | re.S))
     public = {
         name
-        for name, one in vars(errors).items()
-        if isinstance(one, type) and issubclass(one, errors.SFMError)
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.SFMError)
     }
     assert {*explained} == public | {CheckFailed.__name__}
     assert [*explained] == sorted(explained)

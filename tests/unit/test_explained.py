@@ -1,4 +1,4 @@
-"""Every public name explains itself in editors and ``help()``, the calls in full."""
+"""Every public name has a docstring for editors and ``help()``, the calls a complete one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ PUBLIC = [
 ]
 
 
-def doc(one: Any) -> str:
-    return inspect.getdoc(one) or ""
+def doc(value: Any) -> str:
+    return inspect.getdoc(value) or ""
 
 
 @pytest.mark.parametrize("name", sfm_kernel.__all__)
@@ -39,7 +39,7 @@ def test_functions_have_an_example_and_their_errors(name: str) -> None:
     assert "Raises:" in text and ">>> " in text
 
 
-@pytest.mark.parametrize(("owner", "name"), PUBLIC, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize(("owner", "name"), PUBLIC, ids=lambda arg: getattr(arg, "__name__", arg))
 def test_methods_and_attributes(owner: type, name: str) -> None:
     assert len(doc(getattr(owner, name))) > 15
 
@@ -47,8 +47,8 @@ def test_methods_and_attributes(owner: type, name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_say_all(name: str) -> None:
     text = doc(getattr(Endpoint, name))
-    for part in ("Blocks:", "Args:", "Raises:", "Example:", ">>> "):
-        assert part in text, part
+    for heading in ("Blocks:", "Args:", "Raises:", "Example:", ">>> "):
+        assert heading in text, heading
     with sfm_kernel.join("explained", name="A") as sfm:  # the endpoint that a cell has by name
         assert doc(getattr(sfm, name)) == text
 
@@ -62,13 +62,13 @@ def test_the_docstrings_say_what_the_readme_says() -> None:
         "peek": ["Changes nothing"],
         "regcb": ["unregister()", "network thread", "consumes the"],
     }.items():
-        for one in said:
-            assert one in doc(getattr(Endpoint, name)), (name, one)
+        for phrase in said:
+            assert phrase in doc(getattr(Endpoint, name)), (name, phrase)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_signatures_for_shift_tab(name: str) -> None:
-    kinds = {one.kind for one in inspect.signature(getattr(Endpoint, name)).parameters.values()}
+    kinds = {arg.kind for arg in inspect.signature(getattr(Endpoint, name)).parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD in kinds
 
 
@@ -83,7 +83,7 @@ def test_editors_read_the_same_in_the_stub() -> None:
     """An editor that runs nothing shows what ``_native.pyi`` says of the native calls."""
     stub = Path(sfm_kernel.__file__).with_name("_native.pyi")
     named = (ast.ClassDef, ast.FunctionDef)
-    stubs = {one.name: one for one in ast.parse(stub.read_text()).body if isinstance(one, named)}
+    stubs = {top.name: top for top in ast.parse(stub.read_text()).body if isinstance(top, named)}
     for name in CALLS[:4]:
         assert ast.get_docstring(stubs[name]) == doc(getattr(Endpoint, name)).strip()
     assert ast.get_docstring(stubs["Message"]) == doc(Message).strip()

@@ -37,7 +37,7 @@ def types() -> Iterator[tuple[Path, str]]:
 
 def parts(name: str) -> set[str]:
     """``"RingSender"`` → ``{"ring", "sender"}``."""
-    return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
 def test_it_is_short() -> None:

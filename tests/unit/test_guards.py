@@ -1,4 +1,4 @@
-"""The guards of conftest.py catch what they are for: each wrong test here is run and judged."""
+"""The guards of conftest.py catch the faults of wrong tests, which are run here."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def reaches(module: str) -> set[str]:
     found = set()
     for target, names in imported(path.read_text(encoding="utf-8"), package):
         inner = {name: f"{target}.{name}" for name in names}
-        are_modules = {name for name, one in inner.items() if one in MODULES or one == NATIVE}
+        are_modules = {name for name, path in inner.items() if path in MODULES or path == NATIVE}
         found |= {inner[name] for name in are_modules}
         if not names or set(names) - are_modules:
             found.add(target)
@@ -105,19 +105,19 @@ def test_only_the_listed_modules_import_these(
         if any(fits(target, pattern) for target in targets for pattern in patterns)
         and not any(is_in(module, pattern) for pattern in patterns if pattern != "sfm_kernel")
     }
-    others = {one for one in found if not any(is_in(one, importer) for importer in importers)}
+    others = {name for name in found if not any(is_in(name, importer) for importer in importers)}
     assert others == set(), f"CONTRIBUTING.md lets only {importers} import {patterns}"
-    idle = {importer for importer in importers if not any(is_in(one, importer) for one in found)}
+    idle = {importer for importer in importers if not any(is_in(name, importer) for name in found)}
     assert idle == set(), f"CONTRIBUTING.md lists them, and they do not import {patterns}"
 
 
 def test_the_order_of_the_modules_is_the_one_in_the_text() -> None:
     text = re.search(r"^```\n(.*?)^```$", RULE[1], re.DOTALL | re.MULTILINE)
     assert text is not None
-    told = [set(line.split(", ")) for line in reversed(text[1].splitlines())]
+    written = [set(line.split(", ")) for line in reversed(text[1].splitlines())]
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     checked = [set(re.findall(r"\w+", layer)) for layer in contracts["contracts"][0]["layers"]]
-    assert told == checked
+    assert written == checked
 
 
 def a_circle(graph: Mapping[str, Set[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How the output of many processes is forwarded: in whole lines, and in whole tracebacks."""
+"""The output of many processes is forwarded in complete lines and complete tracebacks."""
 
 from __future__ import annotations
 

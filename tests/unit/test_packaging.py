@@ -92,8 +92,7 @@ def workspace() -> dict[str, str]:
 
 
 def test_conda_has_a_rust_that_compiles_the_core() -> None:
-    crate = workspace()
-    assert conda("environment.yml")["rust"] == f">={crate['rust-version']}"
+    assert conda("environment.yml")["rust"] == f">={workspace()['rust-version']}"
 
 
 @pytest.mark.parametrize(
@@ -116,15 +115,14 @@ def test_the_version_stands_in_one_place(files: list[Path]) -> None:
     named = re.compile(rf"(?i)version\W{{1,6}}{re.escape(version)}\b")
     python = {name: text for name, text in texts(files).items() if "labextension/" not in name}
     places = {name for name, text in python.items() if named.search(text)}
-    assert places - {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"} == {
-        "sfm_kernel/native/Cargo.toml"
-    }
+    elsewhere = {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"}
+    assert places - elsewhere == {"sfm_kernel/native/Cargo.toml"}
 
 
 def test_the_libraries_of_c_programs_are_packed() -> None:
     """git ignores them, and so maturin would; the crates beside its own are in the sdist."""
     included = PYPROJECT["tool"]["maturin"]["include"]
-    by_format = {one["path"]: one["format"] for one in included}
+    by_format = {entry["path"]: entry["format"] for entry in included}
     assert by_format["sfm_kernel/c/lib/*.so*"] == "wheel"
     crates = [path.parent.name for path in (ROOT / "sfm_kernel/native").glob("*/Cargo.toml")]
     for crate in crates:
@@ -134,7 +132,7 @@ def test_the_libraries_of_c_programs_are_packed() -> None:
 
 
 def test_installed_data_is_that_of_the_sources() -> None:
-    """Also an editable install copies it: what is under sys.prefix may be old."""
+    """An editable install copies it, too: the files under sys.prefix may be old."""
     sources = {path.relative_to(DATA) for path in DATA.rglob("*") if path.is_file()}
     sources = {name for name in sources if "__pycache__" not in name.parts}
     assert {Path(f"etc/ipython/{name}_config.py") for name in ("ipengine", "ipython")} <= sources
@@ -153,9 +151,7 @@ def test_files_are_short(files: list[Path]) -> None:
     lengths = {
         name: text.count("\n")
         for name, text in texts(files).items()
-        if name.endswith(
-            (".py", ".rs", ".ts")
-        )  # a stub has to be as long as its module's interface
+        if name.endswith((".py", ".rs", ".ts"))  # a stub is as long as its module's interface
     }
     assert lengths
     assert {name: lines for name, lines in lengths.items() if lines >= MOST_LINES} == {}
@@ -170,14 +166,14 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(
-    ("what", "pattern"),
+    ("subject", "pattern"),
     [
         ("a package registry's host", "|".join(re.escape(a + b) for a, b in HOSTS)),
         ("somebody's home folder", r"(?<![\w.])/(?:home/[a-z]|Users/\w|root\b)"),
     ],
 )
-def test_no_file_names(files: list[Path], what: str, pattern: str) -> None:
-    """Such a line works on one machine only. Lock files are where they like to hide."""
+def test_no_file_names(files: list[Path], subject: str, pattern: str) -> None:
+    """Such a line works on one machine only. It often hides in a lock file."""
     searched = re.compile(pattern)
     here = str(Path(__file__).relative_to(ROOT))
     found = [
@@ -187,7 +183,7 @@ def test_no_file_names(files: list[Path], what: str, pattern: str) -> None:
         for number, line in enumerate(text.splitlines(), start=1)
         if searched.search(line)
     ]
-    assert found == [], f"these name {what}"
+    assert found == [], f"these name {subject}"
 
 
 def test_scripts_can_be_run(files: list[Path]) -> None:

@@ -17,11 +17,11 @@ from sfm_kernel.plots import COLOURS, Error, Live, Panel, Speedup, png, rectangl
 PNG = b"\x89PNG\r\n\x1a\n"
 SECONDS = {1: [1.0, 1.2], 2: [0.5, 0.8], 4: [0.4, 0.25]}
 ROWS = [
-    {"n": n, "engines": engines, "kernel": kernel, "error": 1 / n**2, "seconds": one}
+    {"n": n, "engines": engines, "kernel": kernel, "error": 1 / n**2, "seconds": elapsed}
     for kernel in ("python", "numpy")
     for n in (10, 1000)
     for engines, seconds in SECONDS.items()
-    for one in seconds
+    for elapsed in seconds
 ]
 
 
@@ -122,7 +122,7 @@ def test_the_last_frame_shows_all_rows_and_nothing_runs_on() -> None:
             plot.add(row)
     assert plot.rows == len(ROWS) and plot.frames == len(frames) >= 2
     assert all(frame.startswith(PNG) for frame in frames)
-    second = tuple(round(255 * part) for part in matplotlib.colors.to_rgb(COLOURS[1]))
+    second = tuple(round(255 * channel) for channel in matplotlib.colors.to_rgb(COLOURS[1]))
     assert second in colours(frames[-1]) and second not in colours(frames[0])
     assert "sfm-live-plot" not in {thread.name for thread in threading.enumerate()}
     plot.close()

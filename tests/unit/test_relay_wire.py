@@ -23,13 +23,13 @@ def test_a_snapshot_of_real_processes_comes_through(world: str) -> None:
     with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B"):
         a.send(dest="B", tag="ü", data=[1, 2])
         read = states(a.folder)
-        told = unpack(pack(read))
+        received = unpack(pack(read))
         here = snapshot(a.folder)
-    assert json.loads(json.dumps(read)) == told
-    moved = snapshot(os.path.dirname(__file__), [one | {"here": False} for one in told])
-    for one in (*moved["processes"], *here["processes"]):
-        one.pop("here")
-        one.pop("now")  # the two were read at different moments
+    assert json.loads(json.dumps(read)) == received
+    moved = snapshot(os.path.dirname(__file__), [process | {"here": False} for process in received])
+    for process in (*moved["processes"], *here["processes"]):
+        process.pop("here")
+        process.pop("now")  # the two were read at different moments
     assert moved["processes"] == here["processes"]
 
 
@@ -46,10 +46,10 @@ def test_a_large_snapshot_loses_the_messages_in_the_inboxes_first(
     count: list[int] = []
     for limit in (size, size // 2, size // 4, size // 8, size // 16, 10):
         monkeypatch.setattr(wire, "LARGEST_TEXT", limit)
-        told = unpack(pack(full))
-        lines.append((told[0]["summary"] or "").count("\t") // 2 if told else -1)
-        peers.append(told[0]["peers"] if told else None)
-        count.append(len(told))
+        received = unpack(pack(full))
+        lines.append((received[0]["summary"] or "").count("\t") // 2 if received else -1)
+        peers.append(received[0]["peers"] if received else None)
+        count.append(len(received))
     assert lines[0] == 50 and lines[-2] == 0 and lines[:-1] == sorted(lines[:-1])[::-1]
     assert peers[0] == [["b" * 16, 1, 2, 3, 4]] and ["", 0, 0, 0, 0] in peers[-2]
     assert count[0] == 8 and 0 < count[-2] < 8 and count[-1] == 0

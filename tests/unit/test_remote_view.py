@@ -42,23 +42,23 @@ class FakeServer:
         self.gone = False
 
     def exchange(
-        self, what: str, body: bytes = b"", limit: float = 1.0, **asked: Any
+        self, kind: str, body: bytes = b"", limit: float = 1.0, **asked: Any
     ) -> tuple[dict[str, Any], list[bytes]]:
-        assert what == "snapshots"
+        assert kind == "snapshots"
         if self.gone:
             raise WorldGone("gone")
         self.request += asked["fresh"]
-        members = [one.to_json() for one in self.members]
+        members = [member.to_json() for member in self.members]
         answer = {"request": self.request, "version": 1, "members": members, "dead": self.dead}
         answer["unreachable"] = {}
         return answer | {"relays": self.rows}, self.bodies
 
-    def tell(
-        self, *told: State, request: int = 0, silent: bool = False, clock: float = 0.0
+    def show(
+        self, *read: State, request: int = 0, silent: bool = False, clock: float = 0.0
     ) -> None:
         number = self.rows[0][1] + 1 if self.rows else 1
         self.rows = [[RELAY, number, request, clock or time.time(), 0.0, silent, True]]
-        self.bodies = [pack(told)]
+        self.bodies = [pack(read)]
 
 
 @pytest.fixture
@@ -66,85 +66,84 @@ def server() -> FakeServer:
     return FakeServer()
 
 
+Show = Callable[..., dict[str, Any]]
+
+
 @pytest.fixture
-def seen(server: FakeServer) -> Callable[..., dict[str, Any]]:
+def seen(server: FakeServer) -> Show:
     observer = RemoteView(server)
 
     def show(fresh: bool = False) -> dict[str, Any]:
-        (one,) = observer.states(fresh)
-        return one
+        (process,) = observer.states(fresh)
+        return process
 
     return show
 
 
 def test_only_snapshots_that_were_read_after_the_request_prove_anything(
-    server: FakeServer, seen: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, seen: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "FRESH_SECONDS", 0.01)
-    server.tell(state())
+    server.show(state())
     assert seen()["examined"] == 0 and seen(True)["examined"] == UNSETTLED
-    server.tell(state(), request=server.request + 1)
+    server.show(state(), request=server.request + 1)
     assert seen(True)["examined"] == 0
-    for what in ("idle", "blocked in cell"):
-        server.tell(state(state=what), request=server.request)
-        assert seen()["state"] == what and seen(True)["state"] == "running"
+    for activity in ("idle", "blocked in cell"):
+        server.show(state(state=activity), request=server.request)
+        assert seen()["state"] == activity and seen(True)["state"] == "running"
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
-    server.tell(state(), request=server.request + 9, silent=True)
+    server.show(state(), request=server.request + 9, silent=True)
     assert seen()["examined"] == UNSETTLED and seen()["alive"]
     server.dead = [UID]
     assert not seen()["alive"]
 
 
 def test_the_last_snapshots_are_shown_when_the_server_has_ended(
-    server: FakeServer, seen: Callable[..., dict[str, Any]]
+    server: FakeServer, seen: Show
 ) -> None:
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
-    server.tell(state(), request=9)
+    server.show(state(), request=9)
     assert seen(True)["examined"] == 0
     server.gone = True
     for fresh in (False, True):
         assert seen(fresh)["examined"] == UNSETTLED and seen(fresh)["alive"]
 
 
-def test_times_are_of_this_machines_clock(
-    server: FakeServer, seen: Callable[..., dict[str, Any]]
-) -> None:
-    theirs = 5000.0  # when the relay read it, by its clock
-    server.tell(state(since=theirs - 60, until=theirs + 30), request=9, clock=theirs)
+def test_times_are_of_this_machines_clock(server: FakeServer, seen: Show) -> None:
+    relay_time = 5000.0  # when the relay read it, by its clock
+    server.show(state(since=relay_time - 60, until=relay_time + 30), request=9, clock=relay_time)
     for fresh in (False, True):
-        one = seen(fresh)
-        assert one["clock"] == pytest.approx(time.time() - theirs, abs=30)
-        assert 59 < time.time() - one["since"] < 90 and 29 < one["until"] - one["since"] - 60 < 31
+        b = seen(fresh)
+        assert b["clock"] == pytest.approx(time.time() - relay_time, abs=30)
+        assert 59 < time.time() - b["since"] < 90 and 29 < b["until"] - b["since"] - 60 < 31
     # A wait that had just begun when the relay read it is young, however late its state arrives.
     server.rows[0][4] = 0.9
-    server.tell(state(since=theirs), request=9, clock=theirs)
+    server.show(state(since=relay_time), request=9, clock=relay_time)
     assert time.time() - seen(True)["since"] < 0.2
 
 
 def test_a_member_that_nobody_shows_computes(
-    server: FakeServer, seen: Callable[..., dict[str, Any]], tmp_path: Path
+    server: FakeServer, seen: Show, tmp_path: Path
 ) -> None:
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "", {"engine_id": 3})]
-    one = seen()
-    assert one["state"] == "running" and one["alive"] and one["since"] == seen()["since"]
-    (shown,) = snapshot(tmp_path, [one])["processes"]
-    assert (shown["name"], shown["kind"], shown["host"], shown["here"]) == (
-        "B", "engine", "there", False)  # fmt: skip
+    b = seen()
+    assert b["state"] == "running" and b["alive"] and b["since"] == seen()["since"]
+    (shown,) = snapshot(tmp_path, [b])["processes"]
+    assert (shown["name"], shown["kind"]) == ("B", "engine")
+    assert (shown["host"], shown["here"]) == ("there", False)
     server.dead = [UID]
     assert not seen()["alive"]
 
 
-def test_it_adds_what_the_schema_says(
-    server: FakeServer, seen: Callable[..., dict[str, Any]]
-) -> None:
+def test_it_adds_what_the_schema_says(server: FakeServer, seen: Show) -> None:
     fields = {name: set(SCHEMA["$defs"][name]["properties"]) for name in ("segment", "remote")}
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
     unseen = seen()
-    server.tell(state(), request=9)
-    for one in (unseen, seen(), seen(True)):
-        assert set(one) == fields["segment"] | fields["remote"], "see schema.json, remote"
-        check_state({name: value for name, value in one.items() if name in fields["segment"]})
-        check("remote", {name: value for name, value in one.items() if name in fields["remote"]})
+    server.show(state(), request=9)
+    for b in (unseen, seen(), seen(True)):
+        assert set(b) == fields["segment"] | fields["remote"], "see schema.json, remote"
+        check_state({name: value for name, value in b.items() if name in fields["segment"]})
+        check("remote", {name: value for name, value in b.items() if name in fields["remote"]})
 
 
 def test_a_world_of_one_machine_has_nobody_on_another(world: str) -> None:
@@ -155,14 +154,12 @@ def test_a_world_of_one_machine_has_nobody_on_another(world: str) -> None:
             here.interrupt(UID)
 
 
-def test_a_snapshot_that_is_not_valid_shows_nothing(
-    server: FakeServer, seen: Callable[..., dict[str, Any]]
-) -> None:
+def test_a_snapshot_that_is_not_valid_shows_nothing(server: FakeServer, seen: Show) -> None:
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
-    server.tell(state(), request=9)
+    server.show(state(), request=9)
     assert seen()["state"] == "blocked in recv"
     for bad in (b"x", pack([state()])[:-1], zlib.compress(b"[1]")):
-        server.tell(request=9)
+        server.show(request=9)
         server.bodies = [bad]
         assert seen()["state"] == "running" and seen(True)["examined"] == UNSETTLED
 

@@ -56,8 +56,8 @@ def record(shared: Path) -> Path:
 
 
 def test_nothing_is_recorded_without_need(shared: Path, usual: Path) -> None:
-    with LocalDirectory("w") as one:
-        assert one.folder == str(usual / "w")
+    with LocalDirectory("w") as opened:
+        assert opened.folder == str(usual / "w")
     assert directory.worlds() == [] and directory.clean() == [str(usual / "w")]
     assert not record(shared).parent.exists()
 
@@ -75,16 +75,16 @@ def test_a_name_that_another_user_has_taken(
             usual.symlink_to(shared)
     take(usual)
     assert directory.clean() == directory.worlds() == []
-    with LocalDirectory("w") as one, LocalDirectory("w", create=False) as other:
-        assert one.folder == other.folder
-        own = Path(one.folder).parent
-        assert own.parent == shared and own.name.startswith(f"{usual.name}-")
-        assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    with LocalDirectory("w") as opened, LocalDirectory("w", create=False) as other:
+        assert opened.folder == other.folder
+        root = Path(opened.folder).parent
+        assert root.parent == shared and root.name.startswith(f"{usual.name}-")
+        assert stat.S_IMODE(root.stat().st_mode) == 0o700
     assert stat.S_IMODE(record(shared).stat().st_mode) == 0o600
-    assert directory.clean() == [str(own / "w")]
+    assert directory.clean() == [str(root / "w")]
     # It stays that way when the other one has gone: processes may be there.
     usual.rmdir() if kind == "folder" else usual.unlink()
-    assert directory.root() == str(own)
+    assert directory.root() == str(root)
     assert list(record(shared).parent.iterdir()) == [record(shared)]
 
 
@@ -92,9 +92,7 @@ def test_processes_that_start_at_once_agree(usual: Path, take: Take) -> None:
     usual.mkdir()
     take(usual)
     with ThreadPoolExecutor(8) as pool:
-        assert (
-            len({call.result() for call in [pool.submit(directory.root) for _ in range(50)]}) == 1
-        )
+        assert len({*pool.map(lambda _: directory.root(), range(50))}) == 1
 
 
 def test_a_name_that_is_taken_in_between(
@@ -109,8 +107,8 @@ def test_a_name_that_is_taken_in_between(
         mkdir(path, mode)
 
     monkeypatch.setattr(os, "mkdir", slow)
-    with LocalDirectory("w") as one:
-        assert Path(one.folder).parent.name.startswith(f"{usual.name}-")
+    with LocalDirectory("w") as opened:
+        assert Path(opened.folder).parent.name.startswith(f"{usual.name}-")
 
 
 def test_a_record_that_others_could_have_written_is_ignored(

@@ -111,25 +111,25 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
         (beside_a_thread, "It would be a deadlock but for 0's thread 'sleeper'"),
     ],
 )
-def test_a_deadlock_is_told_once(
+def test_a_deadlock_is_explained_once(
     program: Callable[[Endpoint], None], title: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = ""
+    printed = ""
 
     def shown() -> str:
-        nonlocal told
-        told += capsys.readouterr().err
-        return told
+        nonlocal printed
+        printed += capsys.readouterr().err
+        return printed
 
     with running(program, 2) as run:
         wait_until(lambda: "run(..., detect=True)" in shown())
-        time.sleep(1.0)  # ten looks
+        time.sleep(1.0)  # ten checks
         assert shown().count(title) == 1 and run.running
         assert "0 waits for recv(src=1, tag='never') in test_run.py, line" in shown()
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_deadlock_is_ended_where_that_is_wished(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_deadlock_is_ended_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(sfm_kernel.ProcessFailed, match="DeadlockDetected: Deadlock: 0 → 1 → 0"):
         sfm_kernel.run(ring, 2, timeout=40.0, detect=True)
     assert capsys.readouterr().err == ""
@@ -144,6 +144,14 @@ def test_n_is_a_number_of_processes(n: object) -> None:
 def test_names_fit() -> None:
     with pytest.raises(ValueError, match="2 processes need 2 names"):
         sfm_kernel.run(print, 2, names=["A"])
+
+
+WAIT = """
+import sfm_kernel, os
+def wait(sfm):
+    os.write(1, b'%d\\n' % os.getpid())
+    sfm.recv()
+"""
 
 
 @contextlib.contextmanager
@@ -161,25 +169,15 @@ def launched(code: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]
 
 @pytest.mark.fault
 def test_no_process_survives_its_launcher() -> None:
-    code = (
-        "import sfm_kernel, os, signal\n"
-        "def wait(sfm):\n    os.write(1, b'%d\\n' % os.getpid())\n    sfm.recv()\n"
-        "sfm_kernel.run(wait, 2)"
-    )
-    with launched(code) as (launcher, lines):
+    with launched(WAIT + "sfm_kernel.run(wait, 2)") as (launcher, lines):
         pids = [int(next(lines)) for _ in range(2)]
         launcher.kill()
-    deadline = time.monotonic() + 20
-    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
-        assert time.monotonic() < deadline, "a process of run survived its launcher"
-        time.sleep(0.02)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
 
 def test_stop_ends_all() -> None:
     code = (
-        "import sfm_kernel, os\n"
-        "def wait(sfm):\n    os.write(1, b'%d\\n' % os.getpid())\n    sfm.recv()\n"
-        "try:\n    sfm_kernel.run(wait, 2)\nexcept KeyboardInterrupt:\n"
+        f"{WAIT}try:\n    sfm_kernel.run(wait, 2)\nexcept KeyboardInterrupt:\n"
         "    print('stopped', flush=True)"
     )
     with launched(code) as (launcher, lines):
@@ -192,7 +190,7 @@ def test_stop_ends_all() -> None:
 # ---- calls that were made together ----
 
 
-def test_calls_that_do_not_fit_are_told_though_nobody_has_waited() -> None:
+def test_calls_that_do_not_fit_are_reported_though_nobody_has_waited() -> None:
     def program(sfm: Endpoint) -> None:
         group = sfm_kernel.Group(sfm, name="rows")
         group.barrier()
@@ -216,24 +214,24 @@ def member(name: str, *calls: str, **changes: Any) -> Account:
 
 
 def test_members_with_different_calls_disagree() -> None:
-    def told(*accounts: Account) -> dict[object, str] | None:
+    def calls(*accounts: Account) -> dict[object, str] | None:
         found = disagreement(accounts)
         return found and found.calls
 
-    assert told(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
-    assert told(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
+    assert calls(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
+    assert calls(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
         "A": "g() of 'rows'",
         "B": "h() of 'rows'",
     }
-    assert told(member("A", "f()", "g()"), member("B", "f()")) == {
+    assert calls(member("A", "f()", "g()"), member("B", "f()")) == {
         "A": "g() of 'rows'",
         "B": "no more call of 'rows'",
     }
     # Earlier than is remembered.
-    assert told(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
+    assert calls(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
         "A": "90 calls of 'rows'",
         "B": "90 calls of 'rows'",
     }
-    # One has not told; there was a failure, after which all count anew, or a call is not over.
-    assert told(member("A", "f()")) is None
-    assert told(member("A", "f()", open=True), member("B")) is None
+    # One has not reported; a failure has made all count anew, or a call is not over.
+    assert calls(member("A", "f()")) is None
+    assert calls(member("A", "f()", open=True), member("B")) is None

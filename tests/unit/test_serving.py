@@ -84,7 +84,7 @@ def test_sources_modules_classes_and_functions_can_be_injected() -> None:
 def test_changed_globals(code: str, warned: str, recwarn: pytest.WarningsRecorder) -> None:
     Functions().number(by_value(code))
     assert bool(warned) == bool(recwarn.list)
-    assert all(warned in str(one.message) for one in recwarn)
+    assert all(warned in str(warning.message) for warning in recwarn)
 
 
 def test_a_function_that_cannot_be_sent_is_named() -> None:
@@ -103,8 +103,8 @@ def test_which_argument_cannot_be_sent() -> None:
 
 def test_an_error_travels_however_it_was_made() -> None:
     class Odd(Exception):
-        def __init__(self, one: int, two: int) -> None:  # cannot be made again from its args
-            super().__init__(f"{one} {two}")
+        def __init__(self, a: int, b: int) -> None:  # cannot be made again from its args
+            super().__init__(f"{a} {b}")
 
     def fail(error: BaseException) -> Failure:
         try:
@@ -115,9 +115,9 @@ def test_an_error_travels_however_it_was_made() -> None:
     known, odd = fail(KeyError("k")), fail(Odd(1, 2))
     assert isinstance(known.error, KeyError) and known.error.args == ("k",)
     assert odd.error is None and "Odd: 1 2" in odd.text
-    told = odd.traceback("A")
-    assert told.startswith("Traceback (on A, most recent call last):\n")
-    assert "raise error" in told and told.endswith(odd.text)
+    text = odd.traceback("A")
+    assert text.startswith("Traceback (on A, most recent call last):\n")
+    assert "raise error" in text and text.endswith(odd.text)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_text_that_is_no_time_is_refused(text: str) -> None:
 
 
 def test_sizes() -> None:
-    assert [size(one) for one in ("0", "512M", "1G", "1.5g", "1GiB", "2kB")] == [
+    assert [size(text) for text in ("0", "512M", "1G", "1.5g", "1GiB", "2kB")] == [
         0, 512 << 20, 1 << 30, 3 << 29, 1 << 30, 2048,
     ]  # fmt: skip
     for text in ("", "much", "-1G", "1 X"):
@@ -54,19 +54,19 @@ def test_sizes() -> None:
 
 
 def test_in_words() -> None:
-    assert [in_words(one) for one in (1, 90, 60, 1800, 5400, 7200, 86400, 2.5)] == [
+    assert [in_words(span) for span in (1, 90, 60, 1800, 5400, 7200, 86400, 2.5)] == [
         "1 second", "90 seconds", "1 minute", "30 minutes", "90 minutes", "2 hours", "1 day",
         "2.5 seconds",
     ]  # fmt: skip
-    assert [size_in_words(one) for one in (0, 300 << 20, 1 << 30, 3 << 29, 1001 << 20)] == [
+    assert [size_in_words(nbytes) for nbytes in (0, 300 << 20, 1 << 30, 3 << 29, 1001 << 20)] == [
         "0 bytes", "300 MB", "1 GB", "1.5 GB", "1001 MB",
     ]  # fmt: skip
 
 
 def test_nothing_is_limited_where_nobody_says_so() -> None:
-    one = Settings(environment={})
-    assert (one.max_engines, one.memory_limit, one.threads) == (0, 0, 1)
-    assert (one.idle, one.max_idle, one.scope) == (NEVER, NEVER, "this machine")
+    settings = Settings(environment={})
+    assert (settings.max_engines, settings.memory_limit, settings.threads) == (0, 0, 1)
+    assert (settings.idle, settings.max_idle, settings.scope) == (NEVER, NEVER, "this machine")
 
 
 def test_on_a_hub_idle_engines_end() -> None:
@@ -80,10 +80,10 @@ def test_on_a_hub_idle_engines_end() -> None:
 
 def test_the_smaller_counts() -> None:
     said = config(max_engines=100, memory_limit="8G", idle="5m", threads=8)
-    told = {"SFM_MAX_ENGINES": "8", "SFM_MEMORY_LIMIT": "1G", "SFM_IDLE": "1h", "SFM_THREADS": "2"}
-    both = Settings(said, told)
+    env = {"SFM_MAX_ENGINES": "8", "SFM_MEMORY_LIMIT": "1G", "SFM_IDLE": "1h", "SFM_THREADS": "2"}
+    both = Settings(said, env)
     assert (both.max_engines, both.memory_limit, both.idle, both.threads) == (8, 1 << 30, 300, 2)
-    assert Settings(environment=told).threads == 2, "what is only the default does not count"
+    assert Settings(environment=env).threads == 2, "what is only the default does not count"
     both.configured.max_engines = 4  # `%config SFM.max_engines = 4`
     assert both.max_engines == 4
     both.configured.max_engines = 0
@@ -113,10 +113,10 @@ def test_a_configuration_that_makes_no_sense() -> None:
 
 def test_another_process_is_told_all_of_it() -> None:
     said = config(max_engines=100, memory_limit="1.5G", max_idle="1d", threads=0)
-    one = Settings(said, HUB)
-    other = Settings(environment=one.environment())
+    settings = Settings(said, HUB)
+    other = Settings(environment=settings.environment())
     for name in ("max_engines", "memory_limit", "threads", "idle", "max_idle"):
-        assert getattr(one, name) == getattr(other, name), name
+        assert getattr(settings, name) == getattr(other, name), name
 
 
 class _Played(idle.IdleWatch):
@@ -150,14 +150,14 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Run a watch of 100 s; returns whether it ended the engines."""
 
     def run(*readings: tuple[float, object]) -> bool:
-        one = _Played(100.0, [*readings])
-        one.now = (0.0, None)
-        clock = SimpleNamespace(monotonic=lambda: one.now[0] if one.now else 0.0)
+        watch = _Played(100.0, [*readings])
+        watch.now = (0.0, None)
+        clock = SimpleNamespace(monotonic=lambda: watch.now[0] if watch.now else 0.0)
         with monkeypatch.context() as patched:
             patched.setattr(idle, "time", clock)
-            one._run()
-        assert one.ended <= 1
-        return bool(one.ended)
+            watch._run()
+        assert watch.ended <= 1
+        return bool(watch.ended)
 
     return run
 
@@ -166,9 +166,9 @@ def test_idle_time_is_what_was_seen(play: Any) -> None:
     rests: list[tuple[float, object]] = [(10.0 * n, "rests") for n in range(1, 12)]
     assert play(*rests)
     assert not play(*rests[:-1]), "the first look only tells what was then"
-    works = [(time, None if time == 60 else what) for time, what in rests]
+    works = [(time, None if time == 60 else activity) for time, activity in rests]
     assert not play(*works)
-    moved = [(time, "rests" if time < 60 else "rests again") for time, what in rests]
+    moved = [(time, "rests" if time < 60 else "rests again") for time, activity in rests]
     assert not play(*moved), "something has happened between two looks"
 
 

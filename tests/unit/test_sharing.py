@@ -1,4 +1,4 @@
-"""The student's side of a class: what it says, and what it does where the class is away."""
+"""The student's side of a class: its reports, and its behaviour while the class is away."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,14 @@ from tests.unit.classes import Class
 def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Class]:
     monkeypatch.setattr(sharing, "EVERY", 0.05)
     monkeypatch.setattr(sharing, "KEEPALIVE", 0.2)
-    one = Class()
-    yield one
-    one.close()
+    with closing(Class()) as made:
+        yield made
 
 
 @pytest.fixture
 def sfm(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with sfm_kernel.join(f"share-{abs(hash(request.node.name))}", name="A") as one:
-        yield one
+    with sfm_kernel.join(f"share-{abs(hash(request.node.name))}", name="A") as endpoint:
+        yield endpoint
 
 
 def url(room: Class, token: str = "") -> str:
@@ -41,13 +41,9 @@ def url(room: Class, token: str = "") -> str:
 
 
 def test_changes_are_reported_to_the_class(room: Class, sfm: Any) -> None:
-    share = Share(
-        sfm,
-        url(room),
-        "Emmy",
-        deadlocks=[ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")],
-    )
-    assert [one["name"] for one in room.worlds()] == ["Emmy"]
+    deadlocks = [ProvenDeadlock(1.0, "long ago"), ProvenDeadlock(2.0, "a\nb")]
+    share = Share(sfm, url(room), "Emmy", deadlocks=deadlocks)
+    assert [world["name"] for world in room.worlds()] == ["Emmy"]
     sfm.send(dest="A", tag=1)
     wait_for(lambda: room.worlds()[0]["queued"] == 1, "the message is seen")
     assert room.worlds()[0]["hung"]["text"] == "a\nb"
@@ -99,7 +95,7 @@ def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "told"),
+    ("status", "headers", "reason"),
     [
         (302, "Location: http://127.0.0.1:1/login\r\n", "it asks for a login"),
         (404, "", "does not answer now"),
@@ -107,7 +103,7 @@ def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
         (503, "", "does not answer now"),
     ],
 )
-def test_other_servers(sfm: Any, status: int, headers: str, told: str) -> None:
+def test_other_servers(sfm: Any, status: int, headers: str, reason: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -122,7 +118,7 @@ def test_other_servers(sfm: Any, status: int, headers: str, told: str) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(NotShared, match=told):
+        with pytest.raises(NotShared, match=reason):
             Share(sfm, f"http://127.0.0.1:{server.getsockname()[1]}/#token", "Emmy")
         thread.join()
 
@@ -133,10 +129,9 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    where = ["-keyout", key, "-out", cert]
-    subprocess.run([*make.split(), *about, *where], check=True, capture_output=True)
-    room = Class(context=certificate(str(cert), str(key)))
-    try:
+    paths = ["-keyout", key, "-out", cert]
+    subprocess.run([*make.split(), *about, *paths], check=True, capture_output=True)
+    with closing(Class(context=certificate(str(cert), str(key)))) as room:
         line = f"https://localhost:{room.port}/#{room.shared.join}"
         with pytest.raises(NotShared, match=r"certificate of .* is not trusted: self.signed"):
             Share(sfm, line, "Emmy")
@@ -144,5 +139,3 @@ def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("SSL_CERT_FILE", str(cert))
         Share(sfm, line, "Emmy").stop()
         assert room.shared.listing()["worlds"][0]["state"] == "left"
-    finally:
-        room.close()

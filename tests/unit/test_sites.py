@@ -21,13 +21,16 @@ from sfm_kernel.transport.base import Member, site_of_host
 BAD = ["", "two words", "tab\t", "line\n", "\x07", "x" * 65, "nothing\u200bseen", 7, b"lyon"]
 
 
+Pair = tuple[Endpoint, Endpoint]
+
+
 @pytest.fixture
-def pair(world: str) -> Iterator[tuple[Endpoint, Endpoint]]:
+def pair(world: str) -> Iterator[Pair]:
     with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B", site="lyon") as b:
         yield a, b
 
 
-def test_a_process_is_at_its_machine_or_where_it_is_told(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_a_process_is_at_its_machine_or_at_the_given_site(pair: Pair) -> None:
     a, b = pair
     assert (a.site, b.site) == (site_of_host(socket.gethostname()), "lyon")
     assert (a.site_of("B"), a.site_of(1), b.site_of("A")) == ("lyon", "lyon", a.site)
@@ -35,19 +38,19 @@ def test_a_process_is_at_its_machine_or_where_it_is_told(pair: tuple[Endpoint, E
         a.site_of("C")
     with pytest.raises(TypeError, match="a name or a rank"):
         a.site_of(["A"])  # type: ignore[arg-type]
-    assert [one.site for one in a.members()] == [a.site, "lyon"]
+    assert [member.site for member in a.members()] == [a.site, "lyon"]
 
 
 def test_the_environment_tells_it(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_SITE", "Zürich-2")
-    with sfm_kernel.join(world) as one, sfm_kernel.join(world, site="lyon") as other:
-        assert (one.site, other.site) == ("Zürich-2", "lyon")
+    with sfm_kernel.join(world) as first, sfm_kernel.join(world, site="lyon") as second:
+        assert (first.site, second.site) == ("Zürich-2", "lyon")
     monkeypatch.setenv("SFM_SITE", "two words")
     with pytest.raises(BadName, match=r"SFM_SITE is 'two words'.*in one word"):
         sfm_kernel.join(world)
     monkeypatch.setenv("SFM_SITE", "")
-    with sfm_kernel.join(world) as one:
-        assert one.site == site_of_host(socket.gethostname())
+    with sfm_kernel.join(world) as sfm:
+        assert sfm.site == site_of_host(socket.gethostname())
 
 
 @pytest.mark.parametrize("site", BAD)
@@ -62,12 +65,8 @@ def test_invalid_names_of_sites_are_refused(world: str, site: str) -> None:
 
 
 def test_every_machine_has_one() -> None:
-    assert [site_of_host(host) for host in ("node-7", "a b\n", " ", "x" * 100)] == [
-        "node-7",
-        "ab",
-        "localhost",
-        "x" * 64,
-    ]
+    sites = {"node-7": "node-7", "a b\n": "ab", " ": "localhost", "x" * 100: "x" * 64}
+    assert {host: site_of_host(host) for host in sites} == sites
 
 
 def test_a_table_without_sites_is_read_as_machines() -> None:
@@ -78,9 +77,9 @@ def test_a_table_without_sites_is_read_as_machines() -> None:
     assert Table.loads(text.encode()).members[0].site == "here"
 
 
-def test_observers_see_it(pair: tuple[Endpoint, Endpoint]) -> None:
+def test_observers_see_it(pair: Pair) -> None:
     processes = snapshot(pair[0])["processes"]
-    assert [one["site"] for one in processes] == [pair[0].site, "lyon"]
+    assert [process["site"] for process in processes] == [pair[0].site, "lyon"]
     assert status_table(processes).headings[:4] == ["name", "rank", "site", "state"]
     assert [row[2] for row in status_table(processes).rows] == [pair[0].site, "lyon"]
     alone = processes[:1]

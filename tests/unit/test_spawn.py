@@ -1,4 +1,4 @@
-"""How processes are ended: asked, and killed with what they have started."""
+"""Processes are asked to end, or are killed together with the processes that they started."""
 
 from __future__ import annotations
 

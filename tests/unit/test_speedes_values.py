@@ -70,15 +70,13 @@ def test_every_public_call_is_in_the_table() -> None:
 def test_simtime_is_ordered_as_its_parts() -> None:
     rng = random.Random(1)
     parts = [(rng.choice([-1.0, 0.0, 2.5]), *rng.choices([-1, 0, 1], k=4)) for _ in range(60)]
-    for one, other in itertools.product(parts, repeat=2):
-        a, b = SimTime(*one), SimTime(*other)
+    for p, q in itertools.product(parts, repeat=2):
+        a, b = SimTime(*p), SimTime(*q)
         assert (a < b, a <= b, a == b, a != b, a >= b, a > b) == (
-            one < other, one <= other, one == other, one != other, one >= other, one > other,
+            p < q, p <= q, p == q, p != q, p >= q, p > q,
         )  # fmt: skip
         assert a != b or hash(a) == hash(b)
-    assert [(t.time, *t.priorities) for t in sorted(SimTime(*one) for one in parts)] == sorted(
-        parts
-    )
+    assert [(t.time, *t.priorities) for t in sorted(SimTime(*p) for p in parts)] == sorted(parts)
 
 
 def test_simtime_and_numbers() -> None:

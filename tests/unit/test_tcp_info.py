@@ -10,54 +10,50 @@ import pytest
 from sfm_kernel.errors import SFMError
 from sfm_kernel.transport.tcp_info import choosable, congestion, set_congestion, tcp_info
 
+Pair = tuple[socket.socket, socket.socket]
+
 
 @pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+def pair() -> Iterator[Pair]:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()) as one, server.accept()[0] as other:
-            yield one, other
+        with socket.create_connection(server.getsockname()) as client, server.accept()[0] as peer:
+            yield client, peer
 
 
-def test_it_tells_what_has_gone_over_the_connection(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
-    one, other = pair
-    one.sendall(bytes(1000))
-    assert len(other.recv(1000, socket.MSG_WAITALL)) == 1000
-    told = tcp_info(other)
-    assert told["bytes_received"] == 1000
-    assert tcp_info(other.fileno())["bytes_received"] == 1000
-    rtt = tcp_info(one)["rtt_s"]
+def test_it_tells_what_has_gone_over_the_connection(pair: Pair) -> None:
+    client, peer = pair
+    client.sendall(bytes(1000))
+    assert len(peer.recv(1000, socket.MSG_WAITALL)) == 1000
+    facts = tcp_info(peer)
+    assert facts["bytes_received"] == 1000
+    assert tcp_info(peer.fileno())["bytes_received"] == 1000
+    rtt = tcp_info(client)["rtt_s"]
     assert isinstance(rtt, float)
     assert 0 < rtt < 60
-    assert tcp_info(one)["total_retrans"] == 0
+    assert tcp_info(client)["total_retrans"] == 0
 
 
-def test_the_congestion_control_is_what_was_set(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
-    one, _ = pair
+def test_the_congestion_control_is_what_was_set(pair: Pair) -> None:
+    client, _ = pair
     assert "reno" in choosable()
     for name in choosable():
-        set_congestion(one, name)
-        assert congestion(one) == name
+        set_congestion(client, name)
+        assert congestion(client) == name
 
 
-def test_one_that_is_not_there_is_refused_with_what_is(
-    pair: tuple[socket.socket, socket.socket],
-) -> None:
-    one, _ = pair
-    before = congestion(one)
+def test_one_that_is_not_there_is_refused_with_what_is(pair: Pair) -> None:
+    client, _ = pair
+    before = congestion(client)
     with pytest.raises(SFMError, match=r"'nonesuch' .*: .* of: .*reno"):
-        set_congestion(one, "nonesuch")
-    assert congestion(one) == before
+        set_congestion(client, "nonesuch")
+    assert congestion(client) == before
 
 
 def test_a_descriptor_of_no_tcp_socket_is_refused() -> None:
-    with socket.socket(type=socket.SOCK_DGRAM) as one:
+    with socket.socket(type=socket.SOCK_DGRAM) as client:
         with pytest.raises(OSError):
-            tcp_info(one)
+            tcp_info(client)
         with pytest.raises(OSError):
-            set_congestion(one, "reno")
+            set_congestion(client, "reno")
     with pytest.raises(OSError):
         tcp_info(-1)

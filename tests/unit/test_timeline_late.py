@@ -11,7 +11,7 @@ import sfm_kernel
 from sfm_kernel import mpi
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.timeline import Recorder
-from tests.unit.timelines import BEGIN, Histories, carried_out, told
+from tests.unit.timelines import BEGIN, Histories, carried_out, read
 
 
 def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
@@ -47,11 +47,11 @@ def await_send(sfm: sfm_kernel.Endpoint, other_than: int = 0) -> int:
 
 
 def lateness(data: dict[str, Any]) -> list[tuple[str | None, float]]:
-    return [(one["late"], round(one["cost"], 3)) for one in data["flights"]]
+    return [(flight["late"], round(flight["cost"], 3)) for flight in data["flights"]]
 
 
-def test_it_is_told_since_when_the_other_waited() -> None:
-    """For the sender; for room and then the receipt; for nobody; for the receipt."""
+def test_a_flight_says_since_when_the_other_end_waited() -> None:
+    """It waited for the sender; for room and then the receipt; for nobody; for the receipt."""
     h = Histories(2)
     h.state(1, (1, "blocked in recv"))
     h.received(0, 1, 4.5, h.sent(0, 1, 4))
@@ -66,8 +66,8 @@ def test_it_is_told_since_when_the_other_waited() -> None:
     h.state(0, (11.5, "blocked in send"))
     h.received(0, 1, 12, synchronous)
     h.state(0, (12, "running"))
-    since = [one["since"] for one in told(h)["flights"]]
-    assert [one and one - BEGIN for one in since] == [1, 6, None, 11.5]
+    since = [flight["since"] for flight in read(h)["flights"]]
+    assert [time and time - BEGIN for time in since] == [1, 6, None, 11.5]
 
 
 def test_a_late_sender() -> None:
@@ -77,7 +77,7 @@ def test_a_late_sender() -> None:
     number = h.sent(0, 1, 4)
     h.received(0, 1, 4.5, number)
     h.state(1, (4.6, "running"))
-    assert lateness(told(h)) == [("sender", 3)]
+    assert lateness(read(h)) == [("sender", 3)]
 
 
 def test_a_receiver_that_did_not_wait_makes_nobody_late() -> None:
@@ -85,7 +85,7 @@ def test_a_receiver_that_did_not_wait_makes_nobody_late() -> None:
     number = h.sent(0, 1, 1)
     h.state(1, (2, "running"))
     h.received(0, 1, 3, number)
-    assert lateness(told(h)) == [(None, 0)]
+    assert lateness(read(h)) == [(None, 0)]
 
 
 def test_only_the_last_message_of_a_wait_ended_it() -> None:
@@ -96,7 +96,7 @@ def test_only_the_last_message_of_a_wait_ended_it() -> None:
     h.received(0, 1, 3.1, first)
     h.received(0, 1, 5.1, second)
     h.state(1, (5.2, "running"))
-    assert lateness(told(h)) == [(None, 0), ("sender", 4)]
+    assert lateness(read(h)) == [(None, 0), ("sender", 4)]
 
 
 def test_a_message_that_was_there_before_the_wait_is_not_late() -> None:
@@ -105,7 +105,7 @@ def test_a_message_that_was_there_before_the_wait_is_not_late() -> None:
     number = h.sent(0, 1, 0.5)
     h.state(1, (1, "blocked in recv"))
     h.received(0, 1, 2, number)
-    assert lateness(told(h)) == [(None, 0)]
+    assert lateness(read(h)) == [(None, 0)]
 
 
 def test_a_late_receiver_keeps_a_sender_without_buffer() -> None:
@@ -114,7 +114,7 @@ def test_a_late_receiver_keeps_a_sender_without_buffer() -> None:
     h.state(0, (1.25, "blocked in send"))
     h.received(0, 1, 4, number)
     h.state(0, (4.25, "running"))
-    assert lateness(told(h)) == [("receiver", 2.75)]
+    assert lateness(read(h)) == [("receiver", 2.75)]
 
 
 def test_a_late_receiver_whose_inbox_is_full() -> None:
@@ -126,7 +126,7 @@ def test_a_late_receiver_whose_inbox_is_full() -> None:
     h.state(0, (3.1, "running"))
     h.received(0, 1, 2.9, first)
     h.received(0, 1, 9, second)
-    assert lateness(told(h)) == [(None, 0), ("receiver", 2)]
+    assert lateness(read(h)) == [(None, 0), ("receiver", 2)]
 
 
 def test_an_acknowledgement_is_nobodys_message() -> None:
@@ -141,15 +141,16 @@ def test_an_acknowledgement_is_nobodys_message() -> None:
     h.received(1, 0, 7.1, back)
     h.answered(1, 0, 7.2)
     h.state(0, (7.3, "running"))
-    assert lateness(told(h)) == [("receiver", 2.75), ("sender", 2)]
+    assert lateness(read(h)) == [("receiver", 2.75), ("sender", 2)]
 
 
 def test_a_synchronous_send_waits_for_its_late_receiver() -> None:
     """It does not wait for the acknowledgement's sender; in real processes."""
     data, _ = sfm_kernel.run(late_receiver, n=2)
-    assert not any("ack" in dict(one["attributes"]) for one in data["flights"])
-    there = [one for one in data["flights"] if one["src"] == data["processes"][0]["uid"]]
-    first, *large = (one["late"] for one in sorted(there, key=lambda one: one["number"]))
+    assert not any("ack" in dict(flight["attributes"]) for flight in data["flights"])
+    there = [flight for flight in data["flights"] if flight["src"] == data["processes"][0]["uid"]]
+    there.sort(key=lambda flight: flight["number"])
+    first, *large = (flight["late"] for flight in there)
     assert first == "receiver" and "receiver" in large
 
 
@@ -160,7 +161,7 @@ def test_room_and_receipt_are_added() -> None:
     h.state(0, (3, "running"), (3.5, "blocked in send"))
     h.received(0, 1, 7, number)
     h.state(0, (7.5, "running"))
-    assert lateness(told(h)) == [("receiver", 2 + 3.5)]
+    assert lateness(read(h)) == [("receiver", 2 + 3.5)]
 
 
 def test_a_later_wait_for_room_leaves_the_wait_for_the_receipt_as_it_was() -> None:
@@ -170,11 +171,11 @@ def test_a_later_wait_for_room_leaves_the_wait_for_the_receipt_as_it_was() -> No
     h.state(0, (1.25, "blocked in send"))
     h.received(0, 1, 4, first)
     h.state(0, (4.25, "running"), (5, "blocked in send"))
-    assert lateness(told(h)) == [("receiver", 2.75)]
+    assert lateness(read(h)) == [("receiver", 2.75)]
     second = h.sent(0, 1, 6)
     h.state(0, (6.1, "running"))
     h.received(0, 1, 6.2, second)
-    assert lateness(told(h)) == [("receiver", 2.75), ("receiver", 1)]
+    assert lateness(read(h)) == [("receiver", 2.75), ("receiver", 1)]
 
 
 def test_a_wait_without_length_is_not_the_wait_for_the_receipt() -> None:
@@ -183,10 +184,10 @@ def test_a_wait_without_length_is_not_the_wait_for_the_receipt() -> None:
     h.state(0, (1.25, "blocked in send"), (1.25, "running"), (2, "blocked in send"))
     h.received(0, 1, 4, number)
     h.state(0, (4.25, "running"))
-    assert lateness(told(h)) == [("receiver", 2)]
+    assert lateness(read(h)) == [("receiver", 2)]
 
 
-def test_a_receiver_who_was_there_first_is_not_late() -> None:
+def test_a_receiver_that_was_there_first_is_not_late() -> None:
     """Without a buffer the sender is blocked for a moment, even if it was the late one."""
     h = Histories(2)
     h.state(1, (1, "blocked in recv"))
@@ -194,7 +195,7 @@ def test_a_receiver_who_was_there_first_is_not_late() -> None:
     h.state(0, (2.01, "blocked in send"))
     h.received(0, 1, 2.5, number)
     h.state(0, (2.6, "running"))
-    assert lateness(told(h)) == [("sender", 1)]
+    assert lateness(read(h)) == [("sender", 1)]
 
 
 def test_both_were_late_one_after_the_other() -> None:
@@ -204,14 +205,14 @@ def test_both_were_late_one_after_the_other() -> None:
     h.state(1, (5.5, "blocked in recv"))
     number = h.sent(0, 1, 6)
     h.received(0, 1, 6.1, number)
-    assert lateness(told(h)) == [("receiver", 5)]
+    assert lateness(read(h)) == [("receiver", 5)]
 
 
 def test_there_is_no_verdict_before_the_receipt() -> None:
     h = Histories(2)
     h.sent(0, 1, 1)
     h.state(0, (1.1, "blocked in send"))
-    assert lateness(told(h)) == [(None, 0)]
+    assert lateness(read(h)) == [(None, 0)]
 
 
 def test_a_collective_call_makes_nobody_late() -> None:
@@ -219,7 +220,7 @@ def test_a_collective_call_makes_nobody_late() -> None:
     h.state(1, (1, "blocked in collective"))
     number = h.sent(0, 1, 4)
     h.received(0, 1, 4.1, number)
-    assert lateness(told(h)) == [(None, 0)]
+    assert lateness(read(h)) == [(None, 0)]
 
 
 def test_a_program_without_buffers() -> None:
@@ -227,7 +228,7 @@ def test_a_program_without_buffers() -> None:
     h = carried_out(
         [[("ssend", 1), ("recv", 1)], [("compute", 1), ("recv", 0), ("compute", 2), ("send", 0)]]
     )
-    assert [(late, round(cost)) for late, cost in lateness(told(h))] == [
+    assert [(late, round(cost)) for late, cost in lateness(read(h))] == [
         ("receiver", 1),
         ("sender", 2),
     ]

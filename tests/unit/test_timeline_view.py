@@ -31,11 +31,11 @@ def drawing(timeline: Timeline) -> ElementTree.Element:
 def texts(root: ElementTree.Element, kind: str = "text") -> list[str]:
     """The texts, without those of tooltips."""
     found = root.iter(SVG + kind)
-    return ["".join([one.text or "", *(child.tail or "" for child in one)]) for one in found]
+    return ["".join([tag.text or "", *(child.tail or "" for child in tag)]) for tag in found]
 
 
 def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    return [one for one in root.iter() if name in one.get("class", "").split()]
+    return [element for element in root.iter() if name in element.get("class", "").split()]
 
 
 def busy(processes: int, messages: int) -> Histories:
@@ -88,12 +88,12 @@ def test_sums_say_of_how_much_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "rest", "text"),
+    ("count", "rest", "text"),
     [(1, 999_999, "1, which are 0.1 %"), (1200, 2800, "1 200, which are 30 %"),
      (99_999, 1, "99 999, which are 99.9 %"), (0, 5, "0, which are 0 %")],
 )  # fmt: skip
-def test_shares(part: int, rest: int, text: str) -> None:
-    assert words.share(part, rest) == text
+def test_shares(count: int, rest: int, text: str) -> None:
+    assert words.share(count, rest) == text
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 def test_sizes_and_numbers() -> None:
-    assert [words.size(one) for one in (0, 999, 1000, 2_345_678)] == [
+    assert [words.size(nbytes) for nbytes in (0, 999, 1000, 2_345_678)] == [
         "0 B", "999 B", "1 kB", "2.35 MB",
     ]  # fmt: skip
     assert words.count(1, "process") == "1 process"
@@ -154,37 +154,34 @@ def test_the_trace(tmp_path: Path) -> None:
     trace = timeline.to_chrome(path)
     assert json.loads(path.read_text(encoding="utf-8")) == trace
     events = trace["traceEvents"]
-    assert {one["args"]["name"] for one in events if one["name"] == "thread_name"} == {"0", "1"}
-    slices = [one for one in events if one["ph"] == "X"]
-    assert [(one["tid"], one["name"], one["ts"], one["dur"]) for one in slices] == [
+    assert {row["args"]["name"] for row in events if row["name"] == "thread_name"} == {"0", "1"}
+    slices = [row for row in events if row["ph"] == "X"]
+    assert [(row["tid"], row["name"], row["ts"], row["dur"]) for row in slices] == [
         (1, "running", 0, 4e6),
         (2, "running", 0, 1e6),
         (2, "blocked in recv", 1e6, 2e6),
         (2, "running", 3e6, 1e6),
     ]
-    starts = [one for one in events if one["ph"] == "s"]
-    (finish,) = [one for one in events if one["ph"] == "f"]
+    starts = [row for row in events if row["ph"] == "s"]
+    (finish,) = [row for row in events if row["ph"] == "f"]
     assert (finish["id"], finish["tid"], finish["ts"]) == (starts[0]["id"], 2, 3e6)
-    assert (starts[0]["tid"], starts[0]["ts"], starts[0]["args"]["attribute tag"]) == (
-        1,
-        3e6,
-        "'x'",
-    )
+    assert (starts[0]["tid"], starts[0]["ts"]) == (1, 3e6)
+    assert starts[0]["args"]["attribute tag"] == "'x'"
     assert starts[0]["args"]["late"] == "sender, 2 s"
-    (lost,) = [one for one in events if one["ph"] == "i"]
+    (lost,) = [row for row in events if row["ph"] == "i"]
     assert (lost["name"], lost["ts"]) == ("not received", 3.5e6)
 
 
 def test_each_end_of_a_flow_lies_in_a_slice() -> None:
     """Viewers draw no arrow to an end outside of a slice."""
     events = shown(busy(4, 100)).to_chrome()["traceEvents"]
-    slices = [one for one in events if one["ph"] == "X"]
-    ends = [one for one in events if one["ph"] in "sf"]
+    slices = [row for row in events if row["ph"] == "X"]
+    ends = [row for row in events if row["ph"] in "sf"]
     assert len(ends) == 200
     for end in ends:
         assert any(
-            one["tid"] == end["tid"] and one["ts"] <= end["ts"] <= one["ts"] + one["dur"] + 1
-            for one in slices
+            span["tid"] == end["tid"] and span["ts"] <= end["ts"] <= span["ts"] + span["dur"] + 1
+            for span in slices
         )
 
 
@@ -192,7 +189,7 @@ def test_each_end_of_a_flow_lies_in_a_slice() -> None:
 
 
 def test_lost_messages() -> None:
-    assert [(one["src"], one["dest"]) for one in shown(story()).lost] == [(uid(1), uid(0))]
+    assert [(lost["src"], lost["dest"]) for lost in shown(story()).lost] == [(uid(1), uid(0))]
 
 
 def test_a_message_that_may_have_been_received_is_not_lost() -> None:
@@ -207,15 +204,15 @@ def test_a_message_that_may_have_been_received_is_not_lost() -> None:
 
 
 def test_a_part() -> None:
-    whole = shown(busy(3, 50))
-    part = whole.between(0.05, 0.1)
-    assert (part.data["begin"], part.data["end"]) == (BEGIN + 0.05, BEGIN + 0.1)
-    assert 0 < len(part.data["flights"]) < len(whole.data["flights"])
-    assert part.spans_to_dataframe()["begin"].between(0, 0.05).all()
-    assert part.spans_to_dataframe()["end"].between(0, 0.05).all()
-    ElementTree.fromstring(part._repr_svg_())
+    timeline = shown(busy(3, 50))
+    cut = timeline.between(0.05, 0.1)
+    assert (cut.data["begin"], cut.data["end"]) == (BEGIN + 0.05, BEGIN + 0.1)
+    assert 0 < len(cut.data["flights"]) < len(timeline.data["flights"])
+    assert cut.spans_to_dataframe()["begin"].between(0, 0.05).all()
+    assert cut.spans_to_dataframe()["end"].between(0, 0.05).all()
+    ElementTree.fromstring(cut._repr_svg_())
     with pytest.raises(ValueError, match="ends after its begin"):
-        whole.between(2, 1)
+        timeline.between(2, 1)
 
 
 # --- the drawing -------------------------------------------------------------------------------
@@ -226,10 +223,10 @@ def test_the_drawing() -> None:
     assert root.get("role") == "img" and "2 messages" in root.get("aria-label", "")
     assert len(of_class(root, "blocked-in-recv")) == 2, "the span, and the legend"
     titles = texts(root, "title")
-    (late,) = [one for one in titles if "late sender:" in one]
+    (late,) = [title for title in titles if "late sender:" in title]
     assert late.startswith("0 → 1, 2 kB\ntag='x'\nsent at 3 s, prog.py, line 12")
     assert "received at 3 s, prog.py, line 34" in late and late.endswith("1 waited 2 s")
-    assert any(one.endswith("not received") for one in titles)
+    assert any(title.endswith("not received") for title in titles)
     for said in ("blocked in recv", "late sender", "not received", "waited", "2 s"):
         assert said in texts(root)
 
@@ -244,11 +241,11 @@ def test_texts_of_messages_are_only_texts() -> None:
             event["attributes"] = [(bad, bad)]
         event["where"] = {**where(1), "file": bad, "function": bad}
     timeline = shown(h)
-    plain = {one.tag for one in drawing(shown(story())).iter()}
+    plain = {element.tag for element in drawing(shown(story())).iter()}
     root = drawing(timeline)
-    assert {one.tag for one in root.iter()} == plain
-    assert not [name for one in root.iter() for name in one.attrib if name.startswith("on")]
-    assert any("<script>alert(1)</script>" in one for one in texts(root, "title"))
+    assert {element.tag for element in root.iter()} == plain
+    assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
+    assert any("<script>alert(1)</script>" in title for title in texts(root, "title"))
     html = timeline._repr_mimebundle_()["text/html"]
     assert "<script" not in html and "\x00" not in html
     html.encode()
@@ -274,7 +271,7 @@ def test_a_thinned_drawing_keeps_what_matters() -> None:
     root = drawing(timeline)
     table = timeline.to_dataframe()
     costliest = words.duration(table["cost"].max())
-    assert any(one.endswith(f"waited {costliest}") for one in texts(root, "title"))
+    assert any(title.endswith(f"waited {costliest}") for title in texts(root, "title"))
 
 
 def test_crowds_have_each_state_by_its_share() -> None:
@@ -293,14 +290,14 @@ def test_crowds_have_each_state_by_its_share() -> None:
 def test_all_is_within_the_picture() -> None:
     root = drawing(shown(busy(5, 200)))
     _, _, width, height = map(float, root.get("viewBox", "").split())
-    for one in root.iter(SVG + "rect"):
-        if one.get("width") == "100%":
+    for box in root.iter(SVG + "rect"):
+        if box.get("width") == "100%":
             continue
-        x, y = float(one.get("x", 0)), float(one.get("y", 0))
-        assert 0 <= x <= x + float(one.get("width", 0)) <= width
-        assert 0 <= y <= y + float(one.get("height", 0)) <= height
-    for one in root.iter(SVG + "text"):
-        assert 0 <= float(one.get("x", 0)) <= width and 0 <= float(one.get("y", 0)) <= height
+        x, y = float(box.get("x", 0)), float(box.get("y", 0))
+        assert 0 <= x <= x + float(box.get("width", 0)) <= width
+        assert 0 <= y <= y + float(box.get("height", 0)) <= height
+    for text in root.iter(SVG + "text"):
+        assert 0 <= float(text.get("x", 0)) <= width and 0 <= float(text.get("y", 0)) <= height
 
 
 def test_nothing_yet() -> None:

@@ -1,18 +1,14 @@
-"""Made-up histories for the timeline: programs that are carried out in made-up time."""
+"""Made-up histories for the timeline: programs that run in simulated time."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import jsonschema
-
-from sfm_kernel import observe
 from sfm_kernel.observe.timeline import Recorder
 from sfm_kernel.observe.timeline.history import Reading
+from tests.observe.pictures import check
 
 BEGIN = 1_800_000_000.0
 """s since 1970 at which these histories begin."""
@@ -27,7 +23,7 @@ def where(line: int) -> dict[str, Any]:
 
 
 class Histories:
-    """Writes events down as processes do; times in seconds since ``BEGIN``."""
+    """Records events as processes do; times in seconds since ``BEGIN``."""
 
     def __init__(self, processes: int, guests: int = 0) -> None:
         ranks = [*range(processes), *([None] * guests)]
@@ -40,14 +36,14 @@ class Histories:
         self._nth: dict[int, int] = defaultdict(int)
         self._numbers: dict[tuple[int, int], int] = defaultdict(int)
 
-    def event(self, process: int, time: float, what: str, **more: Any) -> None:
-        event = {"uid": uid(process), "nth": self._nth[process], "time": BEGIN + time, "what": what,
+    def event(self, process: int, time: float, kind: str, **more: Any) -> None:
+        event = {"uid": uid(process), "nth": self._nth[process], "time": BEGIN + time, "what": kind,
                  "peer": "", "number": 0, "nbytes": 0, "where": None, "attributes": []}  # fmt: skip
         self.events.append(event | more)
         self._nth[process] += 1
 
     def skip(self, process: int, count: int) -> None:
-        """So many events were overwritten."""
+        """Skip the numbers of ``count`` events, as if these were overwritten."""
         self._nth[process] += count
 
     def state(self, process: int, *states: tuple[float, str]) -> None:
@@ -55,7 +51,7 @@ class Histories:
             self.event(process, time, state)
 
     def sent(self, src: int, dest: int, time: float, **more: Any) -> int:
-        """A message; its number."""
+        """Record the send of a message; return the message's number."""
         self._numbers[src, dest] += 1
         number = self._numbers[src, dest]
         about = {"nbytes": 100, "attributes": [("n", str(number))], "where": where(1)} | more
@@ -65,9 +61,9 @@ class Histories:
     def answered(self, src: int, dest: int, time: float) -> None:
         """An acknowledgement, which arrives at once."""
         self._numbers[src, dest] += 1
-        for process, what, peer in ((src, "answered", dest), (dest, "heard", src)):
+        for process, kind, peer in ((src, "answered", dest), (dest, "heard", src)):
             number = self._numbers[src, dest]
-            self.event(process, time, what, peer=uid(peer), number=number, where=where(4))
+            self.event(process, time, kind, peer=uid(peer), number=number, where=where(4))
 
     def received(self, src: int, dest: int, time: float, number: int, **more: Any) -> None:
         about = {"nbytes": 100, "where": where(2)} | more
@@ -77,35 +73,28 @@ class Histories:
         """All events up to ``time`` that come after those of ``since``."""
         since = since or {}
         events = [
-            one
-            for one in self.events
-            if one["nth"] > since.get(one["uid"], -1) and one["time"] <= BEGIN + time
+            event
+            for event in self.events
+            if event["nth"] > since.get(event["uid"], -1) and event["time"] <= BEGIN + time
         ]
         return Reading(BEGIN + time, self.processes, events)
 
 
-SCHEMA = json.loads((Path(observe.__file__).parent / "schema.json").read_text(encoding="utf-8"))
-
-
-def told(histories: Histories, time: float = 1000.0) -> dict[str, Any]:
-    """All that a recorder says after one reading; in the shape of the schema."""
+def read(histories: Histories, time: float = 1000.0) -> dict[str, Any]:
+    """The timeline of a recorder after one reading; it is valid by the schema."""
     recorder = Recorder("/nowhere/w")
     recorder.take(histories.reading(time))
     data = recorder.whole()
-    check(data)
+    check("timeline", data)
     return data
-
-
-def check(data: dict[str, Any]) -> None:
-    jsonschema.validate(data, {**SCHEMA, "$ref": "#/$defs/timeline"})
 
 
 def spans(data: dict[str, Any], nth: int) -> list[tuple[float, float | None, str]]:
     """The spans of one process; times from BEGIN on."""
     return [
-        (round(one["begin"] - BEGIN, 3), one["end"] and round(one["end"] - BEGIN, 3), one["state"])
-        for one in data["spans"]
-        if one["uid"] == uid(nth)
+        (round(row["begin"] - BEGIN, 3), row["end"] and round(row["end"] - BEGIN, 3), row["state"])
+        for row in data["spans"]
+        if row["uid"] == uid(nth)
     ]
 
 
@@ -119,7 +108,7 @@ def carried_out(
     """The histories that a run of the programs writes down, if they all come to their end.
 
     A message takes no time; an inbox takes ``capacity`` messages of each sender. ``delays`` are the
-    times after which a sending is written down, in which the receiver may have been faster.
+    times between a send and its record; in a delay, the receiver may be faster.
     """
     return _Machine(programs, delays, capacity).run()
 
@@ -153,7 +142,7 @@ class _Machine:
         assert not any(self.programs) and not self.waits, "made-up programs must not deadlock"
         for nth, clock in enumerate(self.clocks):
             self.found.event(nth, clock + self.TICK, "left")
-        self.found.events.sort(key=lambda one: one["time"])
+        self.found.events.sort(key=lambda event: event["time"])
         return self.found
 
     def step(self, nth: int) -> bool:
@@ -167,17 +156,17 @@ class _Machine:
             return True
         if not self.programs[nth]:
             return False
-        what, value = self.programs[nth][0]
-        if what == "compute":
+        act, value = self.programs[nth][0]
+        if act == "compute":
             self.clocks[nth] += float(value)
-        elif what == "recv":
+        elif act == "recv":
             if not self.queues[int(value), nth]:
                 return self.block(nth, "blocked in recv")
             self.receive(int(value), nth)
         else:
             if len(self.queues[nth, int(value)]) >= self.capacity:
                 return self.block(nth, "blocked in send")
-            self.send(nth, int(value), wait=what == "ssend")
+            self.send(nth, int(value), wait=act == "ssend")
         self.programs[nth].popleft()
         return True
 

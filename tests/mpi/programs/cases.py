@@ -28,6 +28,11 @@ SIZES = (0, 1, 3, 1000)
 LARGE = (1 << 18) + 1
 """More bytes than go at once."""
 
+WAYS = ("", "I", "_init")
+"""How ``call`` makes a collective call: blocking, non-blocking, persistent."""
+
+COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
+
 
 class Cases:
     """The results of this rank."""
@@ -45,8 +50,8 @@ class Cases:
 
     def done(self) -> None:
         """Print the results of all ranks."""
-        own = {case: short(" ".join(texts)) for case, texts in self._texts.items()}
-        documents = MPI.COMM_WORLD.gather(own)
+        results = {case: short(" ".join(texts)) for case, texts in self._texts.items()}
+        documents = MPI.COMM_WORLD.gather(results)
         if documents is None:
             return
         result = {}
@@ -57,7 +62,7 @@ class Cases:
 
 
 def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
-    """Make a collective call in one of three ways: blocking, non-blocking, persistent."""
+    """Make a collective call in one of the ``WAYS``."""
     if way == "":
         getattr(comm, word)(*args)
     elif way == "I":
@@ -69,10 +74,10 @@ def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
         request.Free()
 
 
-def short(whole: str) -> str:
-    if len(whole) <= MOST or WHOLE:
-        return whole
-    return f"{whole[: MOST // 2]}…{digest(whole.encode())}"
+def short(result: str) -> str:
+    if len(result) <= MOST or WHOLE:
+        return result
+    return f"{result[: MOST // 2]}…{digest(result.encode())}"
 
 
 def digest(data: bytes) -> str:
@@ -100,7 +105,7 @@ def text(value: Any) -> str:
         brackets = "[]" if isinstance(value, list) else "()"
         return brackets[0] + ",".join(map(text, value)) + brackets[1]
     if isinstance(value, dict):
-        return "{" + ",".join(f"{text(one)}:{text(value[one])}" for one in value) + "}"
+        return "{" + ",".join(f"{text(key)}:{text(value[key])}" for key in value) + "}"
     return str(value)
 
 
@@ -124,7 +129,7 @@ WRITERS: dict[type, Callable[[Any], str]] = {
 
 
 def named(value: Any, *names: str) -> Any:
-    """The name among these of a constant that has this value, else the value."""
+    """The name, among these, of a constant with this value; if there is none, the value."""
     for name in names:
         if value == getattr(MPI, name):
             return name
@@ -133,6 +138,10 @@ def named(value: Any, *names: str) -> Any:
 
 def rank(value: int) -> Any:
     return named(value, "PROC_NULL", "ANY_SOURCE", "UNDEFINED", "ROOT")
+
+
+def ranks(values: Any) -> list[Any]:
+    return [rank(value) for value in values]
 
 
 def tag(value: int) -> Any:
@@ -157,7 +166,7 @@ def error_name(code: int) -> str:
         return "SUCCESS"
     # ERR_LASTCODE is a limit, and the number of no error.
     names = sorted(name for name in dir(MPI) if name.startswith("ERR_"))
-    return next((one for one in names if getattr(MPI, one) == kind), "another class")
+    return next((name for name in names if getattr(MPI, name) == kind), "another class")
 
 
 def crowds() -> Iterator[tuple[str, MPI.Intracomm]]:

@@ -7,12 +7,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, SIZES, Cases, blank, call, crowds, numbers
+from cases import CODES, LARGE, SIZES, WAYS, Cases, blank, call, crowds, numbers
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
-Arguments = tuple[Any, ...]
 
 
 def roots(comm: MPI.Intracomm) -> Iterator[tuple[int, bool]]:
@@ -27,24 +25,24 @@ def blocks(name: str, comm: MPI.Intracomm, way: str, code: str, size: int) -> No
     def add(word: str, *memories: Any) -> None:
         cases.add(f"{word} {way}{name}", *memories)
 
-    def own() -> np.ndarray:
+    def block() -> np.ndarray:
         return numbers(code, size, 10 * rank)
 
     call(comm, way, "Barrier")
     for root, here in roots(comm):
-        memory = own() if here else blank(code, size)
+        memory = block() if here else blank(code, size)
         call(comm, way, "Bcast", memory, root)
         add("Bcast", memory)
 
         many = blank(code, n * size) if here else None
-        call(comm, way, "Gather", own(), many, root)
+        call(comm, way, "Gather", block(), many, root)
         add("Gather", many)
         if here:
             many[:] = 0
-            many[rank * size : (rank + 1) * size] = own()
+            many[rank * size : (rank + 1) * size] = block()
             call(comm, way, "Gather", MPI.IN_PLACE, many, root)
         else:
-            call(comm, way, "Gather", own(), None, root)
+            call(comm, way, "Gather", block(), None, root)
         add("Gather in place", many)
 
         many, memory = numbers(code, n * size, 3) if here else None, blank(code, size)
@@ -55,9 +53,9 @@ def blocks(name: str, comm: MPI.Intracomm, way: str, code: str, size: int) -> No
         add("Scatter in place", many if here else memory)
 
     many = blank(code, n * size)
-    call(comm, way, "Allgather", own(), many)
+    call(comm, way, "Allgather", block(), many)
     add("Allgather", many)
-    many = np.concatenate([own() if one == rank else blank(code, size) for one in range(n)])
+    many = np.concatenate([block() if source == rank else blank(code, size) for source in range(n)])
     call(comm, way, "Allgather", MPI.IN_PLACE, many)
     add("Allgather in place", many)
 
@@ -76,33 +74,33 @@ def vectors(name: str, comm: MPI.Intracomm, way: str) -> None:
     def add(word: str, *memories: Any) -> None:
         cases.add(f"{word} {way}{name}", *memories)
 
-    counts = [one % 3 + 1 for one in range(n)]
-    gaps = [4 * one + 1 for one in range(n)]
+    counts = [peer % 3 + 1 for peer in range(n)]
+    gaps = [4 * peer + 1 for peer in range(n)]
     here_only: list[tuple[str, Any]] = [
         ("counts", (counts, None)),
         ("counts and displacements", (counts, gaps)),
         ("arrays", (np.array(counts), np.array(gaps))),
         ("backwards", (counts, gaps[::-1])),
     ]
-    mine = numbers("i", counts[rank], 10 * rank)
-    for (what, layout), (root, here) in product(here_only, roots(comm)):
+    sent = numbers("i", counts[rank], 10 * rank)
+    for (case, layout), (root, here) in product(here_only, roots(comm)):
         many = blank("i", 4 * n + 4)
-        call(comm, way, "Gatherv", mine, [many, layout, MPI.INT] if here else None, root)
-        add(f"Gatherv, {what}", many)
+        call(comm, way, "Gatherv", sent, [many, layout, MPI.INT] if here else None, root)
+        add(f"Gatherv, {case}", many)
         many, memory = numbers("i", 4 * n + 4), blank("i", counts[rank])
         call(comm, way, "Scatterv", [many, layout, MPI.INT] if here else None, memory, root)
-        add(f"Scatterv, {what}", memory)
-    for what, layout in here_only:
+        add(f"Scatterv, {case}", memory)
+    for case, layout in here_only:
         many = blank("i", 4 * n + 4)
-        call(comm, way, "Allgatherv", mine, [many, layout, "i"])
-        add(f"Allgatherv, {what}", many)
+        call(comm, way, "Allgatherv", sent, [many, layout, "i"])
+        add(f"Allgatherv, {case}", many)
     many = blank("i", 4 * n + 4)
-    many[gaps[rank] : gaps[rank] + counts[rank]] = mine
+    many[gaps[rank] : gaps[rank] + counts[rank]] = sent
     call(comm, way, "Allgatherv", MPI.IN_PLACE, [many, counts, gaps, MPI.INT])
     add("Allgatherv in place", many)
 
-    to = [(rank + one) % 3 for one in range(n)]  # what rank sends to one is what one gets of rank
-    places = [3 * one for one in range(n)]
+    to = [(rank + peer) % 3 for peer in range(n)]  # rank sends to a peer as many as it gets from it
+    places = [3 * peer for peer in range(n)]
     data, many = numbers("d", 3 * n, rank), blank("d", 3 * n)
     call(comm, way, "Alltoallv", [data, (to, places)], [many, (to, places), MPI.DOUBLE])
     add("Alltoallv", many)
@@ -110,11 +108,11 @@ def vectors(name: str, comm: MPI.Intracomm, way: str) -> None:
     call(comm, way, "Alltoallv", MPI.IN_PLACE, [many, (to, places), MPI.DOUBLE])
     add("Alltoallv in place", many)
 
-    kinds = [MPI.SHORT if (rank + one) % 2 else MPI.DOUBLE for one in range(n)]
-    offsets = [24 * one for one in range(n)]
+    kinds = [MPI.SHORT if (rank + peer) % 2 else MPI.DOUBLE for peer in range(n)]
+    offsets = [24 * peer for peer in range(n)]
     data = np.concatenate([
-        numbers(kind.tocode(), 24 // kind.size, rank + one).view(np.uint8)
-        for one, kind in enumerate(kinds)
+        numbers(kind.tocode(), 24 // kind.size, rank + peer).view(np.uint8)
+        for peer, kind in enumerate(kinds)
     ])  # fmt: skip
     many = blank("B", 24 * n)
     call(comm, way, "Alltoallw", [data, to, offsets, kinds], [many, to, offsets, kinds])

@@ -5,16 +5,15 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from cases import Cases, error_name, named, raised, rank
+from cases import COMPARISONS, Cases, error_name, named, raised, rank, ranks
 from mpi4py import MPI
 
 cases = Cases()
-COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
 
 
 def members(group: MPI.Group) -> list[Any]:
     """The ranks of a group's members in COMM_WORLD."""
-    return [rank(one) for one in group.Translate_ranks(None, MPI.COMM_WORLD.Get_group())]
+    return ranks(group.Translate_ranks(None, MPI.COMM_WORLD.Get_group()))
 
 
 def groups() -> None:
@@ -37,25 +36,25 @@ def groups() -> None:
     }
     for name, group in made.items():
         cases.add(f"group {name}", group, group.Get_size(), rank(group.Get_rank()), members(group))
-        cases.add(f"group {name}", [rank(one) for one in world.Translate_ranks(range(n), group)])
+        cases.add(f"group {name}", ranks(world.Translate_ranks(range(n), group)))
         cases.add(f"group {name}", bool(group), group == MPI.GROUP_EMPTY)
-    for (one, first), (other, second) in product(made.items(), repeat=2):
-        case = f"groups {one}"
+    for (name, first), (other, second) in product(made.items(), repeat=2):
+        case = f"groups {name}"
         cases.add(case, other, named(first.Compare(second), *COMPARISONS))
         cases.add(case, members(MPI.Group.Union(first, second)))
         cases.add(case, members(MPI.Group.Intersection(first, second)))
         cases.add(case, members(MPI.Group.Difference(first, second)))
         cases.add(case, members(MPI.Group.Intersect(first, second)))
-    cases.add("Translate_ranks", [rank(one) for one in world.Translate_ranks([MPI.PROC_NULL])])
+    cases.add("Translate_ranks", ranks(world.Translate_ranks([MPI.PROC_NULL])))
     cases.error("group wrong", world.Incl, [n])
     cases.error("group wrong", world.Excl, [-1])
     cases.error("group wrong", world.Range_incl, [(0, n - 1, 0)])
     cases.error("group wrong", world.Translate_ranks, [n])
     cases.error("group wrong", MPI.GROUP_NULL.Get_size)
     cases.error("group wrong", MPI.Group.Union, world, MPI.GROUP_NULL)
-    one = made["first"]
-    one.Free()
-    cases.add("group freed", one)
+    freed = made["first"]
+    freed.Free()
+    cases.add("group freed", freed)
 
 
 def communicators() -> None:
@@ -106,15 +105,15 @@ def communicators() -> None:
         comm.Free()
         cases.add(f"comm {name}", comm, comm == MPI.COMM_NULL)
         cases.error(f"comm {name}", comm.Barrier)
-    one = world.Dup()
-    one.Set_name("a name")
-    cases.add("name", one.Get_name(), one.name, one.Dup().name)
-    one.name = "another"
-    cases.add("name", one.Get_name(), MPI.Comm(one) == one, MPI.Intracomm(one).name)
-    cases.error("Split", one.Split, -5)
-    cases.error("Split_type", one.Split_type, 12345)
-    one.Disconnect()
-    cases.add("Disconnect", one)
+    dup = world.Dup()
+    dup.Set_name("a name")
+    cases.add("name", dup.Get_name(), dup.name, dup.Dup().name)
+    dup.name = "another"
+    cases.add("name", dup.Get_name(), MPI.Comm(dup) == dup, MPI.Intracomm(dup).name)
+    cases.error("Split", dup.Split, -5)
+    cases.error("Split_type", dup.Split_type, 12345)
+    dup.Disconnect()
+    cases.add("Disconnect", dup)
     cases.add("parent", MPI.Comm.Get_parent() == MPI.COMM_NULL)
     cases.error("free", MPI.COMM_NULL.Free)
     first, second = world.Dup(), world.Dup()
@@ -132,11 +131,11 @@ def attributes() -> None:
     comm = MPI.COMM_WORLD.Dup()
     said: list[str] = []
 
-    def copied(one: MPI.Comm, keyval: int, value: Any) -> Any:
+    def copied(owner: MPI.Comm, keyval: int, value: Any) -> Any:
         said.append(f"copied {value}")
         return [*value, "copied"]
 
-    def deleted(one: MPI.Comm, keyval: int, value: Any) -> None:
+    def deleted(owner: MPI.Comm, keyval: int, value: Any) -> None:
         said.append(f"deleted {value}")
 
     keyval = MPI.Comm.Create_keyval(copied, deleted)
@@ -149,8 +148,8 @@ def attributes() -> None:
     comm.Set_attr(shared, "shared")
     comm.Set_attr(number, 42)
     copy = comm.Dup()
-    for one in (comm, copy):
-        cases.add("attributes", [one.Get_attr(key) for key in (keyval, plain, shared, number)])
+    for holder in (comm, copy):
+        cases.add("attributes", [holder.Get_attr(key) for key in (keyval, plain, shared, number)])
     comm.Set_attr(keyval, ["again"])
     cases.add("attributes", comm.Get_attr(keyval), said)
     comm.Delete_attr(keyval)
@@ -162,7 +161,7 @@ def attributes() -> None:
     cases.error("attributes", comm.Get_attr, MPI.KEYVAL_INVALID)
     comm.Free()
 
-    def refuses(one: MPI.Comm, keyval: int, value: Any) -> None:
+    def refuses(owner: MPI.Comm, keyval: int, value: Any) -> None:
         raise MPI.Exception(MPI.ERR_ARG)
 
     keyval = MPI.Comm.Create_keyval(refuses, refuses)
@@ -183,7 +182,7 @@ def infos() -> None:
     info["two"] = "2"
     info.update({"three": "3"}, four="4")
     cases.add("info", info, info["two"], "two" in info, "five" in info, len(info))
-    cases.add("info", sorted(info.Get_nthkey(at) for at in range(4)), sorted(info))
+    cases.add("info", sorted(info.Get_nthkey(index) for index in range(4)), sorted(info))
     cases.add("info", sorted(info.keys()), sorted(info.values()), sorted(info.items()))
     cases.add("info", info.pop("one"), info.pop("none", "other"), info.Dup(), info.copy())
     info.Delete("two")
@@ -216,27 +215,27 @@ def error_handlers() -> None:
     comm = MPI.COMM_SELF.Dup()
     said: list[str] = []
 
-    def handler(one: MPI.Comm, code: int) -> None:
-        said.append(f"{one == comm} {error_name(code)}")
+    def handler(caller: MPI.Comm, code: int) -> None:
+        said.append(f"{caller == comm} {error_name(code)}")
 
     cases.add("handlers", comm.Get_errhandler() == MPI.ERRORS_RETURN, MPI.ERRHANDLER_NULL)
-    own = MPI.Comm.Create_errhandler(handler)
-    comm.Set_errhandler(own)
-    cases.add("handlers", comm.Get_errhandler() == own, own)
+    errhandler = MPI.Comm.Create_errhandler(handler)
+    comm.Set_errhandler(errhandler)
+    cases.add("handlers", comm.Get_errhandler() == errhandler, errhandler)
     comm.Call_errhandler(MPI.ERR_OTHER)
     raised(comm.Send, bytes(1), 99)  # MPI does not say what follows
-    cases.add("handlers", said, comm.Dup().Get_errhandler() == own)
+    cases.add("handlers", said, comm.Dup().Get_errhandler() == errhandler)
     comm.Set_errhandler(MPI.ERRORS_RETURN)
     cases.error("handlers", comm.Call_errhandler, MPI.ERR_RANK)
     cases.error("handlers", comm.Set_errhandler, MPI.ERRHANDLER_NULL)
-    own.Free()
-    cases.add("handlers", own)
+    errhandler.Free()
+    cases.add("handlers", errhandler)
     comm.Free()
 
 
 def sessions() -> None:
     session = MPI.Session.Init()
-    names = [session.Get_nth_pset(at) for at in range(session.Get_num_psets())]
+    names = [session.Get_nth_pset(index) for index in range(session.Get_num_psets())]
     cases.add("session", session, [name for name in names if name.startswith("mpi:")])
     for name in ("mpi://WORLD", "mpi://SELF"):
         info = session.Get_pset_info(name)
@@ -252,8 +251,8 @@ def sessions() -> None:
     cases.add("session", type(session.Get_info()).__name__)
     cases.add("session", session.Get_errhandler() == MPI.ERRORS_RETURN)
     cases.error("session", session.Call_errhandler, MPI.ERR_ARG)
-    own = MPI.Session.Create_errhandler(lambda session, code: None)
-    session.Set_errhandler(own)
+    errhandler = MPI.Session.Create_errhandler(lambda session, code: None)
+    session.Set_errhandler(errhandler)
     cases.error("session", session.Call_errhandler, MPI.ERR_ARG)
     session.Attach_buffer(bytearray(10_000))
     session.Flush_buffer()

@@ -118,7 +118,7 @@ def derived() -> dict[str, MPI.Datatype]:
 
 def contents(datatype: MPI.Datatype) -> str:
     integers, addresses, counts, types = datatype.Get_contents()
-    return text([integers, addresses, counts, [one.size for one in types]])
+    return text([integers, addresses, counts, [inner.size for inner in types]])
 
 
 def decoded(datatype: MPI.Datatype) -> str:
@@ -160,7 +160,7 @@ def pack(name: str, datatype: MPI.Datatype, memory: np.ndarray) -> None:
         cases.add(f"external32 {name}", end, back)
 
 
-def at(memory: np.ndarray, count: int, datatype: MPI.Datatype) -> MPI.Datatype:
+def placed(memory: np.ndarray, count: int, datatype: MPI.Datatype) -> MPI.Datatype:
     """Some elements at byte 40 of memory, as one at BOTTOM: some types begin before it."""
     address = MPI.Aint_add(MPI.Get_address(memory), 40)
     return MPI.Datatype.Create_struct([count], [address], [datatype]).Commit()
@@ -173,11 +173,11 @@ def sending() -> None:
         datatype.Commit()
         memory, flat = np.arange(600, dtype=np.uint16), np.zeros(2 * datatype.size, np.uint8)
         receive = comm.Irecv([flat, MPI.BYTE], 0)
-        comm.Isend([MPI.BOTTOM, 1, at(memory, 2, datatype)], 0).Wait()
+        comm.Isend([MPI.BOTTOM, 1, placed(memory, 2, datatype)], 0).Wait()
         receive.Wait(status)
         cases.add(f"send {name}", flat, status.Get_count(MPI.BYTE))
         back = np.full(600, 255, np.uint16)
-        receive = comm.Irecv([MPI.BOTTOM, 1, at(back, 3, datatype)], 0)
+        receive = comm.Irecv([MPI.BOTTOM, 1, placed(back, 3, datatype)], 0)
         comm.Isend([flat, MPI.BYTE], 0).Wait()
         receive.Wait(status)
         cases.add(f"receive {name}", back, named(status.Get_count(datatype), "UNDEFINED"))
@@ -220,11 +220,11 @@ def names_and_attributes() -> None:
     cases.add("name", datatype.Get_name())
     said: list[str] = []
 
-    def copied(one: MPI.Datatype, keyval: int, value: Any) -> Any:
+    def copied(owner: MPI.Datatype, keyval: int, value: Any) -> Any:
         said.append(f"copied {value}")
         return value + 1 if value < 10 else NotImplemented
 
-    def deleted(one: MPI.Datatype, keyval: int, value: Any) -> None:
+    def deleted(owner: MPI.Datatype, keyval: int, value: Any) -> None:
         said.append(f"deleted {value}")
 
     keyval = MPI.Datatype.Create_keyval(copied, deleted)

@@ -76,27 +76,15 @@ def collectives() -> None:
         cases.error(f"bcast {root - n}", WORLD.bcast, 1, root)
         cases.error(f"Reduce {root - n}", WORLD.Reduce, data, data.copy(), MPI.SUM, root)
         cases.error(f"Ibcast {root - n}", WORLD.Ibcast, data, root)
-    for word, arguments in {
-        "Barrier": (),
+    null = MPI.Intracomm(MPI.COMM_NULL)
+    calls: dict[str, tuple[Any, ...]] = {
+        "Barrier barrier Split Dup Get_rank Get_group Get_name Get_topology Is_inter": (),
+        "bcast gather allreduce": (1,),
         "Bcast": (data,),
-        "Allreduce": (data, data.copy()),
-        "Allgather": (data, data.copy()),
-        "barrier": (),
-        "bcast": (1,),
-        "gather": (1,),
-        "allreduce": (1,),
-        "Scan": (data, data.copy()),
-        "Split": (),
-        "Dup": (),
-        "Get_rank": (),
-        "Get_group": (),
-        "Abort": (),
-        "Get_name": (),
-        "Get_topology": (),
-        "Is_inter": (),
-    }.items():
-        if word != "Abort":
-            null: Any = MPI.Intracomm(MPI.COMM_NULL)
+        "Allreduce Allgather Scan": (data, data.copy()),
+    }
+    for words, arguments in calls.items():
+        for word in words.split():
             cases.error(f"{word} on no comm", getattr(null, word), *arguments)
     cases.error("Allreduce of two types", SELF.Allreduce, data, np.zeros(4, "i"))
     cases.error("Allreduce of two sizes", SELF.Allreduce, data, np.zeros(5))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cases import Cases, blank, call, named, numbers
+from cases import COMPARISONS, WAYS, Cases, blank, call, named, numbers
 from mpi4py import MPI
 
 cases = Cases()
-COMPARISONS = ("IDENT", "CONGRUENT", "SIMILAR", "UNEQUAL")
 
 
 def halves(first: int) -> tuple[MPI.Intracomm, MPI.Intercomm, bool]:
@@ -36,35 +35,35 @@ def management(name: str, local: MPI.Intracomm, inter: MPI.Intercomm, left: bool
     request.Wait()
     cases.add(f"Idup{name}", copy, copy.allgather(local.rank))
     copy.Free()
-    part = inter.Split(inter.rank % 2, 0)
-    cases.add(f"Split{name}", part)
-    if part != MPI.COMM_NULL:
-        cases.add(f"Split{name}", part.allgather(MPI.COMM_WORLD.rank))
-        part.Free()
-    part = inter.Create(inter.Get_group().Incl([0]))
-    cases.add(f"Create{name}", part)
-    if part != MPI.COMM_NULL:
-        part.Free()
-    part = MPI.Intercomm.Create_from_groups(
+    made = inter.Split(inter.rank % 2, 0)
+    cases.add(f"Split{name}", made)
+    if made != MPI.COMM_NULL:
+        cases.add(f"Split{name}", made.allgather(MPI.COMM_WORLD.rank))
+        made.Free()
+    made = inter.Create(inter.Get_group().Incl([0]))
+    cases.add(f"Create{name}", made)
+    if made != MPI.COMM_NULL:
+        made.Free()
+    made = MPI.Intercomm.Create_from_groups(
         inter.Get_group(), 0, inter.Get_remote_group(), 0, "a tag"
     )
-    cases.add(f"Create_from_groups{name}", part, part.allgather(local.rank))
-    part.Free()
+    cases.add(f"Create_from_groups{name}", made, made.allgather(local.rank))
+    made.Free()
 
 
 def messages(name: str, inter: MPI.Intercomm) -> None:
     n, peer = inter.remote_size, inter.rank % inter.remote_size
     status = MPI.Status()
-    requests = [inter.isend((inter.rank, "to", one), one, 3) for one in range(n)]
-    cases.add(f"recv{name}", [inter.recv(source=one, tag=3, status=status) for one in range(n)])
+    requests = [inter.isend((inter.rank, "to", dest), dest, 3) for dest in range(n)]
+    cases.add(f"recv{name}", [inter.recv(source=src, tag=3, status=status) for src in range(n)])
     cases.add(f"recv{name}", status.source)
     MPI.Request.waitall(requests)
-    data = [numbers("i", 4, 10 * inter.rank + one) for one in range(n)]
+    data = [numbers("i", 4, 10 * inter.rank + dest) for dest in range(n)]
     memory = blank("i", 4)
-    requests = [inter.Isend(one, dest) for dest, one in enumerate(data)]
-    for one in range(n):
-        inter.Probe(one, 0, status)
-        inter.Recv(memory, one, 0, status)
+    requests = [inter.Isend(values, dest) for dest, values in enumerate(data)]
+    for src in range(n):
+        inter.Probe(src, 0, status)
+        inter.Recv(memory, src, 0, status)
         cases.add(f"Recv{name}", memory, status)
     MPI.Request.Waitall(requests)
     if inter.rank < min(n, inter.size):
@@ -77,7 +76,7 @@ def messages(name: str, inter: MPI.Intercomm) -> None:
 
 def collectives(name: str, inter: MPI.Intercomm, left: bool, way: str) -> None:
     size, n, me = inter.size, inter.remote_size, inter.rank
-    own = numbers("i", 3, 10 * me + left)
+    block = numbers("i", 3, 10 * me + left)
 
     def add(word: str, *memories: Any) -> None:
         cases.add(f"{word} {way}{name}", *memories)
@@ -88,33 +87,33 @@ def collectives(name: str, inter: MPI.Intercomm, left: bool, way: str) -> None:
         root = (MPI.ROOT if me == last else MPI.PROC_NULL) if root_left == left else last
         here, there = root == MPI.ROOT, root_left != left
         comm = inter.Dup()  # MPICH 5.0 hangs in one that has had non-blocking calls with a root
-        memory = own.copy() if here else blank("i", 3)
+        memory = block.copy() if here else blank("i", 3)
         call(comm, way, "Bcast", memory, root)
         if way == "":  # MPICH 5.0 does not write to all in the other ways
             add("Bcast", memory if there else None)
         many = blank("i", 3 * n) if here else None
-        call(comm, way, "Gather", own if there else None, many, root)
+        call(comm, way, "Gather", block if there else None, many, root)
         add("Gather", many)
         many, memory = numbers("i", 3 * n, 5) if here else None, blank("i", 3)
         call(comm, way, "Scatter", many, memory if there else None, root)
         add("Scatter", memory)
-        counts = [one % 3 + 1 for one in range(n if here else size)]
+        counts = [rank % 3 + 1 for rank in range(n if here else size)]
         many = blank("i", sum(counts)) if here else None
-        mine = numbers("i", me % 3 + 1, me)
-        call(comm, way, "Gatherv", mine if there else None, [many, counts] if here else None, root)
+        data = numbers("i", me % 3 + 1, me)
+        call(comm, way, "Gatherv", data if there else None, [many, counts] if here else None, root)
         add("Gatherv", many)
         many, memory = numbers("i", sum(counts)) if here else None, blank("i", me % 3 + 1)
         layout = [many, counts] if here else None
         call(comm, way, "Scatterv", layout, memory if there else None, root)
         add("Scatterv", memory)
         memory = blank("i", 3) if here else None
-        call(comm, way, "Reduce", own if there else None, memory, MPI.SUM, root)
+        call(comm, way, "Reduce", block if there else None, memory, MPI.SUM, root)
         add("Reduce", memory)
         comm.Free()
     memory = blank("i", 3 * n)
-    call(inter, way, "Allgather", own, memory)
+    call(inter, way, "Allgather", block, memory)
     add("Allgather", memory)
-    counts = [one % 3 + 1 for one in range(n)]
+    counts = [rank % 3 + 1 for rank in range(n)]
     memory = blank("i", sum(counts))
     call(inter, way, "Allgatherv", numbers("i", me % 3 + 1, me), [memory, counts])
     add("Allgatherv", memory)
@@ -123,12 +122,12 @@ def collectives(name: str, inter: MPI.Intercomm, left: bool, way: str) -> None:
     add("Alltoall", memory)
     call(inter, way, "Alltoallv", [numbers("i", 2 * n, me), [1] * n], [memory, [1] * n])
     add("Alltoallv", memory)
-    places, kinds = [8 * one for one in range(n)], [MPI.INT] * n
+    places, kinds = [8 * rank for rank in range(n)], [MPI.INT] * n
     sent = [numbers("i", 2 * n, me), [1] * n, places, kinds]
     call(inter, way, "Alltoallw", sent, [memory, [1] * n, places, kinds])
     add("Alltoallw", memory)
     memory = blank("i", 3)
-    call(inter, way, "Allreduce", own, memory, MPI.SUM)
+    call(inter, way, "Allreduce", block, memory, MPI.SUM)
     add("Allreduce", memory)
     total = 2 * size * n
     memory = blank("i", total // size)
@@ -147,11 +146,11 @@ def objects(name: str, inter: MPI.Intercomm, left: bool) -> None:
         here = root == MPI.ROOT
         cases.add(f"bcast{name}", inter.bcast({"from": left} if here else None, root))
         cases.add(f"gather{name}", inter.gather((me, left), root))
-        given = [("for", one) for one in range(n)] if here else None
+        given = [("for", rank) for rank in range(n)] if here else None
         cases.add(f"scatter{name}", inter.scatter(given, root))
         cases.add(f"reduce{name}", inter.reduce(me + 10 * left, MPI.SUM, root))
     cases.add(f"allgather{name}", inter.allgather((me, left)))
-    cases.add(f"alltoall{name}", inter.alltoall([(me, one) for one in range(n)]))
+    cases.add(f"alltoall{name}", inter.alltoall([(me, rank) for rank in range(n)]))
     cases.add(f"allreduce{name}", inter.allreduce([me], MPI.SUM))
 
 
@@ -160,7 +159,7 @@ for first in range(1, MPI.COMM_WORLD.size):
     name = f" {first}"
     management(name, local, inter, left)
     messages(name, inter)
-    for way in ("", "I", "_init"):
+    for way in WAYS:
         collectives(name, inter, left, way)
     objects(name, inter, left)
     inter.Free()

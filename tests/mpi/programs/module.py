@@ -26,19 +26,19 @@ def memory() -> None:
     MPI.Free_mem(room)
     cases.add("Alloc_mem", len(room))
     data = bytearray(b"some bytes")
-    one = MPI.buffer(data)
-    cases.add("buffer", one, one.obj is data, one.readonly, one.toreadonly().readonly)
+    buffer = MPI.buffer(data)
+    cases.add("buffer", buffer, buffer.obj is data, buffer.readonly, buffer.toreadonly().readonly)
     cases.add("buffer", MPI.buffer.frombuffer(b"abc", True).readonly, MPI.memory is MPI.buffer)
-    other = MPI.buffer.fromaddress(one.address, 4)
+    other = MPI.buffer.fromaddress(buffer.address, 4)
     other[0] = ord("S")
     cases.add("buffer", data, other, memoryview(other).nbytes, MPI.buffer.allocate(3, clear=True))
-    cases.error("buffer", lambda: one.toreadonly().__setitem__(0, 1))
-    cases.error("buffer", lambda: one[99])
+    cases.error("buffer", lambda: buffer.toreadonly().__setitem__(0, 1))
+    cases.error("buffer", lambda: buffer[99])
     cases.error("buffer", MPI.buffer, "text")
-    one[2:4] = 0x2D
-    cases.add("buffer", one, len(MPI.buffer()), one[::1])
-    one.release()
-    cases.add("buffer", len(one))
+    buffer[2:4] = 0x2D
+    cases.add("buffer", buffer, len(MPI.buffer()), buffer[::1])
+    buffer.release()
+    cases.add("buffer", len(buffer))
     numbers = array.array("i", range(5))
     address = MPI.Get_address(numbers)
     later = MPI.Get_address(memoryview(numbers)[2:])
@@ -122,9 +122,9 @@ def handles() -> None:
         def hello(self) -> str:
             return f"hello from {self.rank}"
 
-    own = Own(MPI.COMM_WORLD)
-    cases.add("subclass", own.hello(), type(own.Dup()).__name__, own == MPI.COMM_WORLD)
-    cases.add("subclass", type(own.Split()).__name__, type(own.Create_cart([1])).__name__)
+    world = Own(MPI.COMM_WORLD)
+    cases.add("subclass", world.hello(), type(world.Dup()).__name__, world == MPI.COMM_WORLD)
+    cases.add("subclass", type(world.Split()).__name__, type(world.Create_cart([1])).__name__)
 
 
 def ports() -> None:

@@ -33,12 +33,12 @@ OBJECTS: list[Any] = [
 
 def point_to_point(name: str, comm: MPI.Intracomm) -> None:
     after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    for number, one in enumerate(OBJECTS):
+    for number, value in enumerate(OBJECTS):
         status = MPI.Status()
-        got = comm.sendrecv(one, after, number, None, before, number, status)
+        got = comm.sendrecv(value, after, number, None, before, number, status)
         cases.add(f"sendrecv{name}", got, status.source, status.tag)
         for mode in ("isend", "issend", "ibsend"):
-            request = getattr(comm, mode)([comm.rank, one], after, number)
+            request = getattr(comm, mode)([comm.rank, value], after, number)
             cases.add(f"{mode}{name}", comm.recv(None, before, number, status))
             request.wait()
             cases.add(f"{mode}{name}", status.source, status.tag, request)
@@ -75,15 +75,15 @@ def point_to_point(name: str, comm: MPI.Intracomm) -> None:
 def collectives(name: str, comm: MPI.Intracomm) -> None:
     rank, n = comm.rank, comm.size
     comm.barrier()
-    for one in OBJECTS:
+    for value in OBJECTS:
         for root in {0, n - 1}:
             here = rank == root
-            cases.add(f"bcast{name}", comm.bcast(one if here else "other", root))
-            cases.add(f"gather{name}", comm.gather((rank, one), root))
-            given = [(part, one) for part in range(n)] if here else None
+            cases.add(f"bcast{name}", comm.bcast(value if here else "other", root))
+            cases.add(f"gather{name}", comm.gather((rank, value), root))
+            given = [(to, value) for to in range(n)] if here else None
             cases.add(f"scatter{name}", comm.scatter(given, root))
-        cases.add(f"allgather{name}", comm.allgather((rank, one)))
-        cases.add(f"alltoall{name}", comm.alltoall([(rank, to, one) for to in range(n)]))
+        cases.add(f"allgather{name}", comm.allgather((rank, value)))
+        cases.add(f"alltoall{name}", comm.alltoall([(rank, to, value) for to in range(n)]))
     cases.add(f"alltoall{name}", comm.alltoall(None))
     cases.error(f"alltoall of too many{name}", comm.alltoall, [0] * (n + 1))
     if n == 1:
@@ -116,7 +116,7 @@ def reductions(name: str, comm: MPI.Intracomm) -> None:
     for op in (operator.add, joined, MPI.SUM):
         found = [comm.allreduce(texts, op), comm.scan(texts, op), comm.exscan(texts, op)]
         found.append(comm.reduce(texts, op=op))
-        plain = [one if one is None else one.replace("(", "").replace(")", "") for one in found]
+        plain = [text if text is None else text.replace("(", "").replace(")", "") for text in found]
         cases.add(f"reduce texts{name}", plain)
     cases.add(f"reduce lists{name}", comm.allreduce([rank], operator.concat))
     if n == 1:
@@ -145,18 +145,18 @@ def wrong() -> None:
 
 
 def pickling() -> None:
-    own = MPI.Pickle()
-    data = own.dumps({"one": [1, 2]})
-    cases.add("Pickle", type(data), own.loads(data), own.PROTOCOL == MPI.pickle.PROTOCOL)
+    pickler = MPI.Pickle()
+    data = pickler.dumps({"one": [1, 2]})
+    cases.add("Pickle", type(data), pickler.loads(data), pickler.PROTOCOL == MPI.pickle.PROTOCOL)
     array = np.arange(1 << 16)
-    header, buffers = own.dumps_oob(array)
-    cases.add("Pickle", len(header) < 1000, [len(one) for one in buffers])
-    cases.add("Pickle", own.loads_oob(header, buffers).sum(), own.THRESHOLD)
+    header, buffers = pickler.dumps_oob(array)
+    cases.add("Pickle", len(header) < 1000, [len(buffer) for buffer in buffers])
+    cases.add("Pickle", pickler.loads_oob(header, buffers).sum(), pickler.THRESHOLD)
     before = MPI.pickle.PROTOCOL
     MPI.pickle.PROTOCOL = 2
     cases.add("Pickle", MPI.pickle.dumps(5)[:2])
     MPI.pickle.PROTOCOL = before
-    other = MPI.Pickle(dumps=lambda one: repr(one).encode(), loads=lambda one: eval(bytes(one)))
+    other = MPI.Pickle(dumps=lambda x: repr(x).encode(), loads=lambda x: eval(bytes(x)))
     cases.add("Pickle", other.dumps([1]), other.loads(b"(2, 3)"), other.PROTOCOL)
     for handle in (MPI.COMM_WORLD, MPI.INT, MPI.SUM, MPI.INFO_NULL, MPI.GROUP_EMPTY):
         cases.add("predefined", MPI.COMM_SELF.sendrecv(handle, 0, source=0) == handle)

@@ -70,19 +70,13 @@ def ring(name: str, comm: MPI.Intracomm) -> None:
         MPI.Request.Waitall([receive, send])
         cases.add("Irecv" + name, memory, receive, send)
 
-        memory = blank("i", size)
-        receive = comm.Irecv(memory, before, 6)
-        comm.Barrier()  # a ready send needs its receive
-        comm.Rsend(data, after, 6)
-        receive.Wait(status)
-        cases.add("Rsend" + name, memory, status)
-
-        memory = blank("i", size)
-        receive = comm.Irecv(memory, before, 6)
-        comm.Barrier()
-        comm.Irsend(data, after, 6).Wait()
-        receive.Wait(status)
-        cases.add("Irsend" + name, memory, status)
+        for mode in ("Rsend", "Irsend"):
+            memory = blank("i", size)
+            receive = comm.Irecv(memory, before, 6)
+            comm.Barrier()  # a ready send needs its receive
+            post(comm, mode, data, after, 6).Wait()
+            receive.Wait(status)
+            cases.add(mode + name, memory, status)
 
 
 def specifications(comm: MPI.Intracomm) -> None:
@@ -142,13 +136,13 @@ def specifications(comm: MPI.Intracomm) -> None:
         memory = blank("i", 12)
         through(f"send {case}", send, memory, memory)
     for case, make in {
-        "array": lambda one: one,
-        "count, displacement": lambda one: [one, (10, 2), MPI.INT],
-        "other type": lambda one: [one, MPI.BYTE],
-        "read-only": lambda one: one.tobytes(),
-        "matrix": lambda one: one.reshape(3, 4),
-        "strided": lambda one: one[::1].reshape(3, 4)[:, :2],
-        "none": lambda one: None,
+        "array": lambda buffer: buffer,
+        "count, displacement": lambda buffer: [buffer, (10, 2), MPI.INT],
+        "other type": lambda buffer: [buffer, MPI.BYTE],
+        "read-only": lambda buffer: buffer.tobytes(),
+        "matrix": lambda buffer: buffer.reshape(3, 4),
+        "strided": lambda buffer: buffer[::1].reshape(3, 4)[:, :2],
+        "none": lambda buffer: None,
     }.items():
         memory = blank("i", 12)
         through(f"receive {case}", ten, make(memory), memory)
@@ -211,9 +205,9 @@ def buffered(comm: MPI.Intracomm) -> None:
     MPI.Iflush_buffer().Wait()
     cases.add("Bsend", memory, MPI.Detach_buffer() is not None)
     MPI.Free_mem(room)
-    for own in (bytearray(MPI.BSEND_OVERHEAD + 800), MPI.BUFFER_AUTOMATIC):
-        case = f"buffer of a communicator {type(own).__name__}"
-        cases.error(case, comm.Attach_buffer, own)
+    for buffer in (bytearray(MPI.BSEND_OVERHEAD + 800), MPI.BUFFER_AUTOMATIC):
+        case = f"buffer of a communicator {type(buffer).__name__}"
+        cases.error(case, comm.Attach_buffer, buffer)
         comm.Bsend(b"buffered", comm.rank)
         comm.Recv(memory, comm.rank)
         comm.Flush_buffer()

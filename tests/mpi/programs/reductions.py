@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, Cases, blank, call, crowds, numbers, raised
+from cases import CODES, LARGE, WAYS, Cases, blank, call, crowds, numbers, raised
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
 WHOLE, BITS = "bhilqBHILQ", "?bhilqBHILQ"
 OPERATIONS = {
     "SUM": CODES.replace("?", ""),
@@ -59,7 +58,7 @@ def every_call(case: str, comm: MPI.Intracomm, way: str, op: MPI.Op, data: Any) 
         memory = data(rank)
         call(comm, way, word, MPI.IN_PLACE, memory, op)
         add(word, memory if rank or word == "Scan" else None)
-    many = np.concatenate([data(rank + one) for one in range(n)])
+    many = np.concatenate([data(rank + peer) for peer in range(n)])
     memory = empty()
     call(comm, way, "Reduce_scatter_block", many, memory, op)
     add("Reduce_scatter_block", memory)
@@ -115,7 +114,7 @@ def own_operations(name: str, comm: MPI.Intracomm, way: str) -> None:
 
     rank, n = comm.rank, comm.size
     op = MPI.Op.Create(larger, commute=True)
-    every_call(f" own commuting {way}{name}", comm, way, op, lambda one: numbers("i", 4, one))
+    every_call(f" own commuting {way}{name}", comm, way, op, lambda nth: numbers("i", 4, nth))
     cases.add(f"own{name}", op, op.is_commutative, op.is_predefined)
     op.Free()
     op = MPI.Op.Create(then)
@@ -125,14 +124,14 @@ def own_operations(name: str, comm: MPI.Intracomm, way: str) -> None:
     op.Free()
     op = MPI.Op.Create(matrices)
     datatype = MPI.INT64_T.Create_contiguous(4).Commit()
-    one = np.array([[[1, rank], [0, 1]], [[rank, 1], [1, 0]]])
-    two = np.empty_like(one)
-    call(comm, way, "Allreduce", [one, 2, datatype], [two, 2, datatype], op)
-    cases.add(f"product of matrices{name}", two)
-    call(comm, way, "Scan", [one, 2, datatype], [two, 2, datatype], op)
-    cases.add(f"product of matrices{name}", two)
-    call(comm, way, "Reduce", [one, 2, datatype], [two, 2, datatype], op, n - 1)
-    cases.add(f"product of matrices{name}", two if rank == n - 1 else None)
+    sent = np.array([[[1, rank], [0, 1]], [[rank, 1], [1, 0]]])
+    received = np.empty_like(sent)
+    call(comm, way, "Allreduce", [sent, 2, datatype], [received, 2, datatype], op)
+    cases.add(f"product of matrices{name}", received)
+    call(comm, way, "Scan", [sent, 2, datatype], [received, 2, datatype], op)
+    cases.add(f"product of matrices{name}", received)
+    call(comm, way, "Reduce", [sent, 2, datatype], [received, 2, datatype], op, n - 1)
+    cases.add(f"product of matrices{name}", received if rank == n - 1 else None)
     datatype.Free()
     op.Free()
 
@@ -184,14 +183,14 @@ for name, comm in crowds():
     for way in WAYS:
         for size in (0, 1, 7):
             case = f" {way}{name}"
-            every_call(case, comm, way, MPI.SUM, lambda one, size=size: numbers("i", size, one))
+            every_call(case, comm, way, MPI.SUM, lambda nth, size=size: numbers("i", size, nth))
         own_operations(name, comm, way)
     pairs(name, comm)
 for word, codes in OPERATIONS.items():
     for code in codes:
         every_type(word, code)
 for way in WAYS:
-    large = lambda one: numbers("d", LARGE // 8, one)  # noqa: E731
+    large = lambda nth: numbers("d", LARGE // 8, nth)  # noqa: E731
     every_call(f" large {way}", MPI.COMM_WORLD, way, MPI.SUM, large)
 local()
 cases.done()

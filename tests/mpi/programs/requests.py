@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ class Exchange:
     def __init__(self, count: int) -> None:
         self.comm = MPI.COMM_SELF.Dup()
         self.memories = [blank("i", 4) for _ in range(count)]
-        self.requests = [self.comm.Irecv(one, 0, tag) for tag, one in enumerate(self.memories)]
+        self.requests = [self.comm.Irecv(into, 0, tag) for tag, into in enumerate(self.memories)]
 
     def send(self, *tags: int) -> None:
         for tag in tags:
@@ -83,23 +84,19 @@ def several_requests() -> None:
                         continue  # it would wait for the others
                     cases.add(call, plain(many(exchange.requests)), exchange.state())
                     continue
-                one, listed = MPI.Status(), [MPI.Status()]
-                told = one if word == "any" else listed
+                filled: Any = MPI.Status() if word == "any" else [MPI.Status()]
                 for tag in tags:  # now all that were sent have come
                     while not exchange.comm.Iprobe(0, tag):
                         if exchange.requests[tag].Get_status():
                             break
-                result = many(exchange.requests, told)
-                cases.add(call, plain(result), told, exchange.state())
+                result = many(exchange.requests, filled)
+                cases.add(call, plain(result), filled, exchange.state())
             exchange.close()
             cases.add(call, plain(many(exchange.requests)), plain(many([])))
     null = [MPI.REQUEST_NULL] * 2
-    for word in ("waitany", "testany", "waitall", "testall", "waitsome", "testsome"):
-        many = getattr(MPI.Request, word)
-        cases.add(word, plain(many([])), plain(many(null)))
-    for word in ("get_status_any", "get_status_all", "get_status_some"):
-        many = getattr(MPI.Request, word)
-        cases.add(word, plain(many([])), plain(many(null)))
+    for verb, word in product(("wait", "test", "get_status_"), ("any", "all", "some")):
+        many = getattr(MPI.Request, verb + word)
+        cases.add(verb + word, plain(many([])), plain(many(null)))
 
 
 def plain(result: Any) -> Any:
@@ -118,17 +115,15 @@ def objects() -> None:
                 comm.send({"tag": tag}, 0, tag)
             found: list[Any] = []
             while len(found) < (1 if word == "all" else 3):
-                one, listed = MPI.Status(), [MPI.Status()]
-                told = one if word == "any" else listed
-                result = many(requests, told)
+                filled: Any = MPI.Status() if word == "any" else [MPI.Status()]
+                result = many(requests, filled)
                 done = result[1] if verb == "test" and word == "any" else result[0]
                 if verb == "wait" or done:
-                    order = (result, told) if word == "any" else (result,)
-                    found.append(order)
+                    found.append((result, filled) if word == "any" else (result,))
                 if word == "some":
                     found.extend([None] * (len(result[0]) - 1) if result[0] else [])
             if word == "some":  # how many come at once is not said
-                found = sorted(str(one) for one in found)
+                found = sorted(str(item) for item in found)
                 cases.add(verb + word, len(found))
             else:
                 cases.add(verb + word, found, requests)
@@ -195,8 +190,8 @@ def persistent(comm: MPI.Intracomm) -> None:
         cases.add("Startall", memory, send == MPI.REQUEST_NULL)
     status = MPI.Status()
     cases.add("inactive", receive.Test(status), status, receive.Wait(status), status)
-    one = MPI.Request.Waitany([receive, send], status)
-    cases.add("inactive", index(one), status, MPI.Request.Waitsome([receive, send]))
+    first = MPI.Request.Waitany([receive, send], status)
+    cases.add("inactive", index(first), status, MPI.Request.Waitsome([receive, send]))
     comm.Barrier()
     receive.Start()
     receive.Cancel()
@@ -214,8 +209,8 @@ def partitioned(comm: MPI.Intracomm) -> None:
         data += turn
         MPI.Prequest.Startall([receive, send])
         if turn == 0:
-            for part in (2, 0, 3, 1):
-                send.Pready(part)
+            for partition in (2, 0, 3, 1):
+                send.Pready(partition)
         elif turn == 1:
             send.Pready_range(1, 3)
             send.Pready(0)
@@ -227,7 +222,7 @@ def partitioned(comm: MPI.Intracomm) -> None:
     receive.Start()
     send.Start()
     send.Pready_range(0, 3)
-    while not all(receive.Parrived(part) for part in range(4)):
+    while not all(receive.Parrived(partition) for partition in range(4)):
         pass
     cases.add("Parrived", memory)
     receive.Wait()

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
-from cases import Cases, blank, call, crowds, named, numbers, raised, rank
+from cases import WAYS, Cases, blank, call, crowds, named, numbers, raised, rank, ranks
 from mpi4py import MPI
 
 cases = Cases()
-WAYS = ("", "I", "_init")
-
-
-def ranks(listed: Any) -> Any:
-    return [rank(one) for one in listed]
 
 
 def dimensions() -> None:
@@ -37,8 +31,8 @@ def grids(name: str, comm: MPI.Intracomm) -> None:
             cases.add(case, grid, grid.Get_dim(), grid.dim, grid.ndim, grid.Get_topo())
             cases.add(case, grid.dims, grid.periods, grid.coords, grid.topo, grid.is_topo)
             cases.add(case, named(grid.Get_topology(), "CART", "GRAPH", "DIST_GRAPH", "UNDEFINED"))
-            for one in range(grid.size):
-                cases.add(case, grid.Get_coords(one), grid.Get_cart_rank(grid.Get_coords(one)))
+            for coords in map(grid.Get_coords, range(grid.size)):
+                cases.add(case, coords, grid.Get_cart_rank(coords))
             for axis, step in product(range(count), (-1, 0, 1, 2)):
                 cases.add(case, ranks(grid.Shift(axis, step)))
             cases.add(case, grid.degrees, grid.indegree, grid.outdegree)
@@ -47,9 +41,9 @@ def grids(name: str, comm: MPI.Intracomm) -> None:
             if periodic is True:
                 cases.add(case, grid.Get_cart_rank([-1] * count), grid.Get_cart_rank([5] * count))
             for kept in product((False, True), repeat=count):
-                part = grid.Sub(kept)
-                cases.add(case, part, part.dims, part.coords if part.ndim else "none")
-                part.Free()
+                sub = grid.Sub(kept)
+                cases.add(case, sub, sub.dims, sub.coords if sub.ndim else "none")
+                sub.Free()
             copy = grid.Dup()
             cases.add(case, copy, copy.dims)
             copy.Free()
@@ -66,38 +60,38 @@ def grids(name: str, comm: MPI.Intracomm) -> None:
 
 def graphs(name: str, comm: MPI.Intracomm) -> None:
     n = comm.size
-    chain = [[one for one in (me - 1, me + 1) if 0 <= one < n] for me in range(n)]
-    star = [[one for one in range(n) if one] if me == 0 else [0] for me in range(n)]
+    chain = [[peer for peer in (me - 1, me + 1) if 0 <= peer < n] for me in range(n)]
+    star = [[peer for peer in range(n) if peer] if me == 0 else [0] for me in range(n)]
     doubled = [[(me + 1) % n, (me + 1) % n] for me in range(n)]
     none: list[list[int]] = [[] for _ in range(n)]
-    for what, edges in {"chain": chain, "star": star, "doubled": doubled, "none": none}.items():
-        case = f"Graph {what}{name}"
-        index = np.cumsum([len(one) for one in edges]).tolist()
-        flat = [one for some in edges for one in some]
+    for shape, edges in {"chain": chain, "star": star, "doubled": doubled, "none": none}.items():
+        case = f"Graph {shape}{name}"
+        index = np.cumsum([len(targets) for targets in edges]).tolist()
+        flat = [target for targets in edges for target in targets]
         graph = comm.Create_graph(index, flat)
         cases.add(case, graph, rank(comm.Graph_map(index, flat)))
         if graph != MPI.COMM_NULL:  # an index that begins with 0 has one entry more than nodes
             about_graph(case, graph)
-            if what != "doubled":
+            if shape != "doubled":
                 neighbours(case, graph)
             graph.Free()
-        sources = [one for one in range(n) for to in edges[one] if to == comm.rank]
+        sources = [source for source in range(n) for to in edges[source] if to == comm.rank]
         for weights in (None, True):
             given = {
-                "sourceweights": [10 + one for one in sources],
-                "destweights": [20 + one for one in edges[comm.rank]],
+                "sourceweights": [10 + source for source in sources],
+                "destweights": [20 + target for target in edges[comm.rank]],
             }
             directed = comm.Create_dist_graph_adjacent(
                 sources, edges[comm.rank], **(given if weights else {})
             )
-            case = f"Dist_graph_adjacent {what} {weights}{name}"
+            case = f"Dist_graph_adjacent {shape} {weights}{name}"
             about(case, directed)
             neighbours(case, directed)
             copy = directed.Dup()
             about(case, copy)
             copy.Free()
             directed.Free()
-    # Everybody tells of the edges of the next rank.
+    # Every rank names the edges of the next one.
     me = (comm.rank + 1) % n
     for weights in (None, [5 + me]):
         graph = comm.Create_dist_graph([me], [1], [(me + 2) % n], weights)
@@ -115,8 +109,8 @@ def about_graph(case: str, graph: MPI.Graphcomm) -> None:
     cases.add(case, graph.nnodes, graph.nedges, graph.index, graph.edges)
     cases.add(case, graph.nneighbors, graph.neighbors, graph.degrees, graph.inoutedges)
     cases.add(case, graph.indegree, graph.outdegree)
-    for one in range(graph.size):
-        cases.add(case, graph.Get_neighbors_count(one), graph.Get_neighbors(one))
+    for node in range(graph.size):
+        cases.add(case, graph.Get_neighbors_count(node), graph.Get_neighbors(node))
 
 
 def about(case: str, graph: MPI.Distgraphcomm) -> None:
@@ -126,31 +120,31 @@ def about(case: str, graph: MPI.Distgraphcomm) -> None:
 
 def neighbours(case: str, comm: MPI.Topocomm) -> None:
     sources, targets = comm.indegree, comm.outdegree
-    own = numbers("i", 3, 10 * comm.rank)
+    data = numbers("i", 3, 10 * comm.rank)
     each = numbers("i", 3 * targets, comm.rank)
     for way in WAYS if comm.size == MPI.COMM_WORLD.size else WAYS[:1]:
         memory = blank("i", 3 * sources)
-        call(comm, way, "Neighbor_allgather", own, memory)
+        call(comm, way, "Neighbor_allgather", data, memory)
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 4 * sources)
-        places = [4 * one for one in range(sources)]
-        call(comm, way, "Neighbor_allgatherv", own, [memory, ([3] * sources, places)])
+        places = [4 * nth for nth in range(sources)]
+        call(comm, way, "Neighbor_allgatherv", data, [memory, ([3] * sources, places)])
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
         call(comm, way, "Neighbor_alltoall", each, memory)
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
-        layout = [2] * targets, [3 * one for one in range(targets)]
-        into = [2] * sources, [3 * one for one in range(sources)]
+        layout = [2] * targets, [3 * nth for nth in range(targets)]
+        into = [2] * sources, [3 * nth for nth in range(sources)]
         call(comm, way, "Neighbor_alltoallv", [each, layout], [memory, into])
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
-        sent = [each, [1] * targets, [12 * one for one in range(targets)], [MPI.INT] * targets]
-        got = [memory, [1] * sources, [12 * one for one in range(sources)], [MPI.INT] * sources]
+        sent = [each, [1] * targets, [12 * nth for nth in range(targets)], [MPI.INT] * targets]
+        got = [memory, [1] * sources, [12 * nth for nth in range(sources)], [MPI.INT] * sources]
         call(comm, way, "Neighbor_alltoallw", sent, got)
         cases.add(f"neighbours {case}", memory)
     cases.add(f"neighbours {case}", comm.neighbor_allgather((comm.rank, "object")))
-    given = [(comm.rank, one) for one in range(targets)]
+    given = [(comm.rank, nth) for nth in range(targets)]
     cases.add(f"neighbours {case}", comm.neighbor_alltoall(given))
 
 

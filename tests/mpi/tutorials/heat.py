@@ -39,14 +39,14 @@ column_type.Free()
 parts = grid.gather((grid.coords, plate[1:-1, 1:-1]))
 if grid.rank == 0:
     picture = np.zeros((dims[0] * cells, dims[1] * cells))
-    for (r, c), part in parts:
-        picture[r * cells : (r + 1) * cells, c * cells : (c + 1) * cells] = part
+    for (r, c), block in parts:
+        picture[r * cells : (r + 1) * cells, c * cells : (c + 1) * cells] = block
 
-    whole = np.zeros((picture.shape[0] + 2, picture.shape[1] + 2))
-    whole[0, :] = 100.0
+    expected = np.zeros((picture.shape[0] + 2, picture.shape[1] + 2))
+    expected[0, :] = 100.0
     for _ in range(steps):
-        whole[1:-1, 1:-1] = 0.25 * (
-            whole[:-2, 1:-1] + whole[2:, 1:-1] + whole[1:-1, :-2] + whole[1:-1, 2:]
+        expected[1:-1, 1:-1] = 0.25 * (
+            expected[:-2, 1:-1] + expected[2:, 1:-1] + expected[1:-1, :-2] + expected[1:-1, 2:]
         )
-    same = np.allclose(picture, whole[1:-1, 1:-1])
+    same = np.allclose(picture, expected[1:-1, 1:-1])
     print(f"a grid of {dims[0]} x {dims[1]}: as on one process: {same}")

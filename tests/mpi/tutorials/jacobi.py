@@ -6,16 +6,16 @@ from mpi4py import MPI
 comm = MPI.COMM_WORLD
 rows = 6
 n = rows * comm.size
-mine = slice(comm.rank * rows, (comm.rank + 1) * rows)
+block = slice(comm.rank * rows, (comm.rank + 1) * rows)
 A = np.random.default_rng(5).random((n, n)) + n * np.eye(n)
 b = np.arange(1.0, n + 1)
 
 x = np.zeros(n)
-diagonal = A.diagonal()[mine]
+diagonal = A.diagonal()[block]
 change, iterations = 1.0, 0
 while change > 1e-12 and iterations < 200:
-    new = (b[mine] - A[mine] @ x + diagonal * x[mine]) / diagonal
-    change = comm.allreduce(float(abs(new - x[mine]).max()), op=MPI.MAX)
+    new = (b[block] - A[block] @ x + diagonal * x[block]) / diagonal
+    change = comm.allreduce(float(abs(new - x[block]).max()), op=MPI.MAX)
     comm.Allgather(new, x)
     iterations += 1
 if comm.rank == 0:

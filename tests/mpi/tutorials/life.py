@@ -19,8 +19,8 @@ def step(world: np.ndarray) -> np.ndarray:
         for shift in (-1, 0, 1)
         if row or shift
     )
-    own = world[1:-1]
-    return ((around == 3) | ((own == 1) & (around == 2))).astype("B")
+    cells = world[1:-1]
+    return ((around == 3) | ((cells == 1) & (around == 2))).astype("B")
 
 
 strip = np.zeros((rows + 2, columns), "B")

@@ -10,9 +10,9 @@ first = rows * comm.rank
 A = np.fromfunction(lambda i, j: 1.0 / (i + first + j + 1), (rows, size))
 x = np.arange(first, first + rows, dtype="d")
 
-whole = np.zeros(size)
-comm.Allgather([x, MPI.DOUBLE], [whole, MPI.DOUBLE])
-y = A @ whole
+all_x = np.zeros(size)
+comm.Allgather([x, MPI.DOUBLE], [all_x, MPI.DOUBLE])
+y = A @ all_x
 
 result = np.empty(size) if comm.rank == 0 else None
 comm.Gather(y, result, root=0)

@@ -7,7 +7,7 @@ comm = MPI.COMM_WORLD
 rank, size = comm.rank, comm.size
 count = 5
 place = np.random.default_rng(7).random((size * count, 2))
-own = place[rank * count : (rank + 1) * count].copy()
+bodies = place[rank * count : (rank + 1) * count].copy()
 
 
 def forces(on: np.ndarray, by: np.ndarray) -> np.ndarray:
@@ -16,10 +16,10 @@ def forces(on: np.ndarray, by: np.ndarray) -> np.ndarray:
     return (away / distance[:, :, None] ** 3).sum(axis=1)
 
 
-travelling, total = own.copy(), forces(own, own)
+travelling, total = bodies.copy(), forces(bodies, bodies)
 for _ in range(size - 1):
     comm.Sendrecv_replace(travelling, dest=(rank + 1) % size, source=(rank - 1) % size)
-    total += forces(own, travelling)
+    total += forces(bodies, travelling)
 everything = np.empty_like(place)
 comm.Allgather(total, everything)
 if rank == 0:

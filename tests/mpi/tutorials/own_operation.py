@@ -19,9 +19,9 @@ def merge(first: MPI.buffer, second: MPI.buffer, datatype: MPI.Datatype) -> None
 operation = MPI.Op.Create(merge, commute=True)
 sample = np.arange(comm.rank * 10, comm.rank * 10 + 5 + comm.rank, dtype="d")
 triple = MPI.DOUBLE.Create_contiguous(3).Commit()
-mine = np.array([sample.size, sample.mean(), ((sample - sample.mean()) ** 2).sum()])
+moments = np.array([sample.size, sample.mean(), ((sample - sample.mean()) ** 2).sum()])
 both = np.empty(3)
-comm.Allreduce([mine, 1, triple], [both, 1, triple], operation)
+comm.Allreduce([moments, 1, triple], [both, 1, triple], operation)
 everything = np.concatenate(comm.allgather(sample))
 if comm.rank == 0:
     print("mean is right:", np.isclose(both[1], everything.mean()))

@@ -22,9 +22,9 @@ for _ in range(40):
     u[1:-1] += 0.2 * (u[2:] - 2 * u[1:-1] + u[:-2])
 for request in requests:
     request.Free()
-whole = np.empty(count * size) if rank == 0 else None
-comm.Gather(u[1:-1], whole)
+result = np.empty(count * size) if rank == 0 else None
+comm.Gather(u[1:-1], result)
 if rank == 0:
     for _ in range(40):
         start[1:-1] += 0.2 * (start[2:] - 2 * start[1:-1] + start[:-2])
-    print("as on one process:", np.allclose(whole, start[1:-1]))
+    print("as on one process:", np.allclose(result, start[1:-1]))

@@ -4,9 +4,9 @@ import numpy as np
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
-mine = list("abcdefghij")[: comm.rank + 2]
-length, begin = np.array([len(mine)]), np.zeros(1, int)
+items = list("abcdefghij")[: comm.rank + 2]
+length, begin = np.array([len(items)]), np.zeros(1, int)
 comm.Exscan(length, begin)  # rank 0 has no one before it
-end = comm.scan(len(mine))
-assert end == begin[0] + len(mine)
+end = comm.scan(len(items))
+assert end == begin[0] + len(items)
 print(f"rank {comm.rank}: {begin[0]} to {end}")

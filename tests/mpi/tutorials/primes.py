@@ -12,9 +12,9 @@ def is_prime(number: int) -> bool:
 
 
 found = [number for number in range(comm.rank, limit, comm.size) if is_prime(number)]
-mine = np.array([len(found), max(found, default=0)])
+results = np.array([len(found), max(found, default=0)])
 total, largest = np.zeros(1, int), np.zeros(1, int)
-comm.Reduce(mine[:1], total, op=MPI.SUM, root=0)
-comm.Reduce(mine[1:], largest, op=MPI.MAX, root=0)
+comm.Reduce(results[:1], total, op=MPI.SUM, root=0)
+comm.Reduce(results[1:], largest, op=MPI.MAX, root=0)
 if comm.rank == 0:
     print(f"{total[0]} primes below {limit}, the largest is {largest[0]}")

@@ -13,7 +13,7 @@ received = np.empty_like(blocks)
 comm.Alltoall(blocks, received)
 result = np.ascontiguousarray(received.transpose(1, 0, 2).reshape(b, n))
 
-whole = np.empty((n, n), "i") if rank == 0 else None
-comm.Gather(result, whole, root=0)
+gathered = np.empty((n, n), "i") if rank == 0 else None
+comm.Gather(result, gathered, root=0)
 if rank == 0:
-    print("transposed:", np.array_equal(whole, np.arange(n * n).reshape(n, n).T))
+    print("transposed:", np.array_equal(gathered, np.arange(n * n).reshape(n, n).T))
