@@ -146,15 +146,16 @@ impl Search {
         }
         // The next factor is at least the root, and the smallest at most the root of what then
         // remains.
-        let from = self.divisors.partition_point(|one| power(*one, count) < rest as u128);
+        let from = self.divisors.partition_point(|divisor| power(*divisor, count) < rest as u128);
         for nth in from..self.divisors.len() {
             let next = self.divisors[nth];
             if next > limit.min(rest) {
                 return;
             }
             let remaining = rest / next;
-            let above =
-                self.divisors.partition_point(|one| power(*one, count - 1) <= remaining as u128);
+            let above = self
+                .divisors
+                .partition_point(|divisor| power(*divisor, count - 1) <= remaining as u128);
             let smallest = self.divisors[above - 1]; // 1 is a divisor
             if !self.is_worth(self.so_far.first().copied().unwrap_or(next), smallest) {
                 return; // from here on the distance of largest and smallest only grows

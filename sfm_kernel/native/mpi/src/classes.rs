@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use crate::errors::{fail, Answer};
+use sfm_native::sync::lock;
+
+use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
 /// Name, value and meaning of each class.
@@ -105,7 +107,7 @@ static ADDED: Mutex<Vec<Option<Added>>> = Mutex::new(Vec::new());
 const FIRST: c_int = MPI_ERR_LASTCODE + 1;
 
 fn with<T>(use_: impl FnOnce(&mut Vec<Option<Added>>) -> T) -> T {
-    use_(&mut ADDED.lock().expect("no panic under the lock"))
+    use_(&mut lock(&ADDED))
 }
 
 fn added<T>(code: c_int, use_: impl FnOnce(&Added) -> T) -> Option<T> {
@@ -140,7 +142,7 @@ pub fn set_text(code: c_int, text: String) -> Answer {
 
 /// Remove a class (`is_class`) or a code, which must have no text and no codes.
 pub fn remove(code: c_int, is_class: bool) -> Answer {
-    let used = with(|all| all.iter().flatten().filter(|one| one.class == code).count());
+    let used = with(|all| all.iter().flatten().filter(|added| added.class == code).count());
     let mut wrong = None;
     change(code, |added| {
         let itself = usize::from(added.class == code);
@@ -166,13 +168,11 @@ fn change(code: c_int, change: impl FnOnce(&mut Added)) -> Answer {
             return Ok(());
         }
     }
-    Err(fail(
-        MPI_ERR_ARG,
-        format!(
-            "{code} is not an error class or code of MPI_Add_error_class or MPI_Add_error_code; \
-            those of the standard cannot be changed"
-        ),
-    ))
+    let text = format!(
+        "{code} is not an error class or code of MPI_Add_error_class or MPI_Add_error_code; those \
+        of the standard cannot be changed"
+    );
+    Err(fail(MPI_ERR_ARG, text))
 }
 
 /// The largest code in use: MPI_LASTUSEDCODE.
@@ -184,17 +184,19 @@ pub fn class(code: c_int) -> Answer<c_int> {
     if predefined(code).is_some() {
         return Ok(code);
     }
-    added(code, |added| added.class).ok_or_else(|| {
-        fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
-    })
+    added(code, |added| added.class).ok_or_else(|| unknown(code))
+}
+
+fn unknown(code: c_int) -> Failure {
+    fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
 }
 
 /// A text such as `MPI_ERR_RANK: invalid rank`.
-pub fn text(code: c_int) -> Option<String> {
+pub fn text(code: c_int) -> Answer<String> {
     if let Some((name, _, meaning)) = predefined(code) {
-        return Some(format!("{name}: {meaning}"));
+        return Ok(format!("{name}: {meaning}"));
     }
-    added(code, |added| added.text.clone())
+    added(code, |added| added.text.clone()).ok_or_else(|| unknown(code))
 }
 
 /// True if the program has added it: then its text is complete.

@@ -59,13 +59,17 @@ impl UserBuffer {
     /// MPI_DATATYPE_NULL.
     pub fn data_unless_no_process(&self, no_process: bool) -> Answer<Data> {
         match self.datatype {
-            MPI_DATATYPE_NULL if no_process => Ok(Data::bytes(std::ptr::null_mut(), 0)),
+            MPI_DATATYPE_NULL if no_process => Ok(Data::nothing()),
             _ => self.data(),
         }
     }
 }
 
 impl Data {
+    pub fn nothing() -> Data {
+        Data::bytes(std::ptr::null_mut(), 0)
+    }
+
     /// Contiguous bytes.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
         Data { at, length, layout: None, first: 0 }

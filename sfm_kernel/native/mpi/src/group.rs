@@ -151,8 +151,8 @@ mod tests {
     fn sets_keep_the_order_of_the_first() {
         let (a, b) = (of(&[3, 1, 4]), of(&[5, 4, 3]));
         assert_eq!(a.union(&b), of(&[3, 1, 4, 5]));
-        assert_eq!(a.filtered(|one| b.rank_of(one).is_some()), of(&[3, 4]));
-        assert_eq!(a.filtered(|one| b.rank_of(one).is_none()), of(&[1]));
+        assert_eq!(a.filtered(|member| b.rank_of(member).is_some()), of(&[3, 4]));
+        assert_eq!(a.filtered(|member| b.rank_of(member).is_none()), of(&[1]));
         assert_eq!(a.including("ranks", &[2, 0]).unwrap(), of(&[4, 3]));
         assert_eq!(a.excluding("ranks", &[1]).unwrap(), of(&[3, 4]));
     }

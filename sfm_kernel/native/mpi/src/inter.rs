@@ -6,7 +6,6 @@ use crate::collective::items::Items;
 use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
-use crate::data::UserBuffer;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -46,15 +45,6 @@ async fn swap<T: Copy>(
     bcast::bcast(team, &theirs, leader).await
 }
 
-/// A number from our leader, broadcast to the team. Both groups take the lower of the two leaders'
-/// numbers.
-async fn leader_number(team: &Team, leader: usize) -> Answer<u64> {
-    let mut number = if team.rank == leader { making::next() } else { 0 };
-    let items = UserBuffer::new("number", (&raw mut number).cast(), 1, MPI_UINT64_T).items()?;
-    bcast::bcast(team, &items, leader).await?;
-    Ok(number)
-}
-
 /// Connect a group with another one, whose leader our leader knows in `peers`.
 pub fn create(
     local: &Comm,
@@ -69,9 +59,8 @@ pub fn create(
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
     let (number, remote) = meet(&team, &local.group, leader, across)?;
-    let mut made = making::child(local, number, local.group.clone(), local.rank as usize);
-    made.remote = Some(remote);
-    Ok(made)
+    let made = making::child(local, number, local.group.clone(), local.rank as usize);
+    Ok(made.with_remote(remote))
 }
 
 /// The same without communicators; our leader knows the process number `far` of the other leader.
@@ -91,12 +80,11 @@ pub fn from_groups(
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
     let (number, remote) = meet(&team, local, leader, across)?;
-    let mut made = Comm::new(number, local.clone(), rank as c_int);
-    made.remote = Some(remote);
-    Ok(made)
+    Ok(Comm::new(number, local.clone(), rank as c_int).with_remote(remote))
 }
 
-/// Agree on a number for the new communicator, and exchange the groups.
+/// Agree on a number for the new communicator, the lower of the two leaders' numbers, and exchange
+/// the groups.
 fn meet(
     team: &Team,
     local: &Group,
@@ -104,7 +92,7 @@ fn meet(
     across: Across<'_>,
 ) -> Answer<(u64, Arc<Group>)> {
     let (ours, theirs) = complete(team, async {
-        let ours = leader_number(team, leader).await?;
+        let ours = making::number_of(team, leader).await?;
         Ok((ours, exchange(team, leader, across, &words_of(ours, local)).await?))
     })?;
     let remote = group_of(&theirs);
@@ -133,7 +121,7 @@ pub fn across(team: &Team) -> Across<'_> {
 /// Agree on a number for a duplicate.
 pub async fn agree(team: &Team) -> Answer<u64> {
     let side = team.side();
-    let ours = leader_number(&side, 0).await?;
+    let ours = making::number_of(&side, 0).await?;
     let theirs = exchange(&side, 0, across(team), &[ours]).await?;
     Ok(ours.min(theirs[0]))
 }
@@ -142,19 +130,18 @@ pub async fn agree(team: &Team) -> Answer<u64> {
 /// group has none.
 pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Option<Comm>> {
     let side = team.side();
-    let ours = leader_number(&side, 0).await?;
+    let ours = making::number_of(&side, 0).await?;
     let theirs = exchange(&side, 0, across(team), &words_of(ours, &group)).await?;
     let remote = group_of(&theirs);
     let Some(rank) = group.calling_rank().filter(|_| remote.size() > 0) else { return Ok(None) };
-    let mut made = making::child(comm, ours.min(theirs[0]), group, rank as usize);
-    made.remote = Some(remote);
-    Ok(Some(made))
+    let made = making::child(comm, ours.min(theirs[0]), group, rank as usize);
+    Ok(Some(made.with_remote(remote)))
 }
 
 /// Merge the two groups into one; the group with `high` comes last.
 pub async fn merge(comm: &Comm, team: &Team, high: bool) -> Answer<Comm> {
     let (side, remote) = (team.side(), comm.peers());
-    let number = leader_number(&side, 0).await?;
+    let number = making::number_of(&side, 0).await?;
     let highs = words::one_of_each(&side, high).await?;
     let words = [u64::from(highs[0]), number];
     let theirs = exchange(&side, 0, across(team), &words).await?;

@@ -14,7 +14,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sfm_endpoint::network;
-
 use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer, Failure};
@@ -59,7 +58,9 @@ pub fn publish(service: &str, port: &str) -> Answer {
             if ends.load(Ordering::Acquire) {
                 return;
             }
-            if let Some(mut stream) = stream.ok().filter(|one| sockets::is_ours(one.as_raw_fd())) {
+            if let Some(mut stream) =
+                stream.ok().filter(|stream| sockets::is_ours(stream.as_raw_fd()))
+            {
                 let _ = stream.write_all(reply.as_bytes());
             }
         }
@@ -71,7 +72,7 @@ pub fn publish(service: &str, port: &str) -> Answer {
 
 pub fn unpublish(service: &str, port: &str) -> Answer {
     let mut all = lock(&PUBLISHED);
-    if all.get(service).is_none_or(|one| one.port != port) {
+    if all.get(service).is_none_or(|published| published.port != port) {
         let text = format!("this process has not published service {service:?} with port {port:?}");
         return Err(fail(MPI_ERR_SERVICE, text));
     }

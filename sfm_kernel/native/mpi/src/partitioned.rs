@@ -139,7 +139,7 @@ impl Outgoing {
     fn sent(&self) -> Poll<Answer> {
         let round = lock(&self.round);
         match round.remaining {
-            0 => all_ended(round.going.iter().map(|one| one.end.get())),
+            0 => all_ended(round.going.iter().map(|sending| sending.end.get())),
             _ => Poll::Pending,
         }
     }
@@ -236,7 +236,7 @@ impl Incoming {
         };
         let posted = Posted((0..partitions).map(partition).collect());
         lock(&self.round).clone_from(&posted.0);
-        poll_fn(|_| all_ended(posted.0.iter().map(|one| one.end.get()))).await
+        poll_fn(|_| all_ended(posted.0.iter().map(|receiving| receiving.end.get()))).await
     }
 
     /// Ready when the sender's partitioning is known.
@@ -256,7 +256,7 @@ impl Incoming {
         let sent = round.len();
         // Both divide the same bytes equally, so fractions determine which partitions overlap.
         let reach = nth * sent / self.partitions..((nth + 1) * sent).div_ceil(self.partitions);
-        Ok(sent > 0 && round[reach].iter().all(|one| one.end.is_done()))
+        Ok(sent > 0 && round[reach].iter().all(|receiving| receiving.end.is_done()))
     }
 }
 
@@ -274,8 +274,8 @@ struct Posted(Vec<Arc<Receiving>>);
 
 impl Drop for Posted {
     fn drop(&mut self) {
-        for one in self.0.iter().filter(|one| !one.end.is_done()) {
-            engine().cancel_receive(one, Outcome::cancelled());
+        for receiving in self.0.iter().filter(|receiving| !receiving.end.is_done()) {
+            engine().cancel_receive(receiving, Outcome::cancelled());
         }
     }
 }
@@ -301,8 +301,8 @@ fn ended(outcome: Outcome) -> Answer {
 }
 
 fn all_ended(all: impl Iterator<Item = Option<Outcome>>) -> Poll<Answer> {
-    for one in all {
-        match one.map(ended) {
+    for outcome in all {
+        match outcome.map(ended) {
             None => return Poll::Pending,
             Some(Err(failure)) => return Poll::Ready(Err(failure)),
             Some(Ok(())) => {}

@@ -12,7 +12,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::{json, Value};
-
 use sfm_native::sync::lock;
 
 use crate::comm::Comm;
@@ -135,12 +134,12 @@ fn machine() -> String {
 fn joined(comm: &Comm, greeting: &Value) -> Answer<Comm> {
     check(greeting, MPI_ERR_PORT)?;
     let members = greeting["members"].as_array().into_iter().flatten();
-    let remote = Group::new(members.filter_map(Value::as_i64).map(|one| one as c_int).collect());
+    let remote =
+        Group::new(members.filter_map(Value::as_i64).map(|number| number as c_int).collect());
     if remote.members.iter().any(|member| comm.group.rank_of(*member).is_some()) {
         return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
     }
     let number = greeting["number"].as_u64().unwrap_or(0);
-    let mut made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
-    made.remote = Some(remote);
-    Ok(made)
+    let made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
+    Ok(made.with_remote(remote))
 }

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Mutex;
 
 use sfm_endpoint::Name;
-
 use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer};

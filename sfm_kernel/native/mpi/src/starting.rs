@@ -42,7 +42,7 @@ fn package() -> Option<PathBuf> {
         CStr::from_ptr(about.dli_fname)
     };
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
-    path.ancestors().find(|one| one.ends_with("sfm_kernel")).map(Path::to_path_buf)
+    path.ancestors().find(|folder| folder.ends_with("sfm_kernel")).map(Path::to_path_buf)
 }
 
 /// The candidates: the one that the user has chosen, the one of the installation, the program
@@ -56,7 +56,8 @@ fn pythons(package: Option<&Path>) -> Vec<PathBuf> {
     let ours = ours.map(PathBuf::from).filter(|ours| {
         ours.file_name().is_some_and(|name| name.to_string_lossy().contains("python"))
     });
-    let installed = prefix.map(|prefix| prefix.join("bin/python3")).filter(|one| one.exists());
+    let installed =
+        prefix.map(|prefix| prefix.join("bin/python3")).filter(|python| python.exists());
     [chosen, installed, ours, Some("python3".into())].into_iter().flatten().collect()
 }
 

@@ -42,12 +42,12 @@ fn report(who: Option<usize>, what: &str, arguments: &str, site: u32) {
 /// with the arguments that all of a group have in common.
 pub fn report_requests() {
     let mut found: BTreeMap<u32, (usize, Arguments)> = BTreeMap::new();
-    for one in request::all() {
-        let site = one.site();
-        if !one.is_unfinished(is_dropped_when_over(site)) {
+    for request in request::all() {
+        let site = request.site();
+        if !request.is_unfinished(is_dropped_when_over(site)) {
             continue;
         }
-        let arguments = one.arguments();
+        let arguments = request.arguments();
         let (count, same) = found.entry(site).or_insert_with(|| (0, arguments.clone()));
         *count += 1;
         same.retain(|argument| arguments.contains(argument));
@@ -95,7 +95,7 @@ pub fn ask_senders() {
         packet.envelope().iter().for_each(&mut count);
         None::<()>
     });
-    for (envelope, _) in message::all().iter().filter_map(|one| one.get()) {
+    for (envelope, _) in message::all().iter().filter_map(|message| message.get()) {
         count(envelope);
     }
     for ((sender, site, context), (count, tag)) in found {

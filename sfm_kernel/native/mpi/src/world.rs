@@ -6,7 +6,6 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sfm_endpoint::callers;
-
 use sfm_native::sync::lock;
 
 use crate::endpoint::Endpoint;

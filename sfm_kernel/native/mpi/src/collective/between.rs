@@ -26,8 +26,7 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
         Call::Barrier => {
             barrier(&side).await?;
             if is_first {
-                let nothing = Data::bytes(std::ptr::null_mut(), 0);
-                team.exchange(first, &nothing, first, nothing.clone()).await?;
+                team.exchange(first, &Data::nothing(), first, Data::nothing()).await?;
             }
             // No process may go on before this point.
             barrier(&side).await

@@ -105,7 +105,8 @@ impl Call {
 
     /// Refuse send and receive buffers that share memory.
     fn check(&self) -> Answer {
-        let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
+        let among =
+            |buffer: &Items, all: &[Items]| all.iter().any(|other| buffer.share_memory(other));
         let is_shared = match self {
             // Neighbours send and receive blocks of one array, whose datatypes have gaps.
             Call::Nothing | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,

@@ -76,12 +76,12 @@ impl Items {
     /// Divide the items into contiguous blocks, one for each count.
     pub fn split(&self, counts: &[usize]) -> Vec<Items> {
         let mut first = 0;
-        let one = |count: &usize| {
+        let block_of = |count: &usize| {
             let block = self.slice(first, *count);
             first += count;
             block
         };
-        counts.iter().map(one).collect()
+        counts.iter().map(block_of).collect()
     }
 
     pub fn data(&self) -> Data {

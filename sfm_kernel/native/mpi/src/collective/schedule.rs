@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
+use sfm_native::sync::lock;
+
 use crate::engine::{report, text_of_loss, Engine, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
@@ -87,7 +89,7 @@ impl Schedule {
     }
 
     fn ended(&self) -> MutexGuard<'_, Option<Answer<Outcome>>> {
-        self.ended.lock().expect("no panic under the lock")
+        lock(&self.ended)
     }
 
     pub fn outcome(&self) -> Option<Outcome> {
@@ -118,36 +120,36 @@ impl Schedule {
     /// End it with a failure.
     pub fn give_up(&self, failure: Failure) {
         // Dropping the algorithm is safe: nothing writes to the receive buffer any more.
-        *self.algorithm.lock().expect("no panic under the lock") = None;
+        *lock(&self.algorithm) = None;
         self.ended().get_or_insert(Err(failure));
     }
 }
 
 impl Engine {
     fn add_schedule(&self, schedule: Arc<Schedule>) {
-        self.schedules.lock().expect("no panic under the lock").push(schedule);
+        lock(&self.schedules).push(schedule);
         self.running.fetch_add(1, Ordering::Release);
     }
 
     /// End the schedules that have lost a participant.
     pub fn give_up_schedules(&self) {
-        let all = self.schedules.lock().expect("no panic under the lock").clone();
-        for one in all {
-            let Some(members) = &one.members else { continue };
+        let all = lock(&self.schedules).clone();
+        for schedule in all {
+            let Some(members) = &schedule.members else { continue };
             if let Some(rank) = self.lost_of(From::Any(&members.members)) {
-                one.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
+                schedule.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
             }
         }
     }
 
     /// Continue all schedules that have not ended.
     pub fn poll_schedules(&self) {
-        let all = self.schedules.lock().expect("no panic under the lock").clone();
-        for one in all {
-            if one.poll() {
-                let mut schedules = self.schedules.lock().expect("no panic under the lock");
+        let all = lock(&self.schedules).clone();
+        for schedule in all {
+            if schedule.poll() {
+                let mut schedules = lock(&self.schedules);
                 let length = schedules.len();
-                schedules.retain(|other| !Arc::ptr_eq(other, &one));
+                schedules.retain(|other| !Arc::ptr_eq(other, &schedule));
                 self.running.fetch_sub(length - schedules.len(), Ordering::Release);
             }
         }

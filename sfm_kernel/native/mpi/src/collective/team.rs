@@ -201,10 +201,10 @@ impl Team {
             sources.iter().map(|source| Taking::new(self.pattern(*source))).collect();
         let mut taken = Vec::new();
         let mut coming = Vec::new();
-        for one in &taking {
-            let length = one.length().await;
+        for message in &taking {
+            let length = message.length().await;
             let mut bytes = vec![0; length];
-            coming.push(one.receive(Items::of_bytes(&mut bytes)?.data()));
+            coming.push(message.receive(Items::of_bytes(&mut bytes)?.data()));
             taken.push(bytes);
         }
         all_come(coming).await?;
@@ -341,15 +341,15 @@ impl Drop for Coming {
 }
 
 pub async fn all_gone(all: Vec<Going>) -> Answer {
-    for one in all {
-        one.gone().await?;
+    for message in all {
+        message.gone().await?;
     }
     Ok(())
 }
 
 pub async fn all_come(all: Vec<Coming>) -> Answer {
-    for one in all {
-        one.come().await?;
+    for message in all {
+        message.come().await?;
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ pub fn subarray(
             return Err(fail(MPI_ERR_ARG, text));
         }
     }
-    let all_sizes: Vec<usize> = sizes.iter().map(|one| *one as usize).collect();
+    let all_sizes: Vec<usize> = sizes.iter().map(|size| *size as usize).collect();
     let block =
         |(start, sub): (&MPI_Count, &MPI_Count)| Selection::block(*start as usize, *sub as usize);
     let selected: Vec<Selection> = starts.iter().zip(subsizes).map(block).collect();
@@ -132,9 +132,10 @@ pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
         selected[at] = selection_of(of, at, rest % processes)?;
         rest /= processes;
     }
-    let sizes: Vec<usize> = of.sizes.iter().map(|one| *one as usize).collect();
+    let sizes: Vec<usize> = of.sizes.iter().map(|size| *size as usize).collect();
     let new = select(&sizes, &selected, of.order, &old)?;
-    let wide = |all: &[c_int]| all.iter().map(|one| MPI_Count::from(*one)).collect::<Vec<_>>();
+    let wide =
+        |all: &[c_int]| all.iter().map(|number| MPI_Count::from(*number)).collect::<Vec<_>>();
     let first = [of.size.into(), of.rank.into(), of.sizes.len() as MPI_Count];
     let [kinds, arguments, grid] = [of.kinds, of.arguments, of.grid].map(wide);
     let integers = [&first, of.sizes, &kinds, &arguments, &grid, &[of.order.into()]].concat();
@@ -155,7 +156,7 @@ fn check(of: &Distribution<'_>) -> Answer {
     if let Some(at) = of.grid.iter().position(|size| *size < 1) {
         return wrong(format!("array_of_psizes[{at}] is {}, less than one", of.grid[at]));
     }
-    let processes = of.grid.iter().try_fold(1, |all: c_int, one| all.checked_mul(*one));
+    let processes = of.grid.iter().try_fold(1, |all: c_int, size| all.checked_mul(*size));
     if processes != Some(of.size) {
         return wrong(format!(
             "argument size is {}, but the grid of array_of_psizes has {} processes",

@@ -180,7 +180,7 @@ pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
 /// The first datatype whose elements are of this kind.
 pub fn like(basic: Basic) -> &'static Datatype {
     let mut all = BY_INDEX.iter().flatten();
-    all.find(|one| one.basic == Some(basic)).expect("each of them has one")
+    all.find(|datatype| datatype.basic == Some(basic)).expect("each of them has datatype")
 }
 
 fn make(entry: &Entry) -> Datatype {

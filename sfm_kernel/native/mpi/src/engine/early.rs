@@ -60,7 +60,7 @@ impl Engine {
 
     /// Update `has_left_calls`, which allows a check without a lock.
     fn update_has_left(&self, all: &[LeftCall]) {
-        self.has_left_calls.store(all.iter().any(|one| !one.is_reported), Release);
+        self.has_left_calls.store(all.iter().any(|call| !call.is_reported), Release);
     }
 
     /// The process that has left this call, if there is one; returned once.
@@ -69,7 +69,7 @@ impl Engine {
             return None;
         }
         let mut all = lock(&self.left_calls);
-        let found = all.iter_mut().find(|one| !one.is_reported && one.is_of(context, number))?;
+        let found = all.iter_mut().find(|call| !call.is_reported && call.is_of(context, number))?;
         found.is_reported = true;
         let found = *found;
         self.update_has_left(&all);
@@ -78,7 +78,7 @@ impl Engine {
 
     /// True if a process is known to have left this call.
     pub fn is_known_left(&self, context: u64, number: u32) -> bool {
-        lock(&self.left_calls).iter().any(|one| one.is_of(context, number))
+        lock(&self.left_calls).iter().any(|call| call.is_of(context, number))
     }
 
     /// Forget all of them: no earlier call is still running.

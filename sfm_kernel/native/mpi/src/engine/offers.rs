@@ -336,12 +336,12 @@ impl Engine {
     pub(super) fn take_streamed(&self, envelope: &Envelope, payload: Payload<'_>) {
         let key = envelope.tag as u32;
         let mut streamed = lock(&self.streamed);
-        let Some(one) = streamed.all.get_mut(&key) else { return };
-        one.take(envelope.source as usize, payload);
-        if one.is_complete() {
-            let one = streamed.all.remove(&key).expect("checked above");
+        let Some(message) = streamed.all.get_mut(&key) else { return };
+        message.take(envelope.source as usize, payload);
+        if message.is_complete() {
+            let message = streamed.all.remove(&key).expect("checked above");
             drop(streamed);
-            one.finish();
+            message.finish();
         }
     }
 }

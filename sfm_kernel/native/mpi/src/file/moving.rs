@@ -52,8 +52,8 @@ pub struct Moving<'a> {
 
 impl Moving<'_> {
     fn failure(&self, error: io::Error) -> Failure {
-        let doing = if self.direction == Direction::Read { "read from" } else { "write to" };
-        self.file.failure(doing, &error)
+        let action = if self.direction == Direction::Read { "read from" } else { "write to" };
+        self.file.failure(action, &error)
     }
 
     /// Move `bytes` contiguous bytes between `row` and offset `at` of the view's data.
@@ -78,12 +78,15 @@ impl Moving<'_> {
         match &self.view.representation {
             Representation::Native | Representation::Internal => self.plain(),
             Representation::External32 => self.external(),
-            Representation::User(one) => {
-                let conversion =
-                    if self.direction == Direction::Read { one.read } else { one.write };
+            Representation::User(registered) => {
+                let conversion = if self.direction == Direction::Read {
+                    registered.read
+                } else {
+                    registered.write
+                };
                 match conversion.is_null() {
                     true => self.plain(),
-                    false => self.converted(one, conversion),
+                    false => self.converted(registered, conversion),
                 }
             }
         }

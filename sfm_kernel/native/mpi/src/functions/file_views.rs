@@ -25,7 +25,7 @@ pub unsafe fn file_set_view(
     let all = agreeing::all(&file.comm, unit)?;
     agreeing::from_first(&file.comm, || file.move_shared(0))?;
     let (view, hints) = ready?;
-    if let Some(rank) = all.iter().position(|one| ![0, unit].contains(one)) {
+    if let Some(rank) = all.iter().position(|other| ![0, unit].contains(other)) {
         let text = format!(
             "an etype has {unit} bytes here and {} in process {rank} of the file's communicator; \
             etypes must have the same extent at all processes",

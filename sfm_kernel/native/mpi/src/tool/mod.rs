@@ -26,6 +26,8 @@ pub mod texts;
 
 use std::sync::Mutex;
 
+use sfm_native::sync::lock;
+
 use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -34,7 +36,7 @@ use crate::handles::*;
 static USERS: Mutex<u32> = Mutex::new(0);
 
 fn users() -> std::sync::MutexGuard<'static, u32> {
-    USERS.lock().expect("no panic under the lock")
+    lock(&USERS)
 }
 
 pub fn start() {

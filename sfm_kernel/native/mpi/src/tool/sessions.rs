@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use sfm_native::sync::lock;
+
 use super::counting::Watch;
 use super::performance::{How, Scope, Unit, Variable};
 use super::registry::Registry;
@@ -87,7 +89,7 @@ pub fn open(
 
 fn get(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer<Arc<Handle>> {
     known(session)?;
-    let found = HANDLES.get(handle).filter(|one| one.session == session as usize);
+    let found = HANDLES.get(handle).filter(|handle| handle.session == session as usize);
     found.ok_or_else(|| {
         let text = match is_all(handle) {
             true => "MPI_T_PVAR_ALL_HANDLES is for MPI_T_pvar_start, _stop and _reset only",
@@ -185,7 +187,7 @@ pub fn update_high_water() {
 
 impl Handle {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic under the lock")
+        lock(&self.state)
     }
 
     fn now(&self) -> Vec<u64> {

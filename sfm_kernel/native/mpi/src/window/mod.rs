@@ -191,7 +191,7 @@ impl Window {
 /// The handle of a new window.
 pub fn open(window: Arc<Window>) -> MPI_Win {
     let mut all = lock(&OPEN);
-    all.retain(|one| one.strong_count() > 0);
+    all.retain(|window| window.strong_count() > 0);
     all.push(Arc::downgrade(&window));
     WINDOWS.insert(window)
 }
