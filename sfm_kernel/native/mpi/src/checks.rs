@@ -66,8 +66,7 @@ pub fn tag_or_any(tag: c_int) -> Answer {
     if tag >= 0 || tag == MPI_ANY_TAG {
         return Ok(());
     }
-    let text = format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG");
-    Err(fail(MPI_ERR_TAG, text))
+    Err(fail(MPI_ERR_TAG, format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG")))
 }
 
 /// The root of a collective; for an intercommunicator also MPI_ROOT and MPI_PROC_NULL.

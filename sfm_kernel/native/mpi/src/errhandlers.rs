@@ -84,11 +84,9 @@ fn known(handle: MPI_Errhandler) -> Answer {
     if is_predefined(handle) || HANDLERS.get(handle).is_some() {
         return Ok(());
     }
-    Err(fail(
-        MPI_ERR_ERRHANDLER,
-        "the error handler is MPI_ERRHANDLER_NULL or was freed; give MPI_ERRORS_ARE_FATAL, \
-         MPI_ERRORS_RETURN, or one of MPI_Comm_create_errhandler",
-    ))
+    let text = "the error handler is MPI_ERRHANDLER_NULL or was freed; give MPI_ERRORS_ARE_FATAL, \
+        MPI_ERRORS_RETURN, or one of MPI_Comm_create_errhandler";
+    Err(fail(MPI_ERR_ERRHANDLER, text))
 }
 
 /// Call the handler on behalf of a function such as MPI_Comm_call_errhandler.

@@ -88,8 +88,7 @@ pub fn check_weights(name: &str, weights: &[c_int]) -> Answer {
     match weights.iter().position(|weight| *weight < 0) {
         None => Ok(()),
         Some(at) => {
-            let text = format!("{name}[{at}] is {}, less than zero", weights[at]);
-            Err(fail(MPI_ERR_ARG, text))
+            Err(fail(MPI_ERR_ARG, format!("{name}[{at}] is {}, less than zero", weights[at])))
         }
     }
 }

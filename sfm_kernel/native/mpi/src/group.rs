@@ -101,8 +101,7 @@ impl Group {
         for &rank in ranks {
             checks::rank(name, rank, self.size(), "the group")?;
             if std::mem::replace(&mut named[rank as usize], true) {
-                let text = format!("argument {name} has rank {rank} twice");
-                return Err(fail(MPI_ERR_RANK, text));
+                return Err(fail(MPI_ERR_RANK, format!("argument {name} has rank {rank} twice")));
             }
         }
         Ok(named)

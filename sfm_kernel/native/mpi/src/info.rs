@@ -67,14 +67,12 @@ pub fn free(handle: MPI_Info) -> Answer {
 }
 
 fn wrong(handle: MPI_Info) -> crate::errors::Failure {
-    match handle {
-        MPI_INFO_NULL => fail(MPI_ERR_INFO, "the info object is MPI_INFO_NULL"),
-        MPI_INFO_ENV => fail(MPI_ERR_INFO, "MPI_INFO_ENV cannot be freed"),
-        _ => {
-            let text = format!("{handle:#010x} is not an info object, or was freed");
-            fail(MPI_ERR_INFO, text)
-        }
-    }
+    let text = match handle {
+        MPI_INFO_NULL => "the info object is MPI_INFO_NULL".into(),
+        MPI_INFO_ENV => "MPI_INFO_ENV cannot be freed".into(),
+        _ => format!("{handle:#010x} is not an info object, or was freed"),
+    };
+    fail(MPI_ERR_INFO, text)
 }
 
 /// The known facts about the program's start.

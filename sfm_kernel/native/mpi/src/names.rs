@@ -38,14 +38,11 @@ fn address(service: &str) -> std::io::Result<SocketAddr> {
 }
 
 fn failure(service: &str, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::AddrInUse => {
-            let text =
-                format!("service {service:?} is published already, here or by another program");
-            fail(MPI_ERR_SERVICE, text)
-        }
-        _ => fail(MPI_ERR_SERVICE, format!("service {service:?} cannot be published: {error}")),
-    }
+    let text = match error.kind() {
+        ErrorKind::AddrInUse => "is published already, here or by another program".into(),
+        _ => format!("cannot be published: {error}"),
+    };
+    fail(MPI_ERR_SERVICE, format!("service {service:?} {text}"))
 }
 
 pub fn publish(service: &str, port: &str) -> Answer {

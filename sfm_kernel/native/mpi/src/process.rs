@@ -52,7 +52,7 @@ static MAKING: Mutex<()> = Mutex::new(());
 /// The core's numbers of all engines that this process has seen.
 static UIDS_OF: Mutex<BTreeMap<usize, u128>> = Mutex::new(BTreeMap::new());
 
-/// See `home::uid_of`.
+/// The number by which the core knows an engine; None if this process does not know the engine.
 pub fn uid_of(process: usize) -> Option<u128> {
     lock(&UIDS_OF).get(&process).copied()
 }

@@ -113,8 +113,7 @@ impl Items {
     /// Both are valid memory, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         if self.bytes() > 0 {
-            // SAFETY: as the caller promises; without bytes the address may be invalid.
-            unsafe { self.data().copy_to(&to.data()) };
+            self.data().copy_to(&to.data()); // without bytes the address may be invalid
         }
     }
 
@@ -124,8 +123,7 @@ impl Items {
     /// As for `copy_to`, except that the sizes may differ, which is an error.
     pub unsafe fn hand_to(&self, to: &Items) -> Answer {
         fits("this process", self.bytes(), to.bytes())?;
-        // SAFETY: as the caller promises.
-        unsafe { self.copy_to(to) };
+        self.copy_to(to);
         Ok(())
     }
 
@@ -135,8 +133,7 @@ impl Items {
     /// Both are valid memory, and do not overlap.
     pub unsafe fn combine_into(&self, into: &Items, op: &Op) -> Answer {
         let (from, to) = (self.at.cast_const().cast(), into.at.cast());
-        // SAFETY: as the caller promises.
-        unsafe { op.combine(from, to, self.count, &self.datatype, self.handle) }
+        op.combine(from, to, self.count, &self.datatype, self.handle)
     }
 }
 
@@ -169,8 +166,7 @@ impl Scratch {
     /// They are valid memory.
     pub unsafe fn copy_of(items: &Items) -> Scratch {
         let scratch = Scratch::like(items);
-        // SAFETY: fresh memory of the same layout.
-        unsafe { items.copy_to(&scratch.items) };
+        items.copy_to(&scratch.items);
         scratch
     }
 }

@@ -47,11 +47,6 @@ pub enum Pair {
 
 use Basic::*;
 
-const fn of(name: &'static str, handle: MPI_Datatype, basic: Basic) -> Entry {
-    Entry { name, handle, basic }
-}
-
-#[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
     handle: MPI_Datatype,
@@ -59,7 +54,9 @@ struct Entry {
 }
 
 macro_rules! table {
-    ($($name:ident: $basic:expr),* $(,)?) => { &[$(of(stringify!($name), $name, $basic)),*] };
+    ($($name:ident: $basic:expr),* $(,)?) => {
+        &[$(Entry { name: stringify!($name), handle: $name, basic: $basic }),*]
+    };
 }
 
 const NAMED: &[Entry] = table! {
@@ -150,8 +147,7 @@ impl Basic {
 static BY_INDEX: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
     let mut all: Vec<Option<Datatype>> = (0..INDICES + PAIRS).map(|_| None).collect();
     for entry in NAMED {
-        let at = index_of(entry.handle).expect("a handle of the table");
-        all[at] = Some(make(entry));
+        all[index_of(entry.handle).expect("a handle of the table")] = Some(make(entry));
     }
     all
 });

@@ -157,8 +157,7 @@ impl Engine {
         if peer.queues[queue_of(envelope.context)].length.load(Ordering::Acquire) > 0 {
             return Sent::Full;
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.send_past(peer, envelope, from, length) }
+        self.send_past(peer, envelope, from, length)
     }
 
     /// Send a message now if there is room, without regard to the queue.
@@ -170,8 +169,7 @@ impl Engine {
         length: usize,
     ) -> Sent {
         let front = envelope.front(length);
-        // SAFETY: as the caller promises.
-        let packet = unsafe { front.with(from, length) };
+        let packet = front.with(from, length);
         let path = match self.path(peer) {
             Ok(path) => path,
             Err(sent) => return sent,

@@ -101,8 +101,7 @@ fn within(comm: &Comm, handle: MPI_Group) -> Answer<Arc<Group>> {
     if group.members.iter().all(|member| comm.group.rank_of(*member).is_some()) {
         return Ok(group);
     }
-    let text = format!("the group has processes that are not in {}", comm.name());
-    Err(fail(MPI_ERR_GROUP, text))
+    Err(fail(MPI_ERR_GROUP, format!("the group has processes that are not in {}", comm.name())))
 }
 
 pub unsafe fn comm_create_group(

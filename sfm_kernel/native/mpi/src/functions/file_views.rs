@@ -65,8 +65,7 @@ unsafe fn view(
         }
         0.. => disp,
         _ => {
-            let text = format!("argument disp is {disp}, less than zero");
-            return Err(fail(MPI_ERR_ARG, text));
+            return Err(fail(MPI_ERR_ARG, format!("argument disp is {disp}, less than zero")));
         }
     };
     let is_written = !file.amode.has(MPI_MODE_RDONLY);

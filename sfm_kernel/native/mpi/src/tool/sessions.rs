@@ -198,8 +198,7 @@ impl Handle {
         if self.variable.is_stateful() {
             return Ok(());
         }
-        let text = format!("{} can only be read", self.variable.name);
-        Err(fail(MPI_T_ERR_PVAR_NO_WRITE, text))
+        Err(fail(MPI_T_ERR_PVAR_NO_WRITE, format!("{} can only be read", self.variable.name)))
     }
 
     fn act(&self, action: Action) -> Answer {

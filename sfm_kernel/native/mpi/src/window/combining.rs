@@ -81,13 +81,10 @@ impl Combining {
     /// # Safety
     /// Both have `bytes` bytes, of solid elements.
     pub unsafe fn in_place(&self, from: *const u8, into: *mut u8, bytes: usize) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self.how {
-                How::Keep => {}
-                How::Replace => into.copy_from(from, bytes),
-                How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
-            }
+        match self.how {
+            How::Keep => {}
+            How::Replace => into.copy_from(from, bytes),
+            How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
         }
     }
 
