@@ -27,7 +27,6 @@ struct State {
     under_way: Vec<(Arc<Sending>, usize)>,
 }
 
-/// The buffer of the process.
 pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
 
 impl Buffer {

@@ -19,13 +19,13 @@ impl Cart {
     /// error.
     pub fn rank(&self, coords: &[c_int]) -> Answer<c_int> {
         let mut rank = 0;
-        for (at, ((&coord, &dim), &periodic)) in
+        for (dimension, ((&coord, &dim), &periodic)) in
             coords.iter().zip(&self.dims).zip(&self.periods).enumerate()
         {
             let inside = if periodic { coord.rem_euclid(dim) } else { coord };
             if !(0..dim).contains(&inside) {
                 let text = format!(
-                    "coords[{at}] is {coord}, but dimension {at} has {dim} processes (0 to {}) \
+                    "coords[{dimension}] is {coord}, but dimension {dimension} has {dim} processes (0 to {}) \
                      and is not periodic",
                     dim - 1
                 );
@@ -48,10 +48,11 @@ impl Cart {
 
     /// The ranks that are `by` steps behind and ahead of `rank`; MPI_PROC_NULL beyond the edge.
     pub fn shift(&self, rank: c_int, direction: usize, by: c_int) -> (c_int, c_int) {
-        let at = self.coords(rank);
+        let coords_here = self.coords(rank);
         let neighbour = |step: i64| {
-            let mut coords = at.clone();
-            let (dim, to) = (i64::from(self.dims[direction]), i64::from(at[direction]) + step);
+            let mut coords = coords_here.clone();
+            let (dim, to) =
+                (i64::from(self.dims[direction]), i64::from(coords_here[direction]) + step);
             let inside = if self.periods[direction] { to.rem_euclid(dim) } else { to };
             if !(0..dim).contains(&inside) {
                 return MPI_PROC_NULL;
@@ -67,16 +68,22 @@ impl Cart {
     pub fn sub(&self, rank: c_int, remain: &[bool]) -> (Cart, c_int, c_int) {
         let coords = self.coords(rank);
         let pick = |remains: bool| -> Cart {
-            let chosen = |at: &usize| remain[*at] == remains;
+            let chosen = |dimension: &usize| remain[*dimension] == remains;
             Cart {
-                dims: (0..remain.len()).filter(chosen).map(|at| self.dims[at]).collect(),
-                periods: (0..remain.len()).filter(chosen).map(|at| self.periods[at]).collect(),
+                dims: (0..remain.len())
+                    .filter(chosen)
+                    .map(|dimension| self.dims[dimension])
+                    .collect(),
+                periods: (0..remain.len())
+                    .filter(chosen)
+                    .map(|dimension| self.periods[dimension])
+                    .collect(),
             }
         };
         let position = |remains: bool| {
             (0..remain.len())
-                .filter(|at| remain[*at] == remains)
-                .fold(0, |position, at| position * self.dims[at] + coords[at])
+                .filter(|dimension| remain[*dimension] == remains)
+                .fold(0, |position, dimension| position * self.dims[dimension] + coords[dimension])
         };
         (pick(true), position(false), position(true))
     }
@@ -88,8 +95,8 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
     if nodes < 1 {
         return Err(fail(MPI_ERR_DIMS, format!("argument nnodes is {nodes}, less than one")));
     }
-    if let Some(at) = dims.iter().position(|dim| *dim < 0) {
-        let text = format!("dims[{at}] is {}; give 0 for a dimension that MPI chooses", dims[at]);
+    if let Some(nth) = dims.iter().position(|dim| *dim < 0) {
+        let text = format!("dims[{nth}] is {}; give 0 for a dimension that MPI chooses", dims[nth]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let fixed = dims.iter().filter(|dim| **dim > 0).map(|dim| i64::from(*dim)).product::<i64>();

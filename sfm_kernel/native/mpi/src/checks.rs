@@ -171,8 +171,6 @@ pub unsafe fn array_mut<'a, T>(name: &str, at: *mut T, count: usize) -> Answer<&
     Ok(std::slice::from_raw_parts_mut(at, count))
 }
 
-/// A text argument.
-///
 /// # Safety
 /// `at` is null, which is refused, or ends with a zero.
 pub unsafe fn text(name: &str, at: *const c_char) -> Answer<String> {
@@ -261,8 +259,6 @@ impl Results {
         }
     }
 
-    /// Read the number.
-    ///
     /// # Safety
     /// As for `put`.
     pub unsafe fn get(self, name: &str) -> Answer<MPI_Count> {

@@ -33,7 +33,6 @@ pub struct Comm {
     pub errhandler: Attached,
     pub attributes: Attributes,
     pub info: Mutex<Info>,
-    /// The buffer of its buffered sends.
     pub buffer: Buffer,
     /// The session that it derives from, or MPI_SESSION_NULL.
     pub session: MPI_Session,

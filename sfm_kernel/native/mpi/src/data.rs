@@ -75,7 +75,6 @@ impl Data {
         Data { at, length, layout: None, first: 0 }
     }
 
-    /// `count` items of a datatype.
     pub fn items(at: *const c_void, count: usize, datatype: &Held) -> Data {
         let at = at.cast_mut().cast::<u8>();
         match datatype.as_run(count) {
@@ -92,7 +91,6 @@ impl Data {
         }
     }
 
-    /// This range of its bytes.
     pub fn slice(&self, range: Range<usize>) -> Data {
         let (length, first) = (range.len(), self.first + range.start);
         match &self.layout {

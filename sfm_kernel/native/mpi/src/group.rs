@@ -52,14 +52,13 @@ impl Group {
         self.members.len() as c_int
     }
 
-    /// The rank of a process in this group.
     pub fn rank_of(&self, process: c_int) -> Option<c_int> {
         // Numbers are usually consecutive, as in the group of an entire world.
         let guess = process.wrapping_sub(*self.members.first()?);
         if self.members.get(guess as usize) == Some(&process) {
             return Some(guess);
         }
-        self.members.iter().position(|member| *member == process).map(|at| at as c_int)
+        self.members.iter().position(|member| *member == process).map(|rank| rank as c_int)
     }
 
     pub fn compare(&self, other: &Group) -> c_int {

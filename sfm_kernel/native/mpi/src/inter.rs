@@ -21,13 +21,13 @@ pub async fn exchange<T: Copy + Default>(
     team: &Team,
     leader: usize,
     across: Across<'_>,
-    ours: &[T],
+    values: &[T],
 ) -> Answer<Vec<T>> {
-    let mut length = [ours.len()];
-    swap(team, leader, across, &mut [ours.len()], &mut length).await?;
-    let mut theirs = vec![T::default(); length[0]];
-    swap(team, leader, across, &mut ours.to_vec(), &mut theirs).await?;
-    Ok(theirs)
+    let mut length = [values.len()];
+    swap(team, leader, across, &mut [values.len()], &mut length).await?;
+    let mut received = vec![T::default(); length[0]];
+    swap(team, leader, across, &mut values.to_vec(), &mut received).await?;
+    Ok(received)
 }
 
 /// The same for a number of values that both leaders know.
@@ -35,14 +35,14 @@ async fn swap<T: Copy>(
     team: &Team,
     leader: usize,
     across: Across<'_>,
-    ours: &mut [T],
-    theirs: &mut [T],
+    sent: &mut [T],
+    received: &mut [T],
 ) -> Answer {
-    let (ours, theirs) = (Items::of_bytes(ours)?, Items::of_bytes(theirs)?);
+    let (sent, received) = (Items::of_bytes(sent)?, Items::of_bytes(received)?);
     if let Some((team, other)) = across {
-        team.exchange(other, &ours.data(), other, theirs.data()).await?;
+        team.exchange(other, &sent.data(), other, received.data()).await?;
     }
-    bcast::bcast(team, &theirs, leader).await
+    bcast::bcast(team, &received, leader).await
 }
 
 /// Connect a group with another one, whose leader our leader knows in `peers`.
@@ -91,15 +91,15 @@ fn meet(
     leader: usize,
     across: Across<'_>,
 ) -> Answer<(u64, Arc<Group>)> {
-    let (ours, theirs) = complete(team, async {
-        let ours = making::number_of(team, leader).await?;
-        Ok((ours, exchange(team, leader, across, &words_of(ours, local)).await?))
+    let (number, received) = complete(team, async {
+        let number = making::number_of(team, leader).await?;
+        Ok((number, exchange(team, leader, across, &words_of(number, local)).await?))
     })?;
-    let remote = group_of(&theirs);
+    let remote = group_of(&received);
     if remote.members.iter().any(|member| local.rank_of(*member).is_some()) {
         return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
     }
-    Ok((ours.min(theirs[0]), remote))
+    Ok((number.min(received[0]), remote))
 }
 
 /// The message about a group: its number for the new communicator, and its members.
@@ -121,38 +121,38 @@ pub fn across(team: &Team) -> Across<'_> {
 /// Agree on a number for a duplicate.
 pub async fn agree(team: &Team) -> Answer<u64> {
     let side = team.side();
-    let ours = making::number_of(&side, 0).await?;
-    let theirs = exchange(&side, 0, across(team), &[ours]).await?;
-    Ok(ours.min(theirs[0]))
+    let number = making::number_of(&side, 0).await?;
+    let received = exchange(&side, 0, across(team), &[number]).await?;
+    Ok(number.min(received[0]))
 }
 
 /// An intercommunicator of some processes of each group; None for processes outside it, or if a
 /// group has none.
 pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Option<Comm>> {
     let side = team.side();
-    let ours = making::number_of(&side, 0).await?;
-    let theirs = exchange(&side, 0, across(team), &words_of(ours, &group)).await?;
-    let remote = group_of(&theirs);
+    let number = making::number_of(&side, 0).await?;
+    let received = exchange(&side, 0, across(team), &words_of(number, &group)).await?;
+    let remote = group_of(&received);
     let Some(rank) = group.calling_rank().filter(|_| remote.size() > 0) else { return Ok(None) };
-    let made = making::child(comm, ours.min(theirs[0]), group, rank as usize);
+    let made = making::child(comm, number.min(received[0]), group, rank as usize);
     Ok(Some(made.with_remote(remote)))
 }
 
 /// Merge the two groups into one; the group with `high` comes last.
 pub async fn merge(comm: &Comm, team: &Team, high: bool) -> Answer<Comm> {
-    let (side, remote) = (team.side(), comm.peers());
+    let side = team.side();
     let number = making::number_of(&side, 0).await?;
     let highs = words::one_of_each(&side, high).await?;
     let words = [u64::from(highs[0]), number];
-    let theirs = exchange(&side, 0, across(team), &words).await?;
+    let received = exchange(&side, 0, across(team), &words).await?;
     if highs.contains(&!high) {
         let text = "argument high is true at some processes of this group and false at others";
         return Err(fail(MPI_ERR_ARG, text));
     }
-    let (ours, theirs, number) = (&comm.group.members, theirs[0] != 0, number.min(theirs[1]));
-    let first = if high == theirs { ours[0] < remote.members[0] } else { !high };
-    let (low, top) = if first { (ours, &remote.members) } else { (&remote.members, ours) };
+    let (local, remote) = (&comm.group.members, &comm.peers().members);
+    let is_first = if high == (received[0] != 0) { local[0] < remote[0] } else { !high };
+    let (low, top) = if is_first { (local, remote) } else { (remote, local) };
     let group = Group::new([&low[..], &top[..]].concat());
     let rank = group.calling_rank().expect("a member");
-    Ok(making::child(comm, number, group, rank as usize))
+    Ok(making::child(comm, number.min(received[1]), group, rank as usize))
 }

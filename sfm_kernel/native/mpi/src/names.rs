@@ -82,7 +82,6 @@ pub fn unpublish(service: &str, port: &str) -> Answer {
     Ok(())
 }
 
-/// The port of a service.
 pub fn lookup(service: &str) -> Answer<String> {
     let asked = || {
         let mut stream = UnixStream::connect_addr(&address(service)?)?;

@@ -31,7 +31,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// Start a round.
     pub fn start(&self) -> Work {
         match self {
             Side::Sending(this) => this.start(),
@@ -132,7 +131,7 @@ impl Outgoing {
         *lock(&self.round) = Sent { ready: vec![false; remaining], remaining, going: Vec::new() };
         let (this, to) = (self.clone(), self.to.map(|to| to.rank));
         let algorithm = poll_fn(move |_| this.sent());
-        Work::Schedule(Schedule::with(engine(), to, Outcome::of_send(), algorithm))
+        Work::Schedule(Schedule::with(to, Outcome::of_send(), algorithm))
     }
 
     /// Ready when all partitions are sent.
@@ -148,9 +147,9 @@ impl Outgoing {
     pub fn ready(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
         {
             let mut round = lock(&self.round);
-            for (at, nth) in partitions.clone().enumerate() {
+            for (marked, nth) in partitions.clone().enumerate() {
                 if let Err(failure) = round.mark(nth) {
-                    partitions.take(at).for_each(|nth| round.ready[nth as usize] = false);
+                    partitions.take(marked).for_each(|nth| round.ready[nth as usize] = false);
                     return Err(failure);
                 }
             }
@@ -213,7 +212,7 @@ impl Incoming {
         let status = MPI_Status::new(pattern.source, pattern.tag, self.data.len() as u64);
         let (end, this) = (Outcome { status, code: MPI_SUCCESS }, self.clone());
         let algorithm = async move { this.receive(pattern).await };
-        Work::Schedule(Schedule::with(engine(), pattern.from, end, algorithm))
+        Work::Schedule(Schedule::with(pattern.from, end, algorithm))
     }
 
     async fn receive(&self, pattern: Pattern) -> Answer {
@@ -246,7 +245,6 @@ impl Incoming {
         Poll::Ready(ended(outcome).map(|()| Partitioning::of(words)))
     }
 
-    /// True if all data of this partition has arrived.
     pub fn has_arrived(&self, partition: c_int) -> Answer<bool> {
         let nth = checked(partition, self.partitions)?;
         if self.pattern.is_none() {

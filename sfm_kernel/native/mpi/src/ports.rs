@@ -108,19 +108,19 @@ pub fn join(comm: &Comm, socket: RawFd) -> Answer<Option<Comm>> {
 /// Exchange facts with the other root; both get the same number.
 fn greet(comm: &Comm, socket: RawFd) -> io::Result<Value> {
     let number = making::next();
-    let ours = json!({"number": number, "members": comm.group.members, "machine": machine()});
-    let ours = ours.to_string().into_bytes();
-    sockets::send(socket, &(ours.len() as u64).to_le_bytes())?;
-    sockets::send(socket, &ours)?;
+    let facts = json!({"number": number, "members": comm.group.members, "machine": machine()});
+    let facts = facts.to_string().into_bytes();
+    sockets::send(socket, &(facts.len() as u64).to_le_bytes())?;
+    sockets::send(socket, &facts)?;
     let length = sockets::receive(socket, 8)?.try_into().expect("eight bytes");
     let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
     if length > LONGEST {
         return Err(io::Error::other("the other program is not an MPI program"));
     }
-    let mut theirs: Value = serde_json::from_slice(&sockets::receive(socket, length)?)?;
-    let both = theirs["number"].as_u64().map_or(number, |their| their.min(number));
-    theirs["number"] = both.into();
-    Ok(theirs)
+    let mut greeting: Value = serde_json::from_slice(&sockets::receive(socket, length)?)?;
+    let lower = greeting["number"].as_u64().map_or(number, |other| other.min(number));
+    greeting["number"] = lower.into();
+    Ok(greeting)
 }
 
 /// The largest size of a greeting: the numbers of as many processes as a world can have.

@@ -145,7 +145,6 @@ impl Identity {
         Identity { world, launch, first: 0, rank: 0, size: 1, engines: None }
     }
 
-    /// The number of this process.
     pub fn number(&self) -> c_int {
         match &self.engines {
             Some(all) => all[self.rank].0,

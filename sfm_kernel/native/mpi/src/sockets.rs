@@ -68,9 +68,9 @@ fn moved(result: isize) -> io::Result<usize> {
     })
 }
 
-/// The address of this user's socket for `what`; other users have other addresses.
-pub fn address(what: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("sfm-mpi-{}-{what}", user()))
+/// The address of this user's socket for this `purpose`; other users have other addresses.
+pub fn address(purpose: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("sfm-mpi-{}-{purpose}", user()))
 }
 
 /// True if a process of the same user is at the other end.

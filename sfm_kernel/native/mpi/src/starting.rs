@@ -63,8 +63,8 @@ fn pythons(package: Option<&Path>) -> Vec<PathBuf> {
 
 /// A running launcher for this process.
 fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
-    let (ours, theirs) = pair().ok()?;
-    let (fd, null) = (theirs.as_raw_fd(), Stdio::null);
+    let (our_end, its_end) = pair().ok()?;
+    let (fd, null) = (its_end.as_raw_fd(), Stdio::null);
     let mut command = Command::new(python);
     let world = &process::this().world;
     command.args(["-P", "-m", "sfm_kernel.mpi", "--serve", &fd.to_string(), world]).stdin(null());
@@ -93,8 +93,11 @@ fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
     }
     // It daemonizes at once, so that the program never sees it when it waits for its children.
     let has_started = command.status().is_ok_and(|status| status.success());
-    drop(theirs);
-    has_started.then(|| launcher::answer(ours.as_raw_fd()).ok().flatten()).flatten().map(|_| ours)
+    drop(its_end);
+    has_started
+        .then(|| launcher::answer(our_end.as_raw_fd()).ok().flatten())
+        .flatten()
+        .map(|_| our_end)
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

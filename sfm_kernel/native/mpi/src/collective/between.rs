@@ -70,11 +70,11 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
         }
         Call::ReduceScatter { op, from, counts, into } => {
             let mut blocks = Vec::new();
-            let theirs;
+            let received;
             if let Some(local) = reduced(&side, op, from).await? {
-                theirs = Scratch::like(&local.items);
-                team.exchange(first, &local.items.data(), first, theirs.items.data()).await?;
-                blocks = theirs.items.split(counts);
+                received = Scratch::like(&local.items);
+                team.exchange(first, &local.items.data(), first, received.items.data()).await?;
+                blocks = received.items.split(counts);
             }
             scatter(&side, &blocks, Some(into), 0).await
         }

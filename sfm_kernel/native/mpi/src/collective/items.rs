@@ -160,8 +160,6 @@ impl Scratch {
         Scratch { _memory: memory, items: Items { at, ..like.clone() } }
     }
 
-    /// Copy the items.
-    ///
     /// # Safety
     /// They are valid memory.
     pub unsafe fn copy_of(items: &Items) -> Scratch {

@@ -22,7 +22,6 @@ pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items
     all_gone(going).await
 }
 
-/// The neighbours of this process.
 fn of(comm: MPI_Comm) -> Answer<Neighbors> {
     let comm = comm::intra(comm)?;
     match &comm.topology {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use sfm_native::sync::lock;
 
-use crate::engine::{report, text_of_loss, Engine, From, Outcome};
+use crate::engine::{engine, report, text_of_loss, Engine, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
@@ -41,25 +41,22 @@ unsafe impl Sync for Schedule {}
 impl Schedule {
     /// Begin; `algorithm` owns everything it needs except the user's memory.
     pub fn begin(
-        engine: &Engine,
         members: Arc<Group>,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
-        Schedule::new(engine, None, Some(members), Outcome::of_send(), algorithm)
+        Schedule::new(None, Some(members), Outcome::of_send(), algorithm)
     }
 
     /// Begin an operation that waits for `partner` only, and ends with `end`.
     pub fn with(
-        engine: &Engine,
         partner: Option<usize>,
         end: Outcome,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
-        Schedule::new(engine, partner, None, end, algorithm)
+        Schedule::new(partner, None, end, algorithm)
     }
 
     fn new(
-        engine: &Engine,
         partner: Option<usize>,
         members: Option<Arc<Group>>,
         end: Outcome,
@@ -69,7 +66,7 @@ impl Schedule {
         let (ended, awaited) = (Mutex::default(), AtomicUsize::new(NOBODY));
         let schedule = Arc::new(Schedule { algorithm, ended, partner, members, awaited, end });
         if !schedule.poll() {
-            engine.add_schedule(schedule.clone());
+            engine().add_schedule(schedule.clone());
         }
         schedule
     }
@@ -117,7 +114,6 @@ impl Schedule {
         self.ended().is_some()
     }
 
-    /// End it with a failure.
     pub fn give_up(&self, failure: Failure) {
         // Dropping the algorithm is safe: nothing writes to the receive buffer any more.
         *lock(&self.algorithm) = None;

@@ -83,7 +83,6 @@ impl View<'_> {
         self.sites.are_in_order
     }
 
-    /// The number of sites.
     pub fn number(&self) -> usize {
         self.sites.ranks.len()
     }

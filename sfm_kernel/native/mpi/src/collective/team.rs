@@ -140,8 +140,8 @@ impl Team {
 
     /// The call has failed here. An interrupt is known only to this process, which therefore
     /// notifies the others.
-    pub fn leave(&self, why: &Failure) {
-        if why.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
+    pub fn leave(&self, failure: &Failure) {
+        if failure.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
             let (context, number) = (self.context, self.tag as u32);
             engine().leave_call(self.what, context, number, &self.group.members);
         }
@@ -231,14 +231,14 @@ fn checked(outcome: Outcome) -> Answer {
     }
 }
 
-/// The failure when a process makes another call than `ours`.
-pub fn other_call(rank: usize, theirs: What, ours: What) -> Failure {
+/// The failure when a process makes another call than `expected`.
+pub fn other_call(rank: usize, other: What, expected: What) -> Failure {
     let text = format!(
         "{} calls {} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order",
         process::named(rank),
-        theirs.name(),
-        ours.name()
+        other.name(),
+        expected.name()
     );
     fail(MPI_ERR_OTHER, text)
 }
@@ -246,20 +246,20 @@ pub fn other_call(rank: usize, theirs: What, ours: What) -> Failure {
 /// A sender that the error text cannot name.
 pub const ANOTHER: &str = "another process of the communicator";
 
-/// All processes must agree on the size of each message: an error unless the `bytes` that `who`
-/// sends equal `room`.
-pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
+/// All processes must agree on the size of each message: an error unless the `bytes` that
+/// `sender` sends equal `room`.
+pub fn fits(sender: &str, bytes: usize, room: usize) -> Answer {
     let code = match bytes.cmp(&room) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => MPI_ERR_COUNT,
         Ordering::Greater => MPI_ERR_TRUNCATE,
     };
-    Err(mismatch(code, &format!("{who} sends {bytes} bytes where {room} are")))
+    Err(mismatch(code, &format!("{sender} sends {bytes} bytes where {room} are")))
 }
 
-pub fn mismatch(code: c_int, what: &str) -> Failure {
+pub fn mismatch(code: c_int, sent: &str) -> Failure {
     let text = format!(
-        "{what} expected here: do all processes call the same collective, with matching counts \
+        "{sent} expected here: do all processes call the same collective, with matching counts \
         and datatypes?"
     );
     fail(code, text)
@@ -322,8 +322,8 @@ impl Coming {
         let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
-            let (rank, theirs) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-            return Err(other_call(rank as usize, What::of(theirs as u8), self.0.pattern.what));
+            let (rank, number) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
+            return Err(other_call(rank as usize, What::of(number as u8), self.0.pattern.what));
         }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;

@@ -31,7 +31,8 @@ impl Selection {
     /// The layout of the selected items, each with the layout `body`, `step` bytes apart.
     fn of(&self, body: Layout, step: isize) -> Layout {
         let body = Arc::new(body);
-        let select = |at: usize, length| Layout::repeated(&body, at as isize * step, length, step);
+        let select =
+            |first: usize, length| Layout::repeated(&body, first as isize * step, length, step);
         let block = Arc::new(select(0, self.length));
         let (first, stride) = (self.start as isize * step, self.stride as isize * step);
         let blocks = Layout::repeated(&block, first, self.blocks, stride);
@@ -59,10 +60,10 @@ fn select(
     old.bytes(all)?;
     let mut layout = Layout::clone(&old.layout);
     let (mut step, mut items) = (old.extent, 1);
-    for at in dimensions {
-        layout = selected[at].of(layout, step);
-        step = scaled(sizes[at] as MPI_Count, step)?;
-        items *= selected[at].items();
+    for dimension in dimensions {
+        layout = selected[dimension].of(layout, step);
+        step = scaled(sizes[dimension] as MPI_Count, step)?;
+        items *= selected[dimension].items();
     }
     let signature = match items {
         0 => Signature::Sequence(Vec::new()),
@@ -82,10 +83,10 @@ pub fn subarray(
     old: Held,
 ) -> Answer<Held> {
     at_least_one(sizes.len())?;
-    for (at, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
+    for (dimension, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
         if sub < 1 || sub > size || start < 0 || start > size - sub {
             let text = format!(
-                "in dimension {at} a block of {sub} from {start} on is not inside an array of \
+                "in dimension {dimension} a block of {sub} from {start} on is not inside an array of \
                 {size}"
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -127,9 +128,9 @@ pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
     let mut selected = vec![Selection::default(); of.sizes.len()];
     // Ranks number the processes of the grid row by row, whatever the array's order.
     let mut rest = of.rank as usize;
-    for at in (0..of.sizes.len()).rev() {
-        let processes = of.grid[at] as usize;
-        selected[at] = selection_of(of, at, rest % processes)?;
+    for dimension in (0..of.sizes.len()).rev() {
+        let processes = of.grid[dimension] as usize;
+        selected[dimension] = selection_of(of, dimension, rest % processes)?;
         rest /= processes;
     }
     let sizes: Vec<usize> = of.sizes.iter().map(|size| *size as usize).collect();
@@ -150,11 +151,17 @@ fn check(of: &Distribution<'_>) -> Answer {
             "argument rank is {rank} of size {size}; ranks are from 0 to size - 1"
         ));
     }
-    if let Some(at) = of.sizes.iter().position(|size| *size < 1) {
-        return wrong(format!("array_of_gsizes[{at}] is {}, less than one", of.sizes[at]));
+    if let Some(dimension) = of.sizes.iter().position(|size| *size < 1) {
+        return wrong(format!(
+            "array_of_gsizes[{dimension}] is {}, less than one",
+            of.sizes[dimension]
+        ));
     }
-    if let Some(at) = of.grid.iter().position(|size| *size < 1) {
-        return wrong(format!("array_of_psizes[{at}] is {}, less than one", of.grid[at]));
+    if let Some(dimension) = of.grid.iter().position(|size| *size < 1) {
+        return wrong(format!(
+            "array_of_psizes[{dimension}] is {}, less than one",
+            of.grid[dimension]
+        ));
     }
     let processes = of.grid.iter().try_fold(1, |all: c_int, size| all.checked_mul(*size));
     if processes != Some(of.size) {
@@ -168,16 +175,16 @@ fn check(of: &Distribution<'_>) -> Answer {
 }
 
 /// The share of one dimension for the process with this coordinate in the grid.
-fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<Selection> {
-    let (size, processes) = (of.sizes[at] as usize, of.grid[at] as usize);
-    let (kind, argument) = (of.kinds[at], of.arguments[at]);
+fn selection_of(of: &Distribution<'_>, dimension: usize, coordinate: usize) -> Answer<Selection> {
+    let (size, processes) = (of.sizes[dimension] as usize, of.grid[dimension] as usize);
+    let (kind, argument) = (of.kinds[dimension], of.arguments[dimension]);
     let given = match argument {
         MPI_DISTRIBUTE_DFLT_DARG => None,
         1.. => Some(argument as usize),
         _ if kind == MPI_DISTRIBUTE_NONE => None,
         _ => {
             let text = format!(
-                "array_of_dargs[{at}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
+                "array_of_dargs[{dimension}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
                  of a block"
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -187,7 +194,7 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
         MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Selection::block(0, size)),
         MPI_DISTRIBUTE_NONE => {
             let text = format!(
-                "dimension {at} is not distributed (MPI_DISTRIBUTE_NONE), but array_of_psizes[{at}] \
+                "dimension {dimension} is not distributed (MPI_DISTRIBUTE_NONE), but array_of_psizes[{dimension}] \
                  is {processes}; give 1"
             );
             Err(fail(MPI_ERR_ARG, text))
@@ -196,7 +203,7 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
             let length = given.unwrap_or(size.div_ceil(processes));
             if length.saturating_mul(processes) < size {
                 let text = format!(
-                    "{processes} blocks of {length} do not make up dimension {at}, which has \
+                    "{processes} blocks of {length} do not make up dimension {dimension}, which has \
                      {size}; give MPI_DISTRIBUTE_DFLT_DARG for blocks of equal length"
                 );
                 return Err(fail(MPI_ERR_ARG, text));
@@ -215,7 +222,7 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
         }
         _ => {
             let text = format!(
-                "array_of_distribs[{at}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
+                "array_of_distribs[{dimension}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
                  MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE"
             );
             Err(fail(MPI_ERR_ARG, text))

@@ -102,7 +102,6 @@ fn extended_of(quad: &[u8]) -> [u8; 16] {
 }
 
 impl Signature {
-    /// Bytes of one item.
     pub fn external_bytes(&self) -> usize {
         match self {
             Signature::Basic(bytes, external) => external.bytes(*bytes),

@@ -163,7 +163,6 @@ impl Datatype {
         })
     }
 
-    /// The layout of `count` items.
     pub fn layout_of(&self, count: usize) -> Layout {
         Layout::repeated(&self.layout, 0, count, self.extent)
     }

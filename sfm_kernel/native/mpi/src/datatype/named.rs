@@ -124,8 +124,8 @@ impl Basic {
     pub fn has_gap(self) -> bool {
         match self {
             Pair(pair) => {
-                let (value, index, at) = pair.shape();
-                at > value || (at + index) % self.align() > 0
+                let (value, index, offset) = pair.shape();
+                offset > value || (offset + index) % self.align() > 0
             }
             _ => false,
         }
@@ -184,12 +184,12 @@ fn make(entry: &Entry) -> Datatype {
     let bytes = basic.bytes();
     let (layout, signature, extent) = match basic {
         Pair(pair) => {
-            let (value, index, at) = pair.shape();
-            let runs = [Layout::run(0, value), Layout::run(at as isize, index)];
+            let (value, index, offset) = pair.shape();
+            let runs = [Layout::run(0, value), Layout::run(offset as isize, index)];
             let [first, second] = External::of_pair(pair);
             let elements = [(value, first), (index, second)]
                 .map(|(bytes, external)| Signature::Basic(bytes, external).into());
-            let extent = (at + index).next_multiple_of(basic.align());
+            let extent = (offset + index).next_multiple_of(basic.align());
             (Layout::joined(runs), Signature::Sequence(elements.into()), extent)
         }
         Lower | Upper => (Layout::nothing(), Signature::Sequence(Vec::new()), 0),

@@ -36,11 +36,11 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, TypeMap) {
     }
     let (old, map) = random(chance, depth - 1);
     let extent = old.extent;
-    let at = |map: &TypeMap, by: isize| {
+    let shifted = |map: &TypeMap, by: isize| {
         map.iter().map(|displacement| displacement + by).collect::<TypeMap>()
     };
     let items = |map: &TypeMap, by: isize, count: usize, extent: isize| {
-        (0..count as isize).flat_map(|item| at(map, by + item * extent)).collect::<TypeMap>()
+        (0..count as isize).flat_map(|item| shifted(map, by + item * extent)).collect::<TypeMap>()
     };
     let blocks: Vec<(usize, MPI_Count)> =
         (0..chance.below(4)).map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2)).collect();
@@ -134,16 +134,16 @@ fn data_packed_in_fragments_unpacks_to_the_same_displacements() {
         let total = map.len() * 3;
         let (mut packed, mut back) = (vec![0_u8; total], vec![0_u8; memory.len()]);
         let middle = 100_000;
-        let mut at = 0;
-        while at < total {
-            let to = (at + 1 + chance.below(total)).min(total);
+        let mut start = 0;
+        while start < total {
+            let to = (start + 1 + chance.below(total)).min(total);
             // SAFETY: all types of this depth reach less far than half of the memory.
             unsafe {
                 let (from, into) = (memory.as_ptr().add(middle), back.as_mut_ptr().add(middle));
-                datatype.pack(from.cast(), 3, at..to, packed.as_mut_ptr().add(at));
-                datatype.unpack(into.cast(), 3, at..to, packed.as_ptr().add(at));
+                datatype.pack(from.cast(), 3, start..to, packed.as_mut_ptr().add(start));
+                datatype.unpack(into.cast(), 3, start..to, packed.as_ptr().add(start));
             }
-            at = to;
+            start = to;
         }
         for (number, displacement) in
             type_map(&datatype.layout_of(3), 0..total).into_iter().enumerate()
@@ -218,14 +218,15 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
         let sizes = [1 + chance.below(11), 1 + chance.below(11)];
         let mut grid = [1 + chance.below(3), 1 + chance.below(3)];
         let mut arguments = [MPI_DISTRIBUTE_DFLT_DARG; 2];
-        for at in 0..2 {
-            match kinds[at] {
-                MPI_DISTRIBUTE_NONE => grid[at] = 1,
+        for dimension in 0..2 {
+            match kinds[dimension] {
+                MPI_DISTRIBUTE_NONE => grid[dimension] = 1,
                 _ if chance.below(2) == 0 => {}
                 MPI_DISTRIBUTE_BLOCK => {
-                    arguments[at] = (sizes[at].div_ceil(grid[at]) + chance.below(3)) as c_int
+                    arguments[dimension] =
+                        (sizes[dimension].div_ceil(grid[dimension]) + chance.below(3)) as c_int
                 }
-                _ => arguments[at] = 1 + chance.below(4) as c_int,
+                _ => arguments[dimension] = 1 + chance.below(4) as c_int,
             }
         }
         let order = [MPI_ORDER_C, MPI_ORDER_FORTRAN][round % 2];
@@ -244,8 +245,14 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
             let array_bytes = (sizes[0] * sizes[1] * 2) as isize;
             assert_eq!((made.lb, made.extent), (0, array_bytes));
             let coordinates = [rank / grid[1], rank % grid[1]];
-            let [rows, columns] = [0, 1].map(|at| {
-                indices_of_process(kinds[at], sizes[at], arguments[at], coordinates[at], grid[at])
+            let [rows, columns] = [0, 1].map(|dimension| {
+                indices_of_process(
+                    kinds[dimension],
+                    sizes[dimension],
+                    arguments[dimension],
+                    coordinates[dimension],
+                    grid[dimension],
+                )
             });
             let mut expected = TypeMap::new();
             let mut add = |row: usize, column: usize| {

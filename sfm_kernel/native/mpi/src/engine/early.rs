@@ -8,7 +8,6 @@ use super::control::Kind;
 use super::{lock, Engine, What};
 use crate::handles::c_int;
 
-/// A call that `rank` has left.
 #[derive(Clone, Copy)]
 pub struct LeftCall {
     pub rank: usize,
@@ -76,7 +75,6 @@ impl Engine {
         Some(found)
     }
 
-    /// True if a process is known to have left this call.
     pub fn is_known_left(&self, context: u64, number: u32) -> bool {
         lock(&self.left_calls).iter().any(|call| call.is_of(context, number))
     }

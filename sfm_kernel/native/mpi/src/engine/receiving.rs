@@ -125,8 +125,6 @@ pub fn probed(envelope: &Envelope, bytes: &[u8]) -> MPI_Status {
 }
 
 impl Engine {
-    /// Receive into `data`.
-    ///
     /// # Safety
     /// The receive owns the memory until it has ended.
     pub unsafe fn receive(&self, pattern: &Pattern, data: Data) -> Arc<Receiving> {

@@ -35,7 +35,6 @@ pub struct Sending {
     ends_gone: bool,
 }
 
-/// The data.
 struct Bytes {
     from: *const u8,
     length: usize,

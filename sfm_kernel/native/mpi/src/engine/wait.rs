@@ -42,12 +42,10 @@ pub struct About<'a> {
 }
 
 impl<'a> About<'a> {
-    /// A call that receives.
     pub fn receiving(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
         About { from, activity: Activity::Receiving, call: Some(call) }
     }
 
-    /// A call that sends.
     pub fn sending(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
         About { from, activity: Activity::Sending, call: Some(call) }
     }
@@ -212,7 +210,6 @@ impl Until<'_> {
     }
 }
 
-/// A call that waits.
 struct Waiting<'a> {
     engine: &'a Engine,
     about: About<'a>,

@@ -88,7 +88,6 @@ pub fn get(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.get(number)).ok_or_else(|| wrong(handle))
 }
 
-/// Free the handle.
 fn release(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.release(number)).ok_or_else(|| wrong(handle))
 }

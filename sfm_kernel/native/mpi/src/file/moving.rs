@@ -67,8 +67,6 @@ impl Moving<'_> {
         moved.map_err(|error| self.failure(error))
     }
 
-    /// Perform the move.
-    ///
     /// # Safety
     /// The buffer is valid, and only this call uses it.
     pub unsafe fn perform(&self) -> Answer<Moved> {

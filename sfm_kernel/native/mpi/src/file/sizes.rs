@@ -20,9 +20,10 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
     let types =
         made.types.iter().map(|datatype| with(datatype, sizes)).collect::<Answer<Vec<_>>>()?;
     let Some(old) = types.first().cloned() else { return element(datatype, sizes) };
-    let (numbers, at) = (&made.integers, &made.addresses);
+    let (numbers, addresses) = (&made.integers, &made.addresses);
     let number = |nth: usize| numbers[nth] as usize;
-    let displacements: Vec<MPI_Count> = at.iter().map(|address| *address as MPI_Count).collect();
+    let displacements: Vec<MPI_Count> =
+        addresses.iter().map(|address| *address as MPI_Count).collect();
     let lengths: Vec<usize> = numbers.iter().skip(1).map(|number| *number as usize).collect();
     match made.combiner {
         MPI_COMBINER_DUP => Ok(old),
@@ -39,7 +40,7 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
         MPI_COMBINER_INDEXED_BLOCK => making::indexed_block(number(1), &numbers[2..], old),
         MPI_COMBINER_HINDEXED_BLOCK => making::hindexed_block(number(1), &displacements, old),
         MPI_COMBINER_STRUCT => making::structure(&lengths, &displacements, types),
-        MPI_COMBINER_RESIZED => making::resized(old, at[0], at[1]),
+        MPI_COMBINER_RESIZED => making::resized(old, addresses[0], addresses[1]),
         MPI_COMBINER_SUBARRAY => {
             let (of, rest) = (number(0), &numbers[1..]);
             let order = rest[3 * of] as c_int;

@@ -35,8 +35,6 @@ impl Split {
     }
 }
 
-/// Begin one.
-///
 /// # Safety
 /// As for `Access::perform`.
 pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
@@ -56,8 +54,6 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
     Ok(())
 }
 
-/// End it.
-///
 /// # Safety
 /// `status` is MPI_STATUS_IGNORE or may be written to.
 pub unsafe fn end(

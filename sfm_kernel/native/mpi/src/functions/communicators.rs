@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::collective::schedule::Schedule;
 use crate::collective::team::{complete, Team};
 use crate::comm::{self, Comm};
-use crate::engine::{engine, What};
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
@@ -79,7 +79,7 @@ unsafe fn idup(
         *(address as *mut MPI_Comm) = comm::open(copy);
         Ok(())
     };
-    let work = Work::Schedule(Schedule::begin(engine(), members, algorithm));
+    let work = Work::Schedule(Schedule::begin(members, algorithm));
     put("request", request, request::open(comm, Partner::Others, work))
 }
 

@@ -102,7 +102,6 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
     Ok(())
 }
 
-/// Call `check()` once.
 fn check_once<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<T>) -> Option<T> {
     engine().advance();
     let found = check();

@@ -81,10 +81,10 @@ pub unsafe fn t_event_handle_alloc(
     info: MPI_Info,
     event_registration: *mut MPI_T_event_registration,
 ) -> Answer {
-    let (what, ..) = event(event_index)?;
+    let (kind, ..) = event(event_index)?;
     hints(info)?;
     not_null("event_registration", event_registration)?;
-    *event_registration = events::open(*what, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
+    *event_registration = events::open(*kind, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
     Ok(())
 }
 

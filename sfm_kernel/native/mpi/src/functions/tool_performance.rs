@@ -52,8 +52,8 @@ pub unsafe fn t_pvar_get_index(
 ) -> Answer {
     let name = text("name", name)?;
     let is_it = |variable: &Variable| variable.name == name && variable.class == var_class;
-    let what = "performance variable of this class";
-    put("pvar_index", pvar_index, tool::index_of(&performance::ALL, is_it, what, &name)?)
+    let kind = "performance variable of this class";
+    put("pvar_index", pvar_index, tool::index_of(&performance::ALL, is_it, kind, &name)?)
 }
 
 pub unsafe fn t_pvar_session_create(pe_session: *mut MPI_T_pvar_session) -> Answer {

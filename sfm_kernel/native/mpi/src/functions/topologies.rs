@@ -148,14 +148,16 @@ pub unsafe fn cart_shift(
 ) -> Answer {
     let cart_comm = CartComm::get(comm)?;
     let cart = cart_comm.cart();
-    let Some(at) = usize::try_from(direction).ok().filter(|at| *at < cart.dims.len()) else {
+    let Some(direction) =
+        usize::try_from(direction).ok().filter(|direction| *direction < cart.dims.len())
+    else {
         let text = format!(
             "argument direction is {direction}, but the grid has {} dimensions, counted from 0",
             cart.dims.len()
         );
         return Err(fail(MPI_ERR_ARG, text));
     };
-    let (source, dest) = cart.shift(cart_comm.0.rank, at, disp);
+    let (source, dest) = cart.shift(cart_comm.0.rank, direction, disp);
     put("rank_source", rank_source, source)?;
     put("rank_dest", rank_dest, dest)
 }
@@ -195,9 +197,9 @@ unsafe fn grid(
     let ndims = checks::count("ndims", ndims)?;
     let dims = array("dims", dims, ndims)?.to_vec();
     let periods = array("periods", periods, ndims)?.iter().map(|periodic| *periodic != 0).collect();
-    if let Some(at) = dims.iter().position(|dim| *dim < 1) {
+    if let Some(nth) = dims.iter().position(|dim| *dim < 1) {
         let text =
-            format!("dims[{at}] is {}, less than one; MPI_Dims_create replaces zeros", dims[at]);
+            format!("dims[{nth}] is {}, less than one; MPI_Dims_create replaces zeros", dims[nth]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let cart = Cart { dims, periods };

@@ -159,8 +159,6 @@ pub unsafe fn read(handle: MPI_T_cvar_handle, to: *mut c_void) -> Answer {
     Ok(())
 }
 
-/// Change the value.
-///
 /// # Safety
 /// `from` has a value of the variable's type.
 pub unsafe fn write(handle: MPI_T_cvar_handle, from: *const c_void) -> Answer {

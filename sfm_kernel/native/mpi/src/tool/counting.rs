@@ -82,7 +82,6 @@ pub fn received(envelope: &Envelope, bytes: usize) {
     events::raise(Happened::Received, context, rank, envelope.tag as i32, bytes);
 }
 
-/// Count a collective call.
 #[cold]
 pub fn collective() {
     COLLECTIVES.fetch_add(1, Relaxed);

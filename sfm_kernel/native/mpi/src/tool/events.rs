@@ -67,7 +67,7 @@ struct Callback {
 }
 
 pub struct Registration {
-    what: Happened,
+    kind: Happened,
     scope: Scope,
     state: Mutex<State>,
 }
@@ -97,8 +97,8 @@ pub fn clear() {
     REGISTRATIONS.clear();
 }
 
-pub fn open(what: Happened, scope: Scope) -> MPI_T_event_registration {
-    REGISTRATIONS.insert(Registration { what, scope, state: Mutex::default() })
+pub fn open(kind: Happened, scope: Scope) -> MPI_T_event_registration {
+    REGISTRATIONS.insert(Registration { kind, scope, state: Mutex::default() })
 }
 
 pub fn get(handle: MPI_T_event_registration) -> Answer<Arc<Registration>> {
@@ -187,7 +187,7 @@ pub fn now() -> MPI_Count {
 }
 
 /// Queue an event on a context, with a process of the world.
-pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
+pub fn raise(kind: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
     if context & LIBRARY != 0 {
         return;
     }
@@ -195,7 +195,7 @@ pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize
         let Some(comm) = registration
             .scope
             .as_ref()
-            .filter(|comm| registration.what == what && engine::messages(comm.context) == context)
+            .filter(|comm| registration.kind == kind && engine::messages(comm.context) == context)
         else {
             continue;
         };

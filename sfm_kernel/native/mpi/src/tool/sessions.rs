@@ -153,8 +153,6 @@ pub unsafe fn read(
     Ok(())
 }
 
-/// Set the value.
-///
 /// # Safety
 /// `from` has as many elements as `open` has returned.
 pub unsafe fn write(
@@ -176,7 +174,6 @@ pub unsafe fn write(
     Ok(())
 }
 
-/// Update the high-water marks.
 pub fn update_high_water() {
     for (_, handle) in HANDLES.all() {
         if handle.variable.how == How::Highest {
@@ -226,7 +223,6 @@ impl Handle {
         Ok(())
     }
 
-    /// Update and return the value.
     fn value(&self, state: &mut State) -> Vec<u64> {
         if self.variable.how == How::Level {
             return self.now();

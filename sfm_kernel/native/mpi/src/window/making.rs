@@ -21,7 +21,6 @@ use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::making;
 
-/// The arguments of one process.
 pub struct Arguments {
     pub flavor: c_int,
     /// The program's memory; 0 if the library allocates it.

@@ -214,7 +214,6 @@ pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
     })
 }
 
-/// Free the handle.
 pub fn release(handle: MPI_Win) {
     WINDOWS.release(handle);
 }
