@@ -19,13 +19,13 @@ impl Cart {
     /// error.
     pub fn rank(&self, coords: &[c_int]) -> Answer<c_int> {
         let mut rank = 0;
-        for (dimension, ((&coord, &dim), &periodic)) in
+        for (nth, ((&coord, &dim), &periodic)) in
             coords.iter().zip(&self.dims).zip(&self.periods).enumerate()
         {
             let inside = if periodic { coord.rem_euclid(dim) } else { coord };
             if !(0..dim).contains(&inside) {
                 let text = format!(
-                    "coords[{dimension}] is {coord}, but dimension {dimension} has {dim} processes (0 to {}) \
+                    "coords[{nth}] is {coord}, but dimension {nth} has {dim} processes (0 to {}) \
                      and is not periodic",
                     dim - 1
                 );
@@ -68,22 +68,16 @@ impl Cart {
     pub fn sub(&self, rank: c_int, remain: &[bool]) -> (Cart, c_int, c_int) {
         let coords = self.coords(rank);
         let pick = |remains: bool| -> Cart {
-            let chosen = |dimension: &usize| remain[*dimension] == remains;
+            let chosen = |nth: &usize| remain[*nth] == remains;
             Cart {
-                dims: (0..remain.len())
-                    .filter(chosen)
-                    .map(|dimension| self.dims[dimension])
-                    .collect(),
-                periods: (0..remain.len())
-                    .filter(chosen)
-                    .map(|dimension| self.periods[dimension])
-                    .collect(),
+                dims: (0..remain.len()).filter(chosen).map(|nth| self.dims[nth]).collect(),
+                periods: (0..remain.len()).filter(chosen).map(|nth| self.periods[nth]).collect(),
             }
         };
         let position = |remains: bool| {
             (0..remain.len())
-                .filter(|dimension| remain[*dimension] == remains)
-                .fold(0, |position, dimension| position * self.dims[dimension] + coords[dimension])
+                .filter(|nth| remain[*nth] == remains)
+                .fold(0, |position, nth| position * self.dims[nth] + coords[nth])
         };
         (pick(true), position(false), position(true))
     }

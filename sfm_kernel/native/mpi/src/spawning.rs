@@ -90,8 +90,8 @@ fn ask(comm: &Comm, programs: &[Program]) -> Value {
             "info": info,
         })
     };
-    let programs_ = programs.iter().map(described).collect::<Vec<_>>();
-    let asked = json!({"parent": parents.join(" "), "programs": programs_}).to_string();
+    let described: Vec<_> = programs.iter().map(described).collect();
+    let asked = json!({"parent": parents.join(" "), "programs": described}).to_string();
     let mut answer = match launcher::ask(launcher::SPAWN, &asked) {
         Ok(Some(answer)) => serde_json::from_str(&answer).unwrap_or_default(),
         Ok(None) => json!({"error": "the launcher, which starts processes, has ended"}),

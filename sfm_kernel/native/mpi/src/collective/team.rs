@@ -114,8 +114,11 @@ impl Team {
 
     /// The team of processes that create a communicator alone; `tag` distinguishes such teams.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
-        let context = engine::collectives(comm.context);
-        let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
+        Team::making(comm.context, group, rank, tag & LARGEST as c_int | APART)
+    }
+
+    fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
+        let (size, context) = (group.members.len(), engine::collectives(context));
         Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
@@ -124,8 +127,7 @@ impl Team {
         let mut hasher = DefaultHasher::new(); // gives the same hash in every process
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
-        let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
-        Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
+        Team::making(making::FIRST, group, rank, tag)
     }
 
     /// The world rank of the process with this rank.

@@ -20,9 +20,9 @@ pub async fn from_root<T: Copy>(team: &Team, value: T, root: usize) -> Answer<T>
     Ok(values[0])
 }
 
-/// Like `one_of_each`, but the first process returns before the others: it gathers, then broadcasts. Windows
-/// use it, because programs often let the first process write initial values and forget the barrier
-/// before the others read them.
+/// Like `one_of_each`, but the first process returns before the others: it gathers, then
+/// broadcasts. Windows use it, because programs often let the first process write initial values
+/// and forget the barrier before the others read them.
 pub async fn first_knows_first<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
     let mut all = vec![value; team.size];
     let items = Items::of_bytes(&mut all)?;

@@ -60,10 +60,10 @@ fn select(
     old.bytes(all)?;
     let mut layout = Layout::clone(&old.layout);
     let (mut step, mut items) = (old.extent, 1);
-    for dimension in dimensions {
-        layout = selected[dimension].of(layout, step);
-        step = scaled(sizes[dimension] as MPI_Count, step)?;
-        items *= selected[dimension].items();
+    for nth in dimensions {
+        layout = selected[nth].of(layout, step);
+        step = scaled(sizes[nth] as MPI_Count, step)?;
+        items *= selected[nth].items();
     }
     let signature = match items {
         0 => Signature::Sequence(Vec::new()),
@@ -83,10 +83,10 @@ pub fn subarray(
     old: Held,
 ) -> Answer<Held> {
     at_least_one(sizes.len())?;
-    for (dimension, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
+    for (nth, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
         if sub < 1 || sub > size || start < 0 || start > size - sub {
             let text = format!(
-                "in dimension {dimension} a block of {sub} from {start} on is not inside an array of \
+                "in dimension {nth} a block of {sub} from {start} on is not inside an array of \
                 {size}"
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -128,9 +128,9 @@ pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
     let mut selected = vec![Selection::default(); of.sizes.len()];
     // Ranks number the processes of the grid row by row, whatever the array's order.
     let mut rest = of.rank as usize;
-    for dimension in (0..of.sizes.len()).rev() {
-        let processes = of.grid[dimension] as usize;
-        selected[dimension] = selection_of(of, dimension, rest % processes)?;
+    for nth in (0..of.sizes.len()).rev() {
+        let processes = of.grid[nth] as usize;
+        selected[nth] = selection_of(of, nth, rest % processes)?;
         rest /= processes;
     }
     let sizes: Vec<usize> = of.sizes.iter().map(|size| *size as usize).collect();
@@ -151,17 +151,11 @@ fn check(of: &Distribution<'_>) -> Answer {
             "argument rank is {rank} of size {size}; ranks are from 0 to size - 1"
         ));
     }
-    if let Some(dimension) = of.sizes.iter().position(|size| *size < 1) {
-        return wrong(format!(
-            "array_of_gsizes[{dimension}] is {}, less than one",
-            of.sizes[dimension]
-        ));
+    if let Some(nth) = of.sizes.iter().position(|size| *size < 1) {
+        return wrong(format!("array_of_gsizes[{nth}] is {}, less than one", of.sizes[nth]));
     }
-    if let Some(dimension) = of.grid.iter().position(|size| *size < 1) {
-        return wrong(format!(
-            "array_of_psizes[{dimension}] is {}, less than one",
-            of.grid[dimension]
-        ));
+    if let Some(nth) = of.grid.iter().position(|size| *size < 1) {
+        return wrong(format!("array_of_psizes[{nth}] is {}, less than one", of.grid[nth]));
     }
     let processes = of.grid.iter().try_fold(1, |all: c_int, size| all.checked_mul(*size));
     if processes != Some(of.size) {
@@ -175,16 +169,16 @@ fn check(of: &Distribution<'_>) -> Answer {
 }
 
 /// The share of one dimension for the process with this coordinate in the grid.
-fn selection_of(of: &Distribution<'_>, dimension: usize, coordinate: usize) -> Answer<Selection> {
-    let (size, processes) = (of.sizes[dimension] as usize, of.grid[dimension] as usize);
-    let (kind, argument) = (of.kinds[dimension], of.arguments[dimension]);
+fn selection_of(of: &Distribution<'_>, nth: usize, coordinate: usize) -> Answer<Selection> {
+    let (size, processes) = (of.sizes[nth] as usize, of.grid[nth] as usize);
+    let (kind, argument) = (of.kinds[nth], of.arguments[nth]);
     let given = match argument {
         MPI_DISTRIBUTE_DFLT_DARG => None,
         1.. => Some(argument as usize),
         _ if kind == MPI_DISTRIBUTE_NONE => None,
         _ => {
             let text = format!(
-                "array_of_dargs[{dimension}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
+                "array_of_dargs[{nth}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
                  of a block"
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -194,8 +188,8 @@ fn selection_of(of: &Distribution<'_>, dimension: usize, coordinate: usize) -> A
         MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Selection::block(0, size)),
         MPI_DISTRIBUTE_NONE => {
             let text = format!(
-                "dimension {dimension} is not distributed (MPI_DISTRIBUTE_NONE), but array_of_psizes[{dimension}] \
-                 is {processes}; give 1"
+                "dimension {nth} is not distributed (MPI_DISTRIBUTE_NONE), but \
+                 array_of_psizes[{nth}] is {processes}; give 1"
             );
             Err(fail(MPI_ERR_ARG, text))
         }
@@ -203,7 +197,7 @@ fn selection_of(of: &Distribution<'_>, dimension: usize, coordinate: usize) -> A
             let length = given.unwrap_or(size.div_ceil(processes));
             if length.saturating_mul(processes) < size {
                 let text = format!(
-                    "{processes} blocks of {length} do not make up dimension {dimension}, which has \
+                    "{processes} blocks of {length} do not make up dimension {nth}, which has \
                      {size}; give MPI_DISTRIBUTE_DFLT_DARG for blocks of equal length"
                 );
                 return Err(fail(MPI_ERR_ARG, text));
@@ -222,7 +216,7 @@ fn selection_of(of: &Distribution<'_>, dimension: usize, coordinate: usize) -> A
         }
         _ => {
             let text = format!(
-                "array_of_distribs[{dimension}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
+                "array_of_distribs[{nth}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
                  MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE"
             );
             Err(fail(MPI_ERR_ARG, text))

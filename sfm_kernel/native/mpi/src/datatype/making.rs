@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use super::{Datatype, Held, Layout, Made, Signature};
+use super::{Basic, Datatype, Held, Layout, Made, Signature};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -48,10 +48,7 @@ fn check(all: &[Block]) -> Answer {
             return Err(far());
         }
     }
-    match isize::try_from(bytes) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(far()),
-    }
+    isize::try_from(bytes).map(|_| ()).map_err(|_| far())
 }
 
 /// One datatype of many blocks. Its bounds are those of the outermost items; but if bounds of a
@@ -80,14 +77,10 @@ fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
     let low = |block: &Block| block.at + block.of.lb + first_and_last(block).0;
     let high = |block: &Block| block.at + block.of.ub() + first_and_last(block).1;
     // A marker sets the bound on its side only; MPI_UB has no effect on the lower bound.
-    let lb = used()
-        .filter(|block| block.of.markers.0 || !markers.0 && !only_upper(block))
-        .map(low)
-        .min();
-    let ub = used()
-        .filter(|block| block.of.markers.1 || !markers.1 && !only_lower(block))
-        .map(high)
-        .max();
+    let is = |block: &Block, basic| block.of.basic == Some(basic);
+    let lb = used().filter(|block| block.of.markers.0 || !markers.0 && !is(block, Basic::Upper));
+    let ub = used().filter(|block| block.of.markers.1 || !markers.1 && !is(block, Basic::Lower));
+    let (lb, ub) = (lb.map(low).min(), ub.map(high).max());
     let lb = lb.unwrap_or(0);
     let align = used().map(|block| block.of.align).max().unwrap_or(1);
     let mut extent = ub.unwrap_or(lb) - lb;
@@ -105,14 +98,6 @@ fn repeat((of, length): (&Datatype, usize)) -> Arc<Signature> {
         1 => of.signature.clone(),
         _ => Signature::Repeat(length, of.signature.clone()).into(),
     }
-}
-
-fn only_upper(block: &Block) -> bool {
-    block.of.basic == Some(super::Basic::Upper)
-}
-
-fn only_lower(block: &Block) -> bool {
-    block.of.basic == Some(super::Basic::Lower)
 }
 
 /// The displacements of the first and the last item of a block, the smaller one first.

@@ -176,7 +176,7 @@ pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
 /// The first datatype whose elements are of this kind.
 pub fn like(basic: Basic) -> &'static Datatype {
     let mut all = BY_INDEX.iter().flatten();
-    all.find(|datatype| datatype.basic == Some(basic)).expect("each of them has datatype")
+    all.find(|datatype| datatype.basic == Some(basic)).expect("each kind has one")
 }
 
 fn make(entry: &Entry) -> Datatype {

@@ -218,15 +218,14 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
         let sizes = [1 + chance.below(11), 1 + chance.below(11)];
         let mut grid = [1 + chance.below(3), 1 + chance.below(3)];
         let mut arguments = [MPI_DISTRIBUTE_DFLT_DARG; 2];
-        for dimension in 0..2 {
-            match kinds[dimension] {
-                MPI_DISTRIBUTE_NONE => grid[dimension] = 1,
+        for nth in 0..2 {
+            match kinds[nth] {
+                MPI_DISTRIBUTE_NONE => grid[nth] = 1,
                 _ if chance.below(2) == 0 => {}
                 MPI_DISTRIBUTE_BLOCK => {
-                    arguments[dimension] =
-                        (sizes[dimension].div_ceil(grid[dimension]) + chance.below(3)) as c_int
+                    arguments[nth] = (sizes[nth].div_ceil(grid[nth]) + chance.below(3)) as c_int
                 }
-                _ => arguments[dimension] = 1 + chance.below(4) as c_int,
+                _ => arguments[nth] = 1 + chance.below(4) as c_int,
             }
         }
         let order = [MPI_ORDER_C, MPI_ORDER_FORTRAN][round % 2];
@@ -245,13 +244,13 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
             let array_bytes = (sizes[0] * sizes[1] * 2) as isize;
             assert_eq!((made.lb, made.extent), (0, array_bytes));
             let coordinates = [rank / grid[1], rank % grid[1]];
-            let [rows, columns] = [0, 1].map(|dimension| {
+            let [rows, columns] = [0, 1].map(|nth| {
                 indices_of_process(
-                    kinds[dimension],
-                    sizes[dimension],
-                    arguments[dimension],
-                    coordinates[dimension],
-                    grid[dimension],
+                    kinds[nth],
+                    sizes[nth],
+                    arguments[nth],
+                    coordinates[nth],
+                    grid[nth],
                 )
             });
             let mut expected = TypeMap::new();

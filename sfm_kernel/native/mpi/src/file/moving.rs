@@ -77,10 +77,9 @@ impl Moving<'_> {
             Representation::Native | Representation::Internal => self.plain(),
             Representation::External32 => self.external(),
             Representation::User(registered) => {
-                let conversion = if self.direction == Direction::Read {
-                    registered.read
-                } else {
-                    registered.write
+                let conversion = match self.direction {
+                    Direction::Read => registered.read,
+                    Direction::Write => registered.write,
                 };
                 match conversion.is_null() {
                     true => self.plain(),

@@ -108,12 +108,8 @@ impl View {
             let far = isize::try_from(tiles).ok()?.checked_mul(self.extent)?;
             far.checked_add(high)?.checked_add(self.displacement as isize)
         });
-        match far {
-            Some(_) => Ok(()),
-            None => {
-                Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; give a lower offset"))
-            }
-        }
+        let beyond = || fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; give a lower offset");
+        far.map(|_| ()).ok_or_else(beyond)
     }
 
     /// The position in the file of this byte of the data.

@@ -63,7 +63,7 @@ pub unsafe fn precv_init(
     request: *mut MPI_Request,
 ) -> Answer {
     let on = comm::get(comm)?;
-    has_one_sender(&on, source, tag)?;
+    check_sender(&on, source, tag)?;
     let pattern = ends::pattern(&on, source, tag)?;
     let (data, partitions) = data(buf, partitions, count, datatype, pattern.is_none())?;
     let side = Side::Receiving(Arc::new(Incoming::new(&on, pattern, data, partitions)));
@@ -71,7 +71,7 @@ pub unsafe fn precv_init(
 }
 
 /// Refuse MPI_ANY_SOURCE and MPI_ANY_TAG, which a partitioned receive does not take.
-fn has_one_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
+fn check_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
     if source == MPI_ANY_SOURCE {
         let text = format!(
             "argument source is MPI_ANY_SOURCE, but a partitioned receive has one sender; give its \

@@ -206,10 +206,7 @@ unsafe fn complete_all(
 
 /// The first active request that is done; None if none is active.
 pub(super) fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
-    let active = |request: &Option<Arc<Request>>| {
-        request.as_ref().is_some_and(|request| request.is_active())
-    };
-    if !requests.iter().any(active) {
+    if !requests.iter().flatten().any(|request| request.is_active()) {
         return None;
     }
     let done = |request: &Arc<Request>| request.is_active() && request.is_done();

@@ -35,10 +35,8 @@ impl Window {
     /// Wait until `check` returns Ok. `rank`: the target, for observers.
     pub fn wait(&self, rank: Option<usize>, mut check: impl FnMut() -> Checked) -> Answer {
         let call = || {
-            let mut arguments: Vec<_> =
-                rank.map(|rank| ("rank", rank.to_string())).into_iter().collect();
-            arguments.push(("win", self.label()));
-            report::one_by_one(arguments)
+            let rank = rank.map(|rank| ("rank", rank.to_string()));
+            report::one_by_one(rank.into_iter().chain([("win", self.label())]).collect())
         };
         let from = From::Any(&self.comm.group.members);
         let about = About { from, activity: Activity::Receiving, call: Some(&call) };

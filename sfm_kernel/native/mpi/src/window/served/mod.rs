@@ -126,8 +126,8 @@ pub unsafe fn issue(
         operation.unanswered.fetch_add(1, Relaxed);
         outgoing.unanswered.fetch_add(1, Relaxed);
         let result = result.map(|result| (result.clone(), first));
-        let (window_, operation) = (window.clone(), operation.clone());
-        let pending = Pending { window: window_, rank, operation, result };
+        let operation = operation.clone();
+        let pending = Pending { window: window.clone(), rank, operation, result };
         let number = {
             let mut numbered = lock(&PENDING);
             numbered.last = numbered.last.wrapping_add(1);
