@@ -5,7 +5,7 @@
 //!
 //! A collective's `x(…)` is in one of COLLECTIVES and returns a `Call` made from its arguments:
 //! `MPI_X` runs it, `MPI_Ix` begins it for a request, and `MPI_X_init` makes a persistent request
-//! of it.
+//! of it. `MPI_Xv` calls the same `x`, with other types of buffers.
 //!
 //! `MPI_X_c`, if the standard has it, calls the same `x`, which gets counts as MPI_Count, arrays of
 //! them as `Numbers`, and pointers to results as `Results`, of either size. If the twins differ in
@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 /// Files of src/collective.
@@ -45,22 +45,22 @@ const OTHER_NAMES: [(&str, &str); 12] = [
 /// The `x` that implements a function, and an argument that this `x` gets before the others: the
 /// mode of a send, or the direction of an access to a file.
 fn implementation(function: &str) -> (String, String) {
-    if let Some((_, by)) = OTHER_NAMES.iter().find(|(name, _)| *name == function) {
-        return ((*by).to_owned(), String::new());
+    if let Some((_, other)) = OTHER_NAMES.iter().find(|(name, _)| *name == function) {
+        return ((*other).to_owned(), String::new());
     }
     let modes = [("", "Standard"), ("r", "Standard"), ("s", "Synchronous"), ("b", "Buffered")];
     for (letter, mode) in modes {
-        let is_it = |by: &&str| by.replace("send", &format!("{letter}send")) == function;
-        if let Some(by) = ["send", "isend", "send_init"].into_iter().find(is_it) {
-            return (by.to_owned(), format!("functions::sending::SendMode::{mode}, "));
+        let is_it = |name: &&str| name.replace("send", &format!("{letter}send")) == function;
+        if let Some(name) = ["send", "isend", "send_init"].into_iter().find(is_it) {
+            return (name.to_owned(), format!("functions::sending::SendMode::{mode}, "));
         }
     }
     for (word, direction) in [("read", "Read"), ("write", "Write")] {
         if ["file_", "file_i"].iter().any(|start| function.starts_with(&format!("{start}{word}"))) {
             // Collective accesses do the same as the others: each process moves its own data.
-            let by = function.replace(word, "access");
-            let by = by.strip_suffix("_all").unwrap_or(&by).to_owned();
-            return (by, format!("file::access::Direction::{direction}, "));
+            let name = function.replace(word, "access");
+            let name = name.strip_suffix("_all").unwrap_or(&name).to_owned();
+            return (name, format!("file::access::Direction::{direction}, "));
         }
     }
     (function.to_owned(), String::new())
@@ -84,17 +84,15 @@ fn main() {
     let written = implemented(functions.map(|file| file.path()));
     let files = COLLECTIVES.map(|name| here.join("src/collective").join(name));
     let collectives = implemented(files.into_iter());
-    write(&out.join("constants.rs"), &constants(&text(table)));
-    write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written, &collectives));
+    let entries = entries(&text("standard.txt"), &written, &collectives);
+    for (name, rust) in [("constants.rs", constants(&text(table))), ("entries.rs", entries)] {
+        fs::write(out.join(name), rust).expect("OUT_DIR can be written");
+    }
 }
 
 /// True in the package of the standard's ABI.
 fn is_abi() -> bool {
     env::var("CARGO_PKG_NAME").as_deref() == Ok("sfm-mpi-abi")
-}
-
-fn write(path: &Path, text: &str) {
-    fs::write(path, text).expect("OUT_DIR can be written");
 }
 
 /// The functions in these files: name to module.
@@ -150,7 +148,7 @@ fn entries(
     );
     let mut unused: Vec<&String> = written.keys().collect();
     let all: BTreeMap<String, Prototype> =
-        table.lines().map(parse).map(|one| (one.name.clone(), one)).collect();
+        table.lines().map(parse).map(|found| (found.name.clone(), found)).collect();
     for prototype in all.values() {
         let large = all.get(&format!("{}_c", prototype.name));
         let small = prototype.name.strip_suffix("_c").and_then(|name| all.get(name));
@@ -189,12 +187,13 @@ fn collective(
 ) -> Option<String> {
     let (name, form) = if let Some(name) = function.strip_suffix("_init") {
         (name, "prepare(comm, call, request)")
-    } else if collectives.contains_key(function) {
-        (function, "block(comm, &call)")
+    } else if let Some(name) = function.strip_prefix('i') {
+        (name, "open(comm, call, request)")
     } else {
-        (function.strip_prefix('i')?, "open(comm, call, request)")
+        (function, "block(comm, &call)")
     };
-    let module = collectives.get(name)?;
+    let find = |name: &str| collectives.get_key_value(name);
+    let (name, module) = find(name).or_else(|| find(name.strip_suffix('v')?))?;
     // the barrier's: comm
     let (arguments, _) = given.split_at(given.find(", comm").map_or(4, |at| at + 6));
     let call = format!("collective::{module}::{name}({arguments})");
@@ -215,7 +214,7 @@ fn shared(this: &Prototype, twin: &Prototype) -> Option<String> {
     if this.parameters.len() != twin.parameters.len() {
         return None;
     }
-    let one = |((name, this), (_, twin)): (&(String, String), &(String, String))| {
+    let value = |((name, this), (_, twin)): (&(String, String), &(String, String))| {
         let wide = if this == "c_int" || twin == "MPI_Count" { twin } else { this };
         match (this.as_str(), twin.as_str()) {
             (this, twin) if this == twin => Some(name.clone()),
@@ -230,20 +229,20 @@ fn shared(this: &Prototype, twin: &Prototype) -> Option<String> {
             }
         }
     };
-    let all = this.parameters.iter().zip(&twin.parameters).map(one);
-    Some(grouped(this, &all.collect::<Option<Vec<_>>>()?))
+    let values = this.parameters.iter().zip(&twin.parameters).map(value);
+    Some(grouped(this, &values.collect::<Option<Vec<_>>>()?))
 }
 
 /// Arguments that belong together, as one: a buffer, a buffer of blocks, or the target of an
 /// operation on a window. `values`: the value of each argument.
 fn grouped(prototype: &Prototype, values: &[String]) -> String {
     let number = |kind: &str| ["c_int", "MPI_Count"].contains(&kind);
-    let mut all = Vec::new();
-    let mut at = 0;
-    while at < values.len() {
+    let mut arguments = Vec::new();
+    let mut nth = 0;
+    while nth < values.len() {
         let kinds: Vec<&str> =
-            prototype.parameters[at..].iter().map(|(_, kind)| kind.as_str()).collect();
-        let (name, first) = (&prototype.parameters[at].0, values[at].as_str());
+            prototype.parameters[nth..].iter().map(|(_, kind)| kind.as_str()).collect();
+        let (name, first) = (&prototype.parameters[nth].0, values[nth].as_str());
         let (made, length) = match kinds[..] {
             ["*const c_void" | "*mut c_void", count, "MPI_Datatype", ..] if number(count) => {
                 (format!("data::UserBuffer::new(\"{name}\", "), 3)
@@ -258,13 +257,13 @@ fn grouped(prototype: &Prototype, values: &[String]) -> String {
             }
             _ => (String::new(), 1),
         };
-        all.push(match length {
+        arguments.push(match length {
             1 => first.to_owned(),
-            _ => made + &values[at..at + length].join(", ") + ")",
+            _ => made + &values[nth..nth + length].join(", ") + ")",
         });
-        at += length;
+        nth += length;
     }
-    all.join(", ")
+    arguments.join(", ")
 }
 
 /// A pointer to numbers: its kind, and the type of its target.
@@ -279,11 +278,11 @@ fn short(name: &str) -> String {
 }
 
 fn listed(prototype: &Prototype, typed: bool) -> String {
-    let one = |(name, kind): &(String, String)| match typed {
+    let text = |(name, kind): &(String, String)| match typed {
         true => format!("{name}: {kind}"),
         false => name.clone(),
     };
-    prototype.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+    prototype.parameters.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn entry(prototype: &Prototype, exported: &str) -> String {
@@ -293,7 +292,7 @@ fn entry(prototype: &Prototype, exported: &str) -> String {
 
 /// The object whose error handler gets a failure.
 fn object(prototype: &Prototype) -> String {
-    let of = |kind: &str| prototype.parameters.iter().find(|(_, one)| one == kind);
+    let of = |kind: &str| prototype.parameters.iter().find(|(_, other)| other == kind);
     if let Some((name, _)) = of("MPI_File") {
         return format!("Some(errors::On::File({name} as usize))");
     }
@@ -359,7 +358,7 @@ fn parse(line: &str) -> Prototype {
         returns: rust_type(returns, ""),
         // Arguments behind an ellipsis are ignored, and the caller removes them.
         parameters: parameters
-            .filter(|one| !["void", "..."].contains(one))
+            .filter(|text| !["void", "..."].contains(text))
             .map(parameter)
             .collect(),
     }
@@ -394,6 +393,6 @@ fn rust_type(c: &str, array: &str) -> String {
     let first = if constant { "*const " } else { "*mut " };
     match stars {
         0 => rust.to_owned(),
-        one => "*mut ".repeat(one - 1) + first + rust,
+        levels => "*mut ".repeat(levels - 1) + first + rust,
     }
 }

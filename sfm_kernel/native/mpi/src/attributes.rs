@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use sfm_endpoint::callers::kept;
+use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -18,8 +19,8 @@ pub enum Owner {
     Win,
 }
 
-pub struct Key {
-    pub owner: Owner,
+struct Key {
+    owner: Owner,
     copy: MPI_Copy_function,
     delete: MPI_Delete_function,
     /// The program's extra state, passed to both functions; an address, so that it may cross
@@ -86,7 +87,7 @@ pub fn free_key(keyval: c_int, owner: Owner) -> Answer {
     Ok(())
 }
 
-pub fn key(keyval: c_int, owner: Owner) -> Answer<Arc<Key>> {
+fn key(keyval: c_int, owner: Owner) -> Answer<Arc<Key>> {
     match KEYS.get(of(keyval)) {
         Some(key) if key.owner == owner => Ok(key),
         Some(key) => {
@@ -103,9 +104,14 @@ fn wrong_key(text: &str) -> Failure {
 }
 
 impl Attributes {
-    pub fn get(&self, keyval: c_int) -> Option<*mut c_void> {
-        let values = self.0.lock().expect("no panic under the lock");
-        values.iter().find(|one| one.keyval() == keyval).map(|one| one.value as *mut c_void)
+    /// An error if there is no such key.
+    pub fn get(&self, keyval: c_int, owner: Owner) -> Answer<Option<*mut c_void>> {
+        key(keyval, owner)?;
+        Ok(self.find(keyval).map(|value| value.value as *mut c_void))
+    }
+
+    fn find(&self, keyval: c_int) -> Option<Value> {
+        lock(&self.0).iter().find(|value| value.keyval() == keyval).cloned()
     }
 
     /// Set a value; an existing one is deleted first.
@@ -121,26 +127,21 @@ impl Attributes {
         to: *mut c_void,
     ) -> Answer {
         let key = key(keyval, owner)?;
-        if self.get(keyval).is_some() {
-            self.delete(object, keyval)?;
+        if self.find(keyval).is_some() {
+            self.delete(object, keyval, owner)?;
         }
         let value = Value { hold: Hold::of(keyval), key, value: to as usize };
-        self.0.lock().expect("no panic under the lock").push(value);
+        lock(&self.0).push(value);
         Ok(())
     }
 
     /// # Safety
     /// As for `set`.
-    pub unsafe fn delete(&self, object: Handle, keyval: c_int) -> Answer {
-        let found = {
-            let values = self.0.lock().expect("no panic under the lock");
-            values.iter().find(|one| one.keyval() == keyval).cloned()
-        };
-        let Some(found) = found else {
-            return Err(wrong_key("no attribute is set under this key"));
-        };
-        found.delete(object)?;
-        self.0.lock().expect("no panic under the lock").retain(|one| one.keyval() != keyval);
+    pub unsafe fn delete(&self, object: Handle, keyval: c_int, owner: Owner) -> Answer {
+        key(keyval, owner)?;
+        let no_value = || wrong_key("no attribute is set under this key");
+        self.find(keyval).ok_or_else(no_value)?.delete(object)?;
+        lock(&self.0).retain(|value| value.keyval() != keyval);
         Ok(())
     }
 
@@ -150,13 +151,10 @@ impl Attributes {
     /// As for `set`.
     pub unsafe fn clear(&self, object: Handle) -> Answer {
         loop {
-            let last = self.0.lock().expect("no panic under the lock").last().cloned();
+            let last = lock(&self.0).last().cloned();
             let Some(last) = last else { return Ok(()) };
             last.delete(object)?;
-            self.0
-                .lock()
-                .expect("no panic under the lock")
-                .retain(|one| one.keyval() != last.keyval());
+            lock(&self.0).retain(|value| value.keyval() != last.keyval());
         }
     }
 
@@ -165,11 +163,11 @@ impl Attributes {
     /// # Safety
     /// As for `set`.
     pub unsafe fn copy(&self, object: Handle) -> Answer<Attributes> {
-        let all = self.0.lock().expect("no panic under the lock").clone();
+        let all = lock(&self.0).clone();
         let mut copies = Vec::new();
-        for one in all {
-            if let Some(value) = one.copy(object)? {
-                copies.push(Value { value, ..one });
+        for value in all {
+            if let Some(copy) = value.copy(object)? {
+                copies.push(Value { value: copy, ..value });
             }
         }
         Ok(Attributes(Mutex::new(copies)))

@@ -27,7 +27,6 @@ struct State {
     under_way: Vec<(Arc<Sending>, usize)>,
 }
 
-/// The buffer of the process.
 pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
 
 impl Buffer {
@@ -93,8 +92,7 @@ impl Buffer {
                 return Err(fail(MPI_ERR_BUFFER, text));
             }
         }
-        // SAFETY: the copy belongs to the send.
-        if let Some(sending) = unsafe { engine().send_copy(to, Mode::Standard, data) } {
+        if let Some(sending) = engine().send_copy(to, Mode::Standard, data) {
             lock(&self.0).under_way.push((sending, needed));
         }
         Ok(())
@@ -107,14 +105,11 @@ impl Buffer {
 /// The data is valid.
 pub unsafe fn send(comm: &Comm, to: To, data: &Data) -> Answer {
     engine().advance();
-    // SAFETY: as the caller promises.
-    unsafe {
-        if comm.buffer.is_attached() {
-            return comm.buffer.send(to, data);
-        }
-        match session::find(comm.session) {
-            Some(session) if session.buffer.is_attached() => session.buffer.send(to, data),
-            _ => PROCESS.send(to, data),
-        }
+    if comm.buffer.is_attached() {
+        return comm.buffer.send(to, data);
+    }
+    match session::find(comm.session) {
+        Some(session) if session.buffer.is_attached() => session.buffer.send(to, data),
+        _ => PROCESS.send(to, data),
     }
 }

@@ -19,13 +19,13 @@ impl Cart {
     /// error.
     pub fn rank(&self, coords: &[c_int]) -> Answer<c_int> {
         let mut rank = 0;
-        for (at, ((&coord, &dim), &periodic)) in
+        for (nth, ((&coord, &dim), &periodic)) in
             coords.iter().zip(&self.dims).zip(&self.periods).enumerate()
         {
             let inside = if periodic { coord.rem_euclid(dim) } else { coord };
             if !(0..dim).contains(&inside) {
                 let text = format!(
-                    "coords[{at}] is {coord}, but dimension {at} has {dim} processes (0 to {}) \
+                    "coords[{nth}] is {coord}, but dimension {nth} has {dim} processes (0 to {}) \
                      and is not periodic",
                     dim - 1
                 );
@@ -48,10 +48,11 @@ impl Cart {
 
     /// The ranks that are `by` steps behind and ahead of `rank`; MPI_PROC_NULL beyond the edge.
     pub fn shift(&self, rank: c_int, direction: usize, by: c_int) -> (c_int, c_int) {
-        let at = self.coords(rank);
+        let coords_here = self.coords(rank);
         let neighbour = |step: i64| {
-            let mut coords = at.clone();
-            let (dim, to) = (i64::from(self.dims[direction]), i64::from(at[direction]) + step);
+            let mut coords = coords_here.clone();
+            let (dim, to) =
+                (i64::from(self.dims[direction]), i64::from(coords_here[direction]) + step);
             let inside = if self.periods[direction] { to.rem_euclid(dim) } else { to };
             if !(0..dim).contains(&inside) {
                 return MPI_PROC_NULL;
@@ -67,16 +68,16 @@ impl Cart {
     pub fn sub(&self, rank: c_int, remain: &[bool]) -> (Cart, c_int, c_int) {
         let coords = self.coords(rank);
         let pick = |remains: bool| -> Cart {
-            let chosen = |at: &usize| remain[*at] == remains;
+            let chosen = |nth: &usize| remain[*nth] == remains;
             Cart {
-                dims: (0..remain.len()).filter(chosen).map(|at| self.dims[at]).collect(),
-                periods: (0..remain.len()).filter(chosen).map(|at| self.periods[at]).collect(),
+                dims: (0..remain.len()).filter(chosen).map(|nth| self.dims[nth]).collect(),
+                periods: (0..remain.len()).filter(chosen).map(|nth| self.periods[nth]).collect(),
             }
         };
         let position = |remains: bool| {
             (0..remain.len())
-                .filter(|at| remain[*at] == remains)
-                .fold(0, |position, at| position * self.dims[at] + coords[at])
+                .filter(|nth| remain[*nth] == remains)
+                .fold(0, |position, nth| position * self.dims[nth] + coords[nth])
         };
         (pick(true), position(false), position(true))
     }
@@ -88,8 +89,8 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
     if nodes < 1 {
         return Err(fail(MPI_ERR_DIMS, format!("argument nnodes is {nodes}, less than one")));
     }
-    if let Some(at) = dims.iter().position(|dim| *dim < 0) {
-        let text = format!("dims[{at}] is {}; give 0 for a dimension that MPI chooses", dims[at]);
+    if let Some(nth) = dims.iter().position(|dim| *dim < 0) {
+        let text = format!("dims[{nth}] is {}; give 0 for a dimension that MPI chooses", dims[nth]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let fixed = dims.iter().filter(|dim| **dim > 0).map(|dim| i64::from(*dim)).product::<i64>();
@@ -146,15 +147,16 @@ impl Search {
         }
         // The next factor is at least the root, and the smallest at most the root of what then
         // remains.
-        let from = self.divisors.partition_point(|one| power(*one, count) < rest as u128);
+        let from = self.divisors.partition_point(|divisor| power(*divisor, count) < rest as u128);
         for nth in from..self.divisors.len() {
             let next = self.divisors[nth];
             if next > limit.min(rest) {
                 return;
             }
             let remaining = rest / next;
-            let above =
-                self.divisors.partition_point(|one| power(*one, count - 1) <= remaining as u128);
+            let above = self
+                .divisors
+                .partition_point(|divisor| power(*divisor, count - 1) <= remaining as u128);
             let smallest = self.divisors[above - 1]; // 1 is a divisor
             if !self.is_worth(self.so_far.first().copied().unwrap_or(next), smallest) {
                 return; // from here on the distance of largest and smallest only grows

@@ -66,8 +66,7 @@ pub fn tag_or_any(tag: c_int) -> Answer {
     if tag >= 0 || tag == MPI_ANY_TAG {
         return Ok(());
     }
-    let text = format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG");
-    Err(fail(MPI_ERR_TAG, text))
+    Err(fail(MPI_ERR_TAG, format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG")))
 }
 
 /// The root of a collective; for an intercommunicator also MPI_ROOT and MPI_PROC_NULL.
@@ -121,6 +120,29 @@ pub unsafe fn put<T>(name: &str, at: *mut T, value: T) -> Answer {
     Ok(())
 }
 
+/// Write a result that is made only if it can be written, such as a new handle.
+///
+/// # Safety
+/// As for `put`.
+pub unsafe fn put_new<T>(name: &str, at: *mut T, make: impl FnOnce() -> T) -> Answer {
+    not_null(name, at)?;
+    at.write(make());
+    Ok(())
+}
+
+/// Write whether a result was found, and then the result.
+///
+/// # Safety
+/// `flag` is null, which is refused, or points to an int.
+pub unsafe fn put_found<T>(
+    flag: *mut c_int,
+    found: Option<T>,
+    put_result: impl FnOnce(T) -> Answer,
+) -> Answer {
+    put("flag", flag, c_int::from(found.is_some()))?;
+    found.map_or(Ok(()), put_result)
+}
+
 /// An array argument as a slice; it may be null if it is empty.
 ///
 /// # Safety
@@ -130,10 +152,8 @@ pub unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Answer<&'a
         return Ok(&[]);
     }
     if at.is_null() {
-        let text = format!(
-            "argument {name} is a null pointer, but the call needs {count} \
-            elements"
-        );
+        let text =
+            format!("argument {name} is a null pointer, but the call needs {count} elements");
         return Err(fail(MPI_ERR_ARG, text));
     }
     Ok(std::slice::from_raw_parts(at, count))
@@ -151,14 +171,10 @@ pub unsafe fn array_mut<'a, T>(name: &str, at: *mut T, count: usize) -> Answer<&
     Ok(std::slice::from_raw_parts_mut(at, count))
 }
 
-/// A text argument.
-///
 /// # Safety
 /// `at` is null, which is refused, or ends with a zero.
 pub unsafe fn text(name: &str, at: *const c_char) -> Answer<String> {
-    if at.is_null() {
-        return Err(fail(MPI_ERR_ARG, format!("argument {name} is a null pointer")));
-    }
+    not_null(name, at.cast_mut())?;
     Ok(std::ffi::CStr::from_ptr(at).to_string_lossy().into_owned())
 }
 
@@ -202,7 +218,7 @@ impl Numbers {
     pub unsafe fn list(self, name: &str, count: usize) -> Answer<Vec<MPI_Count>> {
         match self {
             Numbers::Ints(at) => {
-                Ok(array(name, at, count)?.iter().map(|one| MPI_Count::from(*one)).collect())
+                Ok(array(name, at, count)?.iter().map(|number| MPI_Count::from(*number)).collect())
             }
             Numbers::Longs(at) => array(name, at, count).map(<[_]>::to_vec),
         }
@@ -214,7 +230,7 @@ impl Numbers {
     /// As for `list`.
     pub unsafe fn counts(self, name: &str, length: usize) -> Answer<Vec<usize>> {
         let all = self.list(name, length)?;
-        all.iter().enumerate().map(|(nth, one)| number(name, nth, *one)).collect()
+        all.iter().enumerate().map(|(nth, count)| number(name, nth, *count)).collect()
     }
 }
 
@@ -243,8 +259,6 @@ impl Results {
         }
     }
 
-    /// Read the number.
-    ///
     /// # Safety
     /// As for `put`.
     pub unsafe fn get(self, name: &str) -> Answer<MPI_Count> {

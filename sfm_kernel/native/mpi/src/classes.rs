@@ -2,98 +2,100 @@
 
 use std::sync::Mutex;
 
-use crate::errors::{fail, Answer};
+use sfm_native::sync::lock;
+
+use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
+macro_rules! table {
+    ($($name:ident: $meaning:literal,)*) => { &[$((stringify!($name), $name, $meaning)),*] };
+}
+
 /// Name, value and meaning of each class.
-const CLASSES: &[(&str, c_int, &str)] = &[
-    ("MPI_SUCCESS", MPI_SUCCESS, "no error"),
-    ("MPI_ERR_BUFFER", MPI_ERR_BUFFER, "invalid buffer"),
-    ("MPI_ERR_COUNT", MPI_ERR_COUNT, "invalid count"),
-    ("MPI_ERR_TYPE", MPI_ERR_TYPE, "invalid datatype"),
-    ("MPI_ERR_TAG", MPI_ERR_TAG, "invalid tag"),
-    ("MPI_ERR_COMM", MPI_ERR_COMM, "invalid communicator"),
-    ("MPI_ERR_RANK", MPI_ERR_RANK, "invalid rank"),
-    ("MPI_ERR_ROOT", MPI_ERR_ROOT, "invalid root"),
-    ("MPI_ERR_GROUP", MPI_ERR_GROUP, "invalid group"),
-    ("MPI_ERR_OP", MPI_ERR_OP, "invalid operation"),
-    ("MPI_ERR_TOPOLOGY", MPI_ERR_TOPOLOGY, "invalid topology"),
-    ("MPI_ERR_DIMS", MPI_ERR_DIMS, "invalid dimension"),
-    ("MPI_ERR_ARG", MPI_ERR_ARG, "invalid argument"),
-    ("MPI_ERR_UNKNOWN", MPI_ERR_UNKNOWN, "unknown error"),
-    ("MPI_ERR_TRUNCATE", MPI_ERR_TRUNCATE, "message longer than the receive buffer"),
-    ("MPI_ERR_OTHER", MPI_ERR_OTHER, "an error without a class of its own"),
-    ("MPI_ERR_INTERN", MPI_ERR_INTERN, "a mistake in this library"),
-    ("MPI_ERR_IN_STATUS", MPI_ERR_IN_STATUS, "the error is in the status"),
-    ("MPI_ERR_PENDING", MPI_ERR_PENDING, "neither complete nor failed yet"),
-    ("MPI_ERR_REQUEST", MPI_ERR_REQUEST, "invalid request"),
-    ("MPI_ERR_ACCESS", MPI_ERR_ACCESS, "no permission"),
-    ("MPI_ERR_AMODE", MPI_ERR_AMODE, "invalid access mode"),
-    ("MPI_ERR_BAD_FILE", MPI_ERR_BAD_FILE, "invalid file name"),
-    ("MPI_ERR_CONVERSION", MPI_ERR_CONVERSION, "a conversion function failed"),
-    ("MPI_ERR_DUP_DATAREP", MPI_ERR_DUP_DATAREP, "this data representation exists already"),
-    ("MPI_ERR_FILE_EXISTS", MPI_ERR_FILE_EXISTS, "the file exists"),
-    ("MPI_ERR_FILE_IN_USE", MPI_ERR_FILE_IN_USE, "the file is open"),
-    ("MPI_ERR_FILE", MPI_ERR_FILE, "invalid file handle"),
-    ("MPI_ERR_INFO", MPI_ERR_INFO, "invalid info object"),
-    ("MPI_ERR_INFO_KEY", MPI_ERR_INFO_KEY, "an info key that is empty or too long"),
-    ("MPI_ERR_INFO_VALUE", MPI_ERR_INFO_VALUE, "an info value that is empty or too long"),
-    ("MPI_ERR_INFO_NOKEY", MPI_ERR_INFO_NOKEY, "no such key in the info object"),
-    ("MPI_ERR_IO", MPI_ERR_IO, "input or output failed"),
-    ("MPI_ERR_NAME", MPI_ERR_NAME, "no such published name"),
-    ("MPI_ERR_NO_MEM", MPI_ERR_NO_MEM, "no memory left"),
-    ("MPI_ERR_NOT_SAME", MPI_ERR_NOT_SAME, "an argument differs between processes"),
-    ("MPI_ERR_NO_SPACE", MPI_ERR_NO_SPACE, "no space left"),
-    ("MPI_ERR_NO_SUCH_FILE", MPI_ERR_NO_SUCH_FILE, "no such file"),
-    ("MPI_ERR_PORT", MPI_ERR_PORT, "invalid port"),
-    ("MPI_ERR_QUOTA", MPI_ERR_QUOTA, "quota exceeded"),
-    ("MPI_ERR_READ_ONLY", MPI_ERR_READ_ONLY, "read only"),
-    ("MPI_ERR_SERVICE", MPI_ERR_SERVICE, "invalid service name"),
-    ("MPI_ERR_SPAWN", MPI_ERR_SPAWN, "processes could not be started"),
-    ("MPI_ERR_UNSUPPORTED_DATAREP", MPI_ERR_UNSUPPORTED_DATAREP, "unsupported representation"),
-    ("MPI_ERR_UNSUPPORTED_OPERATION", MPI_ERR_UNSUPPORTED_OPERATION, "unsupported operation"),
-    ("MPI_ERR_WIN", MPI_ERR_WIN, "invalid window"),
-    ("MPI_ERR_BASE", MPI_ERR_BASE, "invalid base address"),
-    ("MPI_ERR_LOCKTYPE", MPI_ERR_LOCKTYPE, "invalid lock type"),
-    ("MPI_ERR_KEYVAL", MPI_ERR_KEYVAL, "invalid key value"),
-    ("MPI_ERR_RMA_CONFLICT", MPI_ERR_RMA_CONFLICT, "conflicting accesses to a window"),
-    ("MPI_ERR_RMA_SYNC", MPI_ERR_RMA_SYNC, "wrong synchronisation of a window"),
-    ("MPI_ERR_SIZE", MPI_ERR_SIZE, "invalid size"),
-    ("MPI_ERR_DISP", MPI_ERR_DISP, "invalid displacement"),
-    ("MPI_ERR_ASSERT", MPI_ERR_ASSERT, "invalid assertion"),
-    ("MPI_ERR_RMA_RANGE", MPI_ERR_RMA_RANGE, "outside of the window"),
-    ("MPI_ERR_RMA_ATTACH", MPI_ERR_RMA_ATTACH, "memory cannot be attached"),
-    ("MPI_ERR_RMA_SHARED", MPI_ERR_RMA_SHARED, "memory cannot be shared"),
-    ("MPI_ERR_RMA_FLAVOR", MPI_ERR_RMA_FLAVOR, "the wrong kind of window"),
-    ("MPI_ERR_SESSION", MPI_ERR_SESSION, "invalid session"),
-    (
-        "MPI_ERR_PROC_ABORTED",
-        MPI_ERR_PROC_ABORTED,
-        "the other process has ended or has left the call",
-    ),
-    ("MPI_ERR_VALUE_TOO_LARGE", MPI_ERR_VALUE_TOO_LARGE, "the value does not fit"),
-    ("MPI_ERR_ERRHANDLER", MPI_ERR_ERRHANDLER, "invalid error handler"),
-    ("MPI_ERR_ABI", MPI_ERR_ABI, "the wrong binary interface"),
-    ("MPI_T_ERR_MEMORY", MPI_T_ERR_MEMORY, "no memory left"),
-    ("MPI_T_ERR_NOT_INITIALIZED", MPI_T_ERR_NOT_INITIALIZED, "the interface is not initialized"),
-    ("MPI_T_ERR_CANNOT_INIT", MPI_T_ERR_CANNOT_INIT, "the interface cannot be initialized"),
-    ("MPI_T_ERR_INVALID_INDEX", MPI_T_ERR_INVALID_INDEX, "no such variable, category or event"),
-    ("MPI_T_ERR_INVALID_ITEM", MPI_T_ERR_INVALID_ITEM, "no such item"),
-    ("MPI_T_ERR_INVALID_HANDLE", MPI_T_ERR_INVALID_HANDLE, "invalid handle of a tool"),
-    ("MPI_T_ERR_OUT_OF_HANDLES", MPI_T_ERR_OUT_OF_HANDLES, "no more handles"),
-    ("MPI_T_ERR_OUT_OF_SESSIONS", MPI_T_ERR_OUT_OF_SESSIONS, "no more sessions"),
-    ("MPI_T_ERR_INVALID_SESSION", MPI_T_ERR_INVALID_SESSION, "invalid session of a tool"),
-    ("MPI_T_ERR_CVAR_SET_NOT_NOW", MPI_T_ERR_CVAR_SET_NOT_NOW, "cannot be set now"),
-    ("MPI_T_ERR_CVAR_SET_NEVER", MPI_T_ERR_CVAR_SET_NEVER, "cannot be set"),
-    ("MPI_T_ERR_PVAR_NO_STARTSTOP", MPI_T_ERR_PVAR_NO_STARTSTOP, "cannot be started or stopped"),
-    ("MPI_T_ERR_PVAR_NO_WRITE", MPI_T_ERR_PVAR_NO_WRITE, "cannot be written or reset"),
-    ("MPI_T_ERR_PVAR_NO_ATOMIC", MPI_T_ERR_PVAR_NO_ATOMIC, "cannot be read and reset at once"),
-    ("MPI_T_ERR_INVALID_NAME", MPI_T_ERR_INVALID_NAME, "no such name"),
-    ("MPI_T_ERR_INVALID", MPI_T_ERR_INVALID, "invalid use of the tool information interface"),
-    ("MPI_T_ERR_NOT_SUPPORTED", MPI_T_ERR_NOT_SUPPORTED, "not supported"),
-    ("MPI_T_ERR_NOT_ACCESSIBLE", MPI_T_ERR_NOT_ACCESSIBLE, "not accessible"),
-    ("MPI_ERR_LASTCODE", MPI_ERR_LASTCODE, "the last predefined code"),
-];
+const CLASSES: &[(&str, c_int, &str)] = table! {
+    MPI_SUCCESS: "no error",
+    MPI_ERR_BUFFER: "invalid buffer",
+    MPI_ERR_COUNT: "invalid count",
+    MPI_ERR_TYPE: "invalid datatype",
+    MPI_ERR_TAG: "invalid tag",
+    MPI_ERR_COMM: "invalid communicator",
+    MPI_ERR_RANK: "invalid rank",
+    MPI_ERR_ROOT: "invalid root",
+    MPI_ERR_GROUP: "invalid group",
+    MPI_ERR_OP: "invalid operation",
+    MPI_ERR_TOPOLOGY: "invalid topology",
+    MPI_ERR_DIMS: "invalid dimension",
+    MPI_ERR_ARG: "invalid argument",
+    MPI_ERR_UNKNOWN: "unknown error",
+    MPI_ERR_TRUNCATE: "message longer than the receive buffer",
+    MPI_ERR_OTHER: "an error without a class of its own",
+    MPI_ERR_INTERN: "a mistake in this library",
+    MPI_ERR_IN_STATUS: "the error is in the status",
+    MPI_ERR_PENDING: "neither complete nor failed yet",
+    MPI_ERR_REQUEST: "invalid request",
+    MPI_ERR_ACCESS: "no permission",
+    MPI_ERR_AMODE: "invalid access mode",
+    MPI_ERR_BAD_FILE: "invalid file name",
+    MPI_ERR_CONVERSION: "a conversion function failed",
+    MPI_ERR_DUP_DATAREP: "this data representation exists already",
+    MPI_ERR_FILE_EXISTS: "the file exists",
+    MPI_ERR_FILE_IN_USE: "the file is open",
+    MPI_ERR_FILE: "invalid file handle",
+    MPI_ERR_INFO: "invalid info object",
+    MPI_ERR_INFO_KEY: "an info key that is empty or too long",
+    MPI_ERR_INFO_VALUE: "an info value that is empty or too long",
+    MPI_ERR_INFO_NOKEY: "no such key in the info object",
+    MPI_ERR_IO: "input or output failed",
+    MPI_ERR_NAME: "no such published name",
+    MPI_ERR_NO_MEM: "no memory left",
+    MPI_ERR_NOT_SAME: "an argument differs between processes",
+    MPI_ERR_NO_SPACE: "no space left",
+    MPI_ERR_NO_SUCH_FILE: "no such file",
+    MPI_ERR_PORT: "invalid port",
+    MPI_ERR_QUOTA: "quota exceeded",
+    MPI_ERR_READ_ONLY: "read only",
+    MPI_ERR_SERVICE: "invalid service name",
+    MPI_ERR_SPAWN: "processes could not be started",
+    MPI_ERR_UNSUPPORTED_DATAREP: "unsupported representation",
+    MPI_ERR_UNSUPPORTED_OPERATION: "unsupported operation",
+    MPI_ERR_WIN: "invalid window",
+    MPI_ERR_BASE: "invalid base address",
+    MPI_ERR_LOCKTYPE: "invalid lock type",
+    MPI_ERR_KEYVAL: "invalid key value",
+    MPI_ERR_RMA_CONFLICT: "conflicting accesses to a window",
+    MPI_ERR_RMA_SYNC: "wrong synchronisation of a window",
+    MPI_ERR_SIZE: "invalid size",
+    MPI_ERR_DISP: "invalid displacement",
+    MPI_ERR_ASSERT: "invalid assertion",
+    MPI_ERR_RMA_RANGE: "outside of the window",
+    MPI_ERR_RMA_ATTACH: "memory cannot be attached",
+    MPI_ERR_RMA_SHARED: "memory cannot be shared",
+    MPI_ERR_RMA_FLAVOR: "the wrong kind of window",
+    MPI_ERR_SESSION: "invalid session",
+    MPI_ERR_PROC_ABORTED: "the other process has ended or has left the call",
+    MPI_ERR_VALUE_TOO_LARGE: "the value does not fit",
+    MPI_ERR_ERRHANDLER: "invalid error handler",
+    MPI_ERR_ABI: "the wrong binary interface",
+    MPI_T_ERR_MEMORY: "no memory left",
+    MPI_T_ERR_NOT_INITIALIZED: "the interface is not initialized",
+    MPI_T_ERR_CANNOT_INIT: "the interface cannot be initialized",
+    MPI_T_ERR_INVALID_INDEX: "no such variable, category or event",
+    MPI_T_ERR_INVALID_ITEM: "no such item",
+    MPI_T_ERR_INVALID_HANDLE: "invalid handle of a tool",
+    MPI_T_ERR_OUT_OF_HANDLES: "no more handles",
+    MPI_T_ERR_OUT_OF_SESSIONS: "no more sessions",
+    MPI_T_ERR_INVALID_SESSION: "invalid session of a tool",
+    MPI_T_ERR_CVAR_SET_NOT_NOW: "cannot be set now",
+    MPI_T_ERR_CVAR_SET_NEVER: "cannot be set",
+    MPI_T_ERR_PVAR_NO_STARTSTOP: "cannot be started or stopped",
+    MPI_T_ERR_PVAR_NO_WRITE: "cannot be written or reset",
+    MPI_T_ERR_PVAR_NO_ATOMIC: "cannot be read and reset at once",
+    MPI_T_ERR_INVALID_NAME: "no such name",
+    MPI_T_ERR_INVALID: "invalid use of the tool information interface",
+    MPI_T_ERR_NOT_SUPPORTED: "not supported",
+    MPI_T_ERR_NOT_ACCESSIBLE: "not accessible",
+    MPI_ERR_LASTCODE: "the last predefined code",
+};
 
 /// A class or a code that the program added; the index of a removed one is reused.
 struct Added {
@@ -105,7 +107,7 @@ static ADDED: Mutex<Vec<Option<Added>>> = Mutex::new(Vec::new());
 const FIRST: c_int = MPI_ERR_LASTCODE + 1;
 
 fn with<T>(use_: impl FnOnce(&mut Vec<Option<Added>>) -> T) -> T {
-    use_(&mut ADDED.lock().expect("no panic under the lock"))
+    use_(&mut lock(&ADDED))
 }
 
 fn added<T>(code: c_int, use_: impl FnOnce(&Added) -> T) -> Option<T> {
@@ -140,7 +142,7 @@ pub fn set_text(code: c_int, text: String) -> Answer {
 
 /// Remove a class (`is_class`) or a code, which must have no text and no codes.
 pub fn remove(code: c_int, is_class: bool) -> Answer {
-    let used = with(|all| all.iter().flatten().filter(|one| one.class == code).count());
+    let used = with(|all| all.iter().flatten().filter(|added| added.class == code).count());
     let mut wrong = None;
     change(code, |added| {
         let itself = usize::from(added.class == code);
@@ -166,13 +168,11 @@ fn change(code: c_int, change: impl FnOnce(&mut Added)) -> Answer {
             return Ok(());
         }
     }
-    Err(fail(
-        MPI_ERR_ARG,
-        format!(
-            "{code} is not an error class or code of MPI_Add_error_class or MPI_Add_error_code; \
-            those of the standard cannot be changed"
-        ),
-    ))
+    let text = format!(
+        "{code} is not an error class or code of MPI_Add_error_class or MPI_Add_error_code; those \
+        of the standard cannot be changed"
+    );
+    Err(fail(MPI_ERR_ARG, text))
 }
 
 /// The largest code in use: MPI_LASTUSEDCODE.
@@ -184,17 +184,19 @@ pub fn class(code: c_int) -> Answer<c_int> {
     if predefined(code).is_some() {
         return Ok(code);
     }
-    added(code, |added| added.class).ok_or_else(|| {
-        fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
-    })
+    added(code, |added| added.class).ok_or_else(|| unknown(code))
+}
+
+fn unknown(code: c_int) -> Failure {
+    fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
 }
 
 /// A text such as `MPI_ERR_RANK: invalid rank`.
-pub fn text(code: c_int) -> Option<String> {
+pub fn text(code: c_int) -> Answer<String> {
     if let Some((name, _, meaning)) = predefined(code) {
-        return Some(format!("{name}: {meaning}"));
+        return Ok(format!("{name}: {meaning}"));
     }
-    added(code, |added| added.text.clone())
+    added(code, |added| added.text.clone()).ok_or_else(|| unknown(code))
 }
 
 /// True if the program has added it: then its text is complete.

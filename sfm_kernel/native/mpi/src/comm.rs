@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use sfm_native::sync::lock;
+
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
 use crate::collective::meeting::Meetings;
@@ -31,7 +33,6 @@ pub struct Comm {
     pub errhandler: Attached,
     pub attributes: Attributes,
     pub info: Mutex<Info>,
-    /// The buffer of its buffered sends.
     pub buffer: Buffer,
     /// The session that it derives from, or MPI_SESSION_NULL.
     pub session: MPI_Session,
@@ -82,6 +83,11 @@ impl Comm {
         }
     }
 
+    /// The intercommunicator of this communicator's group with a remote group.
+    pub fn with_remote(self, remote: Arc<Group>) -> Comm {
+        Comm { remote: Some(remote), ..self }
+    }
+
     pub fn size(&self) -> c_int {
         self.group.size()
     }
@@ -100,7 +106,7 @@ impl Comm {
     }
 
     pub fn name(&self) -> String {
-        let name = self.name.lock().expect("no panic under the lock").clone();
+        let name = lock(&self.name).clone();
         if name.is_empty() {
             return "a communicator without a name".into();
         }
@@ -109,11 +115,11 @@ impl Comm {
 
     /// The name that MPI_Comm_get_name returns: empty before it is set.
     pub fn given_name(&self) -> String {
-        self.name.lock().expect("no panic under the lock").clone()
+        lock(&self.name).clone()
     }
 
     pub fn set_name(&self, name: String) {
-        *self.name.lock().expect("no panic under the lock") = name;
+        *lock(&self.name) = name;
     }
 }
 

@@ -59,19 +59,22 @@ impl UserBuffer {
     /// MPI_DATATYPE_NULL.
     pub fn data_unless_no_process(&self, no_process: bool) -> Answer<Data> {
         match self.datatype {
-            MPI_DATATYPE_NULL if no_process => Ok(Data::bytes(std::ptr::null_mut(), 0)),
+            MPI_DATATYPE_NULL if no_process => Ok(Data::nothing()),
             _ => self.data(),
         }
     }
 }
 
 impl Data {
+    pub fn nothing() -> Data {
+        Data::bytes(std::ptr::null_mut(), 0)
+    }
+
     /// Contiguous bytes.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
         Data { at, length, layout: None, first: 0 }
     }
 
-    /// `count` items of a datatype.
     pub fn items(at: *const c_void, count: usize, datatype: &Held) -> Data {
         let at = at.cast_mut().cast::<u8>();
         match datatype.as_run(count) {
@@ -88,7 +91,6 @@ impl Data {
         }
     }
 
-    /// This range of its bytes.
     pub fn slice(&self, range: Range<usize>) -> Data {
         let (length, first) = (range.len(), self.first + range.start);
         match &self.layout {
@@ -113,8 +115,7 @@ impl Data {
     /// The memory is valid.
     pub unsafe fn pack(&self) -> Vec<u8> {
         let mut packed = Vec::new();
-        // SAFETY: as the caller promises.
-        unsafe { self.pack_range(0..self.length, &mut packed) };
+        self.pack_range(0..self.length, &mut packed);
         packed
     }
 
@@ -123,15 +124,10 @@ impl Data {
     /// # Safety
     /// Both are valid memory.
     pub unsafe fn copy_to(&self, to: &Data) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match (self.contiguous(), to.contiguous()) {
-                (Some(from), Some(to)) => to.copy_from(from, self.length),
-                (Some(from), None) => {
-                    to.unpack_at(0, std::slice::from_raw_parts(from, self.length))
-                }
-                (None, _) => to.unpack_at(0, &self.pack()),
-            }
+        match (self.contiguous(), to.contiguous()) {
+            (Some(from), Some(to)) => to.copy_from(from, self.length),
+            (Some(from), None) => to.unpack_at(0, std::slice::from_raw_parts(from, self.length)),
+            (None, _) => to.unpack_at(0, &self.pack()),
         }
     }
 
@@ -146,14 +142,9 @@ impl Data {
     /// As for `fill`; there is room for all.
     pub unsafe fn unpack_at(&self, first: usize, bytes: &[u8]) {
         let range = first..(first + bytes.len()).min(self.length);
-        // SAFETY: as the caller promises.
-        unsafe {
-            match &self.layout {
-                None => self.at.wrapping_add(first).copy_from(bytes.as_ptr(), range.len()),
-                Some(layout) => {
-                    copying::unpack(layout, self.at, self.in_layout(range), bytes.as_ptr());
-                }
-            }
+        match &self.layout {
+            None => self.at.wrapping_add(first).copy_from(bytes.as_ptr(), range.len()),
+            Some(layout) => copying::unpack(layout, self.at, self.in_layout(range), bytes.as_ptr()),
         }
     }
 
@@ -163,16 +154,13 @@ impl Data {
     /// The memory is valid.
     pub unsafe fn pack_range(&self, range: Range<usize>, packed: &mut Vec<u8>) {
         packed.reserve(range.len());
-        // SAFETY: as the caller promises; there is room, and all of it is written.
-        unsafe {
-            let to = packed.as_mut_ptr().add(packed.len());
-            let length = packed.len() + range.len();
-            match &self.layout {
-                None => to.copy_from_nonoverlapping(self.at.wrapping_add(range.start), range.len()),
-                Some(layout) => copying::pack(layout, self.at, self.in_layout(range.clone()), to),
-            }
-            packed.set_len(length);
+        let to = packed.as_mut_ptr().add(packed.len());
+        let length = packed.len() + range.len();
+        match &self.layout {
+            None => to.copy_from_nonoverlapping(self.at.wrapping_add(range.start), range.len()),
+            Some(layout) => copying::pack(layout, self.at, self.in_layout(range), to),
         }
+        packed.set_len(length);
     }
 
     /// Visit the runs of a range of the bytes in order.
@@ -191,17 +179,14 @@ impl Data {
         let Payload(first, second) = payload;
         let middle = first.len().min(self.length);
         let end = payload.len().min(self.length);
-        // SAFETY: as the caller promises; no more bytes are read than the payload has.
-        unsafe {
-            match &self.layout {
-                None => {
-                    payload.copy(self.at, self.length);
-                }
-                Some(layout) => {
-                    let from = self.first;
-                    copying::unpack(layout, self.at, from..from + middle, first.as_ptr());
-                    copying::unpack(layout, self.at, from + middle..from + end, second.as_ptr());
-                }
+        match &self.layout {
+            None => {
+                payload.copy(self.at, self.length);
+            }
+            Some(layout) => {
+                let from = self.first;
+                copying::unpack(layout, self.at, from..from + middle, first.as_ptr());
+                copying::unpack(layout, self.at, from + middle..from + end, second.as_ptr());
             }
         }
     }

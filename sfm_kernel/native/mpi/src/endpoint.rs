@@ -126,8 +126,8 @@ impl Endpoint {
         }
         let worlds = fs::read_dir(self.inner.folder().parent()?).ok()?.flatten();
         let is_it = |name: &str| process::is_world_of(name, launch);
-        let mut worlds = worlds.filter(|one| one.file_name().to_str().is_some_and(is_it));
-        let world = worlds.find(|one| guest::is_inhabited(&one.path()))?.file_name();
+        let mut worlds = worlds.filter(|world| world.file_name().to_str().is_some_and(is_it));
+        let world = worlds.find(|world| guest::is_inhabited(&world.path()))?.file_name();
         let made = Arc::new(Guest::visit(&self.inner, world.to_str()?).ok()?);
         all.insert(launch, made.clone());
         self.met.store(true, Ordering::Release);
@@ -160,10 +160,10 @@ impl Home for Endpoint {
         if process::nth(process).is_none() {
             let launch = process::launch_and_index(process).0;
             let (guest, member) = (self.guest(launch), self.member(process));
-            let made = guest.zip(member).map(|(guest, one)| guest.sender(&self.inner, &one));
+            let made = guest.zip(member).map(|(guest, member)| guest.sender(&self.inner, &member));
             return made
                 .and_then(Result::ok)
-                .map_or(Found::Lost, |one| Found::Channel(Channel::Ring(one)));
+                .map_or(Found::Lost, |ring| Found::Channel(Channel::Ring(ring)));
         }
         let route = self.inner.route(&process::shown(process));
         route.map_or(Found::Lost, |route| Found::Channel(route.channel().clone()))
@@ -189,7 +189,8 @@ impl Home for Endpoint {
         // Before waiting for the others: so the launcher can report that they wait for one that
         // never comes.
         launcher::report(launcher::STARTED, 0, "");
-        let all: Vec<_> = self.identity.everybody().into_iter().map(|one| one as usize).collect();
+        let all: Vec<_> =
+            self.identity.everybody().into_iter().map(|process| process as usize).collect();
         let names: Vec<Name> = all.iter().map(|process| process::shown(*process)).collect();
         self.inner.wait_for(&names, None).map_err(failure)?;
         for (process, name) in all.into_iter().zip(names) {
@@ -209,9 +210,9 @@ impl Home for Endpoint {
     fn leave(&self) {
         self.inner.leave();
         let mut all = lock(&self.guests);
-        for (_, one) in all.drain() {
-            if let Some(one) = Arc::into_inner(one) {
-                one.leave();
+        for (_, guest) in all.drain() {
+            if let Some(guest) = Arc::into_inner(guest) {
+                guest.leave();
             }
         }
     }

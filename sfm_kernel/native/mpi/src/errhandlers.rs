@@ -84,16 +84,14 @@ fn known(handle: MPI_Errhandler) -> Answer {
     if is_predefined(handle) || HANDLERS.get(handle).is_some() {
         return Ok(());
     }
-    Err(fail(
-        MPI_ERR_ERRHANDLER,
-        "the error handler is MPI_ERRHANDLER_NULL or was freed; give MPI_ERRORS_ARE_FATAL, \
-         MPI_ERRORS_RETURN, or one of MPI_Comm_create_errhandler",
-    ))
+    let text = "the error handler is MPI_ERRHANDLER_NULL or was freed; give MPI_ERRORS_ARE_FATAL, \
+        MPI_ERRORS_RETURN, or one of MPI_Comm_create_errhandler";
+    Err(fail(MPI_ERR_ERRHANDLER, text))
 }
 
 /// Call the handler on behalf of a function such as MPI_Comm_call_errhandler.
 pub fn call(function: &str, code: c_int, on: On) {
-    let class = classes::text(code).unwrap_or_else(|| format!("error code {code}"));
+    let class = classes::text(code).unwrap_or_else(|_| format!("error code {code}"));
     handle(code, &format!("{function}: {class}"), Some(on));
 }
 
@@ -101,10 +99,10 @@ pub fn call(function: &str, code: c_int, on: On) {
 fn of(on: On) -> Option<MPI_Errhandler> {
     match on {
         On::Comm(handle) => comm::get(handle).ok().map(|comm| comm.errhandler.current()),
-        On::Session(handle) => session::find(handle).map(|one| one.errhandler.current()),
+        On::Session(handle) => session::find(handle).map(|session| session.errhandler.current()),
         On::File(handle) => Some(file::current_errhandler(handle)),
         On::Handler(handler) => known(handler).ok().map(|()| handler),
-        On::Win(handle) => window::get(handle).ok().map(|one| one.errhandler.current()),
+        On::Win(handle) => window::get(handle).ok().map(|window| window.errhandler.current()),
     }
 }
 

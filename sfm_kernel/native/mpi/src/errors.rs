@@ -90,7 +90,7 @@ thread_local! {
 }
 
 /// The text of MPI_Error_string, at most MPI_MAX_ERROR_STRING - 1 bytes.
-pub fn string(code: c_int) -> Option<String> {
+pub fn string(code: c_int) -> Answer<String> {
     let class = classes::text(code)?;
     let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
     let mut text = match last {
@@ -100,7 +100,7 @@ pub fn string(code: c_int) -> Option<String> {
     while text.len() >= MPI_MAX_ERROR_STRING as usize {
         text.pop();
     }
-    Some(text)
+    Ok(text)
 }
 
 /// Print the error and end all processes of the program.

@@ -16,15 +16,15 @@ pub struct Graph {
 impl Graph {
     /// The number of edges that an index implies; an error if the index decreases.
     pub fn length(index: &[c_int]) -> Answer<usize> {
-        let before = |at: usize| if at == 0 { 0 } else { index[at - 1] };
-        match (0..index.len()).find(|at| index[*at] < before(*at)) {
+        let before = |node: usize| if node == 0 { 0 } else { index[node - 1] };
+        match (0..index.len()).find(|node| index[*node] < before(*node)) {
             None => Ok(index.last().map_or(0, |last| *last as usize)),
-            Some(at) => {
+            Some(node) => {
                 let text = format!(
-                    "index[{at}] is {}, less than {} before it: it counts the neighbours of node \
-                     {at} and of all nodes before",
-                    index[at],
-                    before(at)
+                    "index[{node}] is {}, less than {} before it: it counts the neighbours of node \
+                     {node} and of all nodes before",
+                    index[node],
+                    before(node)
                 );
                 Err(fail(MPI_ERR_ARG, text))
             }
@@ -36,10 +36,10 @@ impl Graph {
         let nodes = index.len();
         match edges.iter().position(|node| !(0..nodes as c_int).contains(node)) {
             None => Ok(Graph { index: index.to_vec(), edges: edges.to_vec() }),
-            Some(at) => {
+            Some(nth) => {
                 let text = format!(
-                    "edges[{at}] is {}, but the graph has {nodes} nodes (counted from 0)",
-                    edges[at]
+                    "edges[{nth}] is {}, but the graph has {nodes} nodes (counted from 0)",
+                    edges[nth]
                 );
                 Err(fail(MPI_ERR_ARG, text))
             }
@@ -78,8 +78,8 @@ impl Ends {
 /// Check ranks of a communicator of `size` processes.
 pub fn check_ranks(name: &str, ranks: &[c_int], size: c_int) -> Answer {
     let wrong = ranks.iter().position(|rank| !(0..size).contains(rank));
-    wrong.map_or(Ok(()), |at| {
-        checks::rank(&format!("{name}[{at}]"), ranks[at], size, "the communicator")
+    wrong.map_or(Ok(()), |nth| {
+        checks::rank(&format!("{name}[{nth}]"), ranks[nth], size, "the communicator")
     })
 }
 
@@ -87,9 +87,8 @@ pub fn check_ranks(name: &str, ranks: &[c_int], size: c_int) -> Answer {
 pub fn check_weights(name: &str, weights: &[c_int]) -> Answer {
     match weights.iter().position(|weight| *weight < 0) {
         None => Ok(()),
-        Some(at) => {
-            let text = format!("{name}[{at}] is {}, less than zero", weights[at]);
-            Err(fail(MPI_ERR_ARG, text))
+        Some(nth) => {
+            Err(fail(MPI_ERR_ARG, format!("{name}[{nth}] is {}, less than zero", weights[nth])))
         }
     }
 }

@@ -52,14 +52,13 @@ impl Group {
         self.members.len() as c_int
     }
 
-    /// The rank of a process in this group.
     pub fn rank_of(&self, process: c_int) -> Option<c_int> {
         // Numbers are usually consecutive, as in the group of an entire world.
         let guess = process.wrapping_sub(*self.members.first()?);
         if self.members.get(guess as usize) == Some(&process) {
             return Some(guess);
         }
-        self.members.iter().position(|member| *member == process).map(|at| at as c_int)
+        self.members.iter().position(|member| *member == process).map(|rank| rank as c_int)
     }
 
     pub fn compare(&self, other: &Group) -> c_int {
@@ -101,8 +100,7 @@ impl Group {
         for &rank in ranks {
             checks::rank(name, rank, self.size(), "the group")?;
             if std::mem::replace(&mut named[rank as usize], true) {
-                let text = format!("argument {name} has rank {rank} twice");
-                return Err(fail(MPI_ERR_RANK, text));
+                return Err(fail(MPI_ERR_RANK, format!("argument {name} has rank {rank} twice")));
             }
         }
         Ok(named)
@@ -151,8 +149,8 @@ mod tests {
     fn sets_keep_the_order_of_the_first() {
         let (a, b) = (of(&[3, 1, 4]), of(&[5, 4, 3]));
         assert_eq!(a.union(&b), of(&[3, 1, 4, 5]));
-        assert_eq!(a.filtered(|one| b.rank_of(one).is_some()), of(&[3, 4]));
-        assert_eq!(a.filtered(|one| b.rank_of(one).is_none()), of(&[1]));
+        assert_eq!(a.filtered(|member| b.rank_of(member).is_some()), of(&[3, 4]));
+        assert_eq!(a.filtered(|member| b.rank_of(member).is_none()), of(&[1]));
         assert_eq!(a.including("ranks", &[2, 0]).unwrap(), of(&[4, 3]));
         assert_eq!(a.excluding("ranks", &[1]).unwrap(), of(&[3, 4]));
     }

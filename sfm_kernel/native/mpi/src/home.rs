@@ -95,10 +95,7 @@ impl Host for Here<'_> {
     }
 }
 
-/// The number by which the core knows an engine; None if this process does not know the engine.
-pub fn uid_of(process: usize) -> Option<u128> {
-    crate::process::uid_of(process)
-}
+pub use crate::process::uid_of;
 
 /// The engines, as one of them sees them.
 pub struct Engines {

@@ -33,14 +33,7 @@ pub(crate) fn engines(first: bool) -> Found {
     FIND.get().and_then(|find| find(first))
 }
 
-/// Adapt to engines that have been restarted or added: remake MPI_COMM_WORLD from the living ones
-/// if they have changed, and allow MPI calls again after MPI_Finalize. Has no effect except in
-/// engines, nor before MPI_Init. `epoch`: the time when the last cell was stopped or failed;
-/// collective calls are renumbered from it, because some engines may have made more of them than
-/// others.
-pub fn refresh(epoch: u64) {
-    crate::world::refresh(epoch);
-}
+pub use crate::world::refresh;
 
 /// Set `engine::limits::BUFFERING`.
 pub fn set_buffering(bytes: usize) {

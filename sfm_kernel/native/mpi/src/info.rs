@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use sfm_native::sync::lock;
+
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::table::Table;
@@ -40,11 +42,11 @@ pub fn open(info: Info) -> MPI_Info {
 /// Read or change an info object under its lock. MPI_INFO_ENV is read-only: changes to it are lost.
 pub fn with<T>(handle: MPI_Info, use_: impl FnOnce(&mut Info) -> T) -> Answer<T> {
     if handle == MPI_INFO_ENV {
-        let mut environment = ENVIRONMENT.lock().expect("no panic under the lock");
+        let mut environment = lock(&ENVIRONMENT);
         return Ok(use_(&mut environment.get_or_insert_with(environment_of_start).clone()));
     }
     match INFOS.get(handle) {
-        Some(info) => Ok(use_(&mut info.lock().expect("no panic under the lock"))),
+        Some(info) => Ok(use_(&mut lock(&info))),
         None => Err(wrong(handle)),
     }
 }
@@ -65,20 +67,18 @@ pub fn free(handle: MPI_Info) -> Answer {
 }
 
 fn wrong(handle: MPI_Info) -> crate::errors::Failure {
-    match handle {
-        MPI_INFO_NULL => fail(MPI_ERR_INFO, "the info object is MPI_INFO_NULL"),
-        MPI_INFO_ENV => fail(MPI_ERR_INFO, "MPI_INFO_ENV cannot be freed"),
-        _ => {
-            let text = format!("{handle:#010x} is not an info object, or was freed");
-            fail(MPI_ERR_INFO, text)
-        }
-    }
+    let text = match handle {
+        MPI_INFO_NULL => "the info object is MPI_INFO_NULL".into(),
+        MPI_INFO_ENV => "MPI_INFO_ENV cannot be freed".into(),
+        _ => format!("{handle:#010x} is not an info object, or was freed"),
+    };
+    fail(MPI_ERR_INFO, text)
 }
 
 /// The known facts about the program's start.
 fn environment_of_start() -> Info {
     let mut info = Info::default();
-    let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     if let Some(command) = arguments.next() {
         info.set("command".into(), command);
         // Ranks in Python are forks of the launcher, and have its arguments.

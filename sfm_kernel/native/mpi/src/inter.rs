@@ -6,7 +6,6 @@ use crate::collective::items::Items;
 use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
-use crate::data::UserBuffer;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -22,13 +21,13 @@ pub async fn exchange<T: Copy + Default>(
     team: &Team,
     leader: usize,
     across: Across<'_>,
-    ours: &[T],
+    values: &[T],
 ) -> Answer<Vec<T>> {
-    let mut length = [ours.len()];
-    swap(team, leader, across, &mut [ours.len()], &mut length).await?;
-    let mut theirs = vec![T::default(); length[0]];
-    swap(team, leader, across, &mut ours.to_vec(), &mut theirs).await?;
-    Ok(theirs)
+    let mut length = [values.len()];
+    swap(team, leader, across, &mut [values.len()], &mut length).await?;
+    let mut received = vec![T::default(); length[0]];
+    swap(team, leader, across, &mut values.to_vec(), &mut received).await?;
+    Ok(received)
 }
 
 /// The same for a number of values that both leaders know.
@@ -36,23 +35,14 @@ async fn swap<T: Copy>(
     team: &Team,
     leader: usize,
     across: Across<'_>,
-    ours: &mut [T],
-    theirs: &mut [T],
+    sent: &mut [T],
+    received: &mut [T],
 ) -> Answer {
-    let (ours, theirs) = (Items::of_bytes(ours)?, Items::of_bytes(theirs)?);
+    let (sent, received) = (Items::of_bytes(sent)?, Items::of_bytes(received)?);
     if let Some((team, other)) = across {
-        team.exchange(other, &ours.data(), other, theirs.data()).await?;
+        team.exchange(other, &sent.data(), other, received.data()).await?;
     }
-    bcast::bcast(team, &theirs, leader).await
-}
-
-/// A number from our leader, broadcast to the team. Both groups take the lower of the two leaders'
-/// numbers.
-async fn leader_number(team: &Team, leader: usize) -> Answer<u64> {
-    let mut number = if team.rank == leader { making::next() } else { 0 };
-    let items = UserBuffer::new("number", (&raw mut number).cast(), 1, MPI_UINT64_T).items()?;
-    bcast::bcast(team, &items, leader).await?;
-    Ok(number)
+    bcast::bcast(team, &received, leader).await
 }
 
 /// Connect a group with another one, whose leader our leader knows in `peers`.
@@ -69,9 +59,8 @@ pub fn create(
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
     let (number, remote) = meet(&team, &local.group, leader, across)?;
-    let mut made = making::child(local, number, local.group.clone(), local.rank as usize);
-    made.remote = Some(remote);
-    Ok(made)
+    let made = making::child(local, number, local.group.clone(), local.rank as usize);
+    Ok(made.with_remote(remote))
 }
 
 /// The same without communicators; our leader knows the process number `far` of the other leader.
@@ -91,27 +80,26 @@ pub fn from_groups(
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
     let (number, remote) = meet(&team, local, leader, across)?;
-    let mut made = Comm::new(number, local.clone(), rank as c_int);
-    made.remote = Some(remote);
-    Ok(made)
+    Ok(Comm::new(number, local.clone(), rank as c_int).with_remote(remote))
 }
 
-/// Agree on a number for the new communicator, and exchange the groups.
+/// Agree on a number for the new communicator, the lower of the two leaders' numbers, and exchange
+/// the groups.
 fn meet(
     team: &Team,
     local: &Group,
     leader: usize,
     across: Across<'_>,
 ) -> Answer<(u64, Arc<Group>)> {
-    let (ours, theirs) = complete(team, async {
-        let ours = leader_number(team, leader).await?;
-        Ok((ours, exchange(team, leader, across, &words_of(ours, local)).await?))
+    let (number, received) = complete(team, async {
+        let number = making::number_of(team, leader).await?;
+        Ok((number, exchange(team, leader, across, &words_of(number, local)).await?))
     })?;
-    let remote = group_of(&theirs);
+    let remote = group_of(&received);
     if remote.members.iter().any(|member| local.rank_of(*member).is_some()) {
         return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
     }
-    Ok((ours.min(theirs[0]), remote))
+    Ok((number.min(received[0]), remote))
 }
 
 /// The message about a group: its number for the new communicator, and its members.
@@ -133,39 +121,38 @@ pub fn across(team: &Team) -> Across<'_> {
 /// Agree on a number for a duplicate.
 pub async fn agree(team: &Team) -> Answer<u64> {
     let side = team.side();
-    let ours = leader_number(&side, 0).await?;
-    let theirs = exchange(&side, 0, across(team), &[ours]).await?;
-    Ok(ours.min(theirs[0]))
+    let number = making::number_of(&side, 0).await?;
+    let received = exchange(&side, 0, across(team), &[number]).await?;
+    Ok(number.min(received[0]))
 }
 
 /// An intercommunicator of some processes of each group; None for processes outside it, or if a
 /// group has none.
 pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Option<Comm>> {
     let side = team.side();
-    let ours = leader_number(&side, 0).await?;
-    let theirs = exchange(&side, 0, across(team), &words_of(ours, &group)).await?;
-    let remote = group_of(&theirs);
+    let number = making::number_of(&side, 0).await?;
+    let received = exchange(&side, 0, across(team), &words_of(number, &group)).await?;
+    let remote = group_of(&received);
     let Some(rank) = group.calling_rank().filter(|_| remote.size() > 0) else { return Ok(None) };
-    let mut made = making::child(comm, ours.min(theirs[0]), group, rank as usize);
-    made.remote = Some(remote);
-    Ok(Some(made))
+    let made = making::child(comm, number.min(received[0]), group, rank as usize);
+    Ok(Some(made.with_remote(remote)))
 }
 
 /// Merge the two groups into one; the group with `high` comes last.
 pub async fn merge(comm: &Comm, team: &Team, high: bool) -> Answer<Comm> {
-    let (side, remote) = (team.side(), comm.peers());
-    let number = leader_number(&side, 0).await?;
+    let side = team.side();
+    let number = making::number_of(&side, 0).await?;
     let highs = words::one_of_each(&side, high).await?;
     let words = [u64::from(highs[0]), number];
-    let theirs = exchange(&side, 0, across(team), &words).await?;
+    let received = exchange(&side, 0, across(team), &words).await?;
     if highs.contains(&!high) {
         let text = "argument high is true at some processes of this group and false at others";
         return Err(fail(MPI_ERR_ARG, text));
     }
-    let (ours, theirs, number) = (&comm.group.members, theirs[0] != 0, number.min(theirs[1]));
-    let first = if high == theirs { ours[0] < remote.members[0] } else { !high };
-    let (low, top) = if first { (ours, &remote.members) } else { (&remote.members, ours) };
+    let (local, remote) = (&comm.group.members, &comm.peers().members);
+    let is_first = if high == (received[0] != 0) { local[0] < remote[0] } else { !high };
+    let (low, top) = if is_first { (local, remote) } else { (remote, local) };
     let group = Group::new([&low[..], &top[..]].concat());
     let rank = group.calling_rank().expect("a member");
-    Ok(making::child(comm, number, group, rank as usize))
+    Ok(making::child(comm, number.min(received[1]), group, rank as usize))
 }

@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
-
 use sfm_native::sync::lock;
 
 use crate::process::is_rank;
@@ -20,7 +19,7 @@ pub const STARTED: &str = "started";
 pub const FINISHED: &str = "finished";
 pub const ABORTED: &str = "aborted";
 /// A call has failed: for these two kinds the text has the code location of the call
-/// (`callers::told`) in two lines, then the error.
+/// (`callers::report`) in two lines, then the error.
 pub const FAILED: &str = "failed";
 pub const CUT_OFF: &str = "cut off";
 /// Something was begun and not ended: see `unfinished`.
@@ -94,7 +93,7 @@ pub fn answer(fd: i32) -> io::Result<Option<String>> {
 /// it.
 pub fn has_released(limit: Duration) -> bool {
     let Some(fd) = socket() else { return true };
-    let mut one = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one entry. Nothing is requested any more, so only an end can come.
-    unsafe { libc::poll(&mut one, 1, limit.as_millis() as i32) > 0 }
+    unsafe { libc::poll(&mut entry, 1, limit.as_millis() as i32) > 0 }
 }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::collective::team::{complete, Team};
-use crate::collective::{bcast, words};
+use crate::collective::words;
 use crate::comm::{self, Comm};
-use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
@@ -37,13 +36,16 @@ pub fn from_group(group: &Arc<Group>, rank: usize, tag: &str) -> Answer<u64> {
 
 /// Agree on a number for a communicator that all of the team make.
 pub async fn agree(team: &Team) -> Answer<u64> {
-    if team.near < team.size {
-        return inter::agree(team).await;
+    match team.near < team.size {
+        true => inter::agree(team).await,
+        false => number_of(team, 0).await,
     }
-    let mut number = if team.rank == 0 { next() } else { 0 };
-    let items = UserBuffer::new("number", (&raw mut number).cast(), 1, MPI_UINT64_T).items()?;
-    bcast::bcast(team, &items, 0).await?;
-    Ok(number)
+}
+
+/// A new number of the leader, known to all of the team.
+pub async fn number_of(team: &Team, leader: usize) -> Answer<u64> {
+    let number = if team.rank == leader { next() } else { 0 };
+    words::from_root(team, number, leader).await
 }
 
 /// A process's arguments in a split.
@@ -74,10 +76,10 @@ pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer
     let Some((remote, far)) = far else {
         return Ok(Some(child(comm, number, group, rank as usize)));
     };
-    let (others, theirs) = chosen(remote, &far, color);
-    let mut both = child(comm, number.min(theirs), group, rank as usize);
-    both.remote = Some(others.clone());
-    Ok((others.size() > 0).then_some(both))
+    let (others, their_number) = chosen(remote, &far, color);
+    let is_empty = others.size() == 0;
+    let both = child(comm, number.min(their_number), group, rank as usize).with_remote(others);
+    Ok((!is_empty).then_some(both))
 }
 
 /// The processes of a group that have chosen a color, and the number of the first.

@@ -14,7 +14,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sfm_endpoint::network;
-
 use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer, Failure};
@@ -39,14 +38,11 @@ fn address(service: &str) -> std::io::Result<SocketAddr> {
 }
 
 fn failure(service: &str, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::AddrInUse => {
-            let text =
-                format!("service {service:?} is published already, here or by another program");
-            fail(MPI_ERR_SERVICE, text)
-        }
-        _ => fail(MPI_ERR_SERVICE, format!("service {service:?} cannot be published: {error}")),
-    }
+    let text = match error.kind() {
+        ErrorKind::AddrInUse => "is published already, here or by another program".into(),
+        _ => format!("cannot be published: {error}"),
+    };
+    fail(MPI_ERR_SERVICE, format!("service {service:?} {text}"))
 }
 
 pub fn publish(service: &str, port: &str) -> Answer {
@@ -59,7 +55,9 @@ pub fn publish(service: &str, port: &str) -> Answer {
             if ends.load(Ordering::Acquire) {
                 return;
             }
-            if let Some(mut stream) = stream.ok().filter(|one| sockets::is_ours(one.as_raw_fd())) {
+            if let Some(mut stream) =
+                stream.ok().filter(|stream| sockets::is_ours(stream.as_raw_fd()))
+            {
                 let _ = stream.write_all(reply.as_bytes());
             }
         }
@@ -71,7 +69,7 @@ pub fn publish(service: &str, port: &str) -> Answer {
 
 pub fn unpublish(service: &str, port: &str) -> Answer {
     let mut all = lock(&PUBLISHED);
-    if all.get(service).is_none_or(|one| one.port != port) {
+    if all.get(service).is_none_or(|published| published.port != port) {
         let text = format!("this process has not published service {service:?} with port {port:?}");
         return Err(fail(MPI_ERR_SERVICE, text));
     }
@@ -84,7 +82,6 @@ pub fn unpublish(service: &str, port: &str) -> Answer {
     Ok(())
 }
 
-/// The port of a service.
 pub fn lookup(service: &str) -> Answer<String> {
     let asked = || {
         let mut stream = UnixStream::connect_addr(&address(service)?)?;

@@ -31,7 +31,6 @@ pub enum Side {
 }
 
 impl Side {
-    /// Start a round.
     pub fn start(&self) -> Work {
         match self {
             Side::Sending(this) => this.start(),
@@ -132,14 +131,14 @@ impl Outgoing {
         *lock(&self.round) = Sent { ready: vec![false; remaining], remaining, going: Vec::new() };
         let (this, to) = (self.clone(), self.to.map(|to| to.rank));
         let algorithm = poll_fn(move |_| this.sent());
-        Work::Schedule(Schedule::with(engine(), to, Outcome::of_send(), algorithm))
+        Work::Schedule(Schedule::with(to, Outcome::of_send(), algorithm))
     }
 
     /// Ready when all partitions are sent.
     fn sent(&self) -> Poll<Answer> {
         let round = lock(&self.round);
         match round.remaining {
-            0 => all_ended(round.going.iter().map(|one| one.end.get())),
+            0 => all_ended(round.going.iter().map(|sending| sending.end.get())),
             _ => Poll::Pending,
         }
     }
@@ -148,9 +147,9 @@ impl Outgoing {
     pub fn ready(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
         {
             let mut round = lock(&self.round);
-            for (at, nth) in partitions.clone().enumerate() {
+            for (marked, nth) in partitions.clone().enumerate() {
                 if let Err(failure) = round.mark(nth) {
-                    partitions.take(at).for_each(|nth| round.ready[nth as usize] = false);
+                    partitions.take(marked).for_each(|nth| round.ready[nth as usize] = false);
                     return Err(failure);
                 }
             }
@@ -213,7 +212,7 @@ impl Incoming {
         let status = MPI_Status::new(pattern.source, pattern.tag, self.data.len() as u64);
         let (end, this) = (Outcome { status, code: MPI_SUCCESS }, self.clone());
         let algorithm = async move { this.receive(pattern).await };
-        Work::Schedule(Schedule::with(engine(), pattern.from, end, algorithm))
+        Work::Schedule(Schedule::with(pattern.from, end, algorithm))
     }
 
     async fn receive(&self, pattern: Pattern) -> Answer {
@@ -236,7 +235,7 @@ impl Incoming {
         };
         let posted = Posted((0..partitions).map(partition).collect());
         lock(&self.round).clone_from(&posted.0);
-        poll_fn(|_| all_ended(posted.0.iter().map(|one| one.end.get()))).await
+        poll_fn(|_| all_ended(posted.0.iter().map(|receiving| receiving.end.get()))).await
     }
 
     /// Ready when the sender's partitioning is known.
@@ -246,7 +245,6 @@ impl Incoming {
         Poll::Ready(ended(outcome).map(|()| Partitioning::of(words)))
     }
 
-    /// True if all data of this partition has arrived.
     pub fn has_arrived(&self, partition: c_int) -> Answer<bool> {
         let nth = checked(partition, self.partitions)?;
         if self.pattern.is_none() {
@@ -256,7 +254,7 @@ impl Incoming {
         let sent = round.len();
         // Both divide the same bytes equally, so fractions determine which partitions overlap.
         let reach = nth * sent / self.partitions..((nth + 1) * sent).div_ceil(self.partitions);
-        Ok(sent > 0 && round[reach].iter().all(|one| one.end.is_done()))
+        Ok(sent > 0 && round[reach].iter().all(|receiving| receiving.end.is_done()))
     }
 }
 
@@ -274,8 +272,8 @@ struct Posted(Vec<Arc<Receiving>>);
 
 impl Drop for Posted {
     fn drop(&mut self) {
-        for one in self.0.iter().filter(|one| !one.end.is_done()) {
-            engine().cancel_receive(one, Outcome::cancelled());
+        for receiving in self.0.iter().filter(|receiving| !receiving.end.is_done()) {
+            engine().cancel_receive(receiving, Outcome::cancelled());
         }
     }
 }
@@ -301,8 +299,8 @@ fn ended(outcome: Outcome) -> Answer {
 }
 
 fn all_ended(all: impl Iterator<Item = Option<Outcome>>) -> Poll<Answer> {
-    for one in all {
-        match one.map(ended) {
+    for outcome in all {
+        match outcome.map(ended) {
             None => return Poll::Pending,
             Some(Err(failure)) => return Poll::Ready(Err(failure)),
             Some(Ok(())) => {}

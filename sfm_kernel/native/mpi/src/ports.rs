@@ -12,7 +12,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::{json, Value};
-
 use sfm_native::sync::lock;
 
 use crate::comm::Comm;
@@ -109,19 +108,19 @@ pub fn join(comm: &Comm, socket: RawFd) -> Answer<Option<Comm>> {
 /// Exchange facts with the other root; both get the same number.
 fn greet(comm: &Comm, socket: RawFd) -> io::Result<Value> {
     let number = making::next();
-    let ours = json!({"number": number, "members": comm.group.members, "machine": machine()});
-    let ours = ours.to_string().into_bytes();
-    sockets::send(socket, &(ours.len() as u64).to_le_bytes())?;
-    sockets::send(socket, &ours)?;
+    let facts = json!({"number": number, "members": comm.group.members, "machine": machine()});
+    let facts = facts.to_string().into_bytes();
+    sockets::send(socket, &(facts.len() as u64).to_le_bytes())?;
+    sockets::send(socket, &facts)?;
     let length = sockets::receive(socket, 8)?.try_into().expect("eight bytes");
     let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
     if length > LONGEST {
         return Err(io::Error::other("the other program is not an MPI program"));
     }
-    let mut theirs: Value = serde_json::from_slice(&sockets::receive(socket, length)?)?;
-    let both = theirs["number"].as_u64().map_or(number, |their| their.min(number));
-    theirs["number"] = both.into();
-    Ok(theirs)
+    let mut greeting: Value = serde_json::from_slice(&sockets::receive(socket, length)?)?;
+    let lower = greeting["number"].as_u64().map_or(number, |other| other.min(number));
+    greeting["number"] = lower.into();
+    Ok(greeting)
 }
 
 /// The largest size of a greeting: the numbers of as many processes as a world can have.
@@ -135,12 +134,12 @@ fn machine() -> String {
 fn joined(comm: &Comm, greeting: &Value) -> Answer<Comm> {
     check(greeting, MPI_ERR_PORT)?;
     let members = greeting["members"].as_array().into_iter().flatten();
-    let remote = Group::new(members.filter_map(Value::as_i64).map(|one| one as c_int).collect());
+    let remote =
+        Group::new(members.filter_map(Value::as_i64).map(|number| number as c_int).collect());
     if remote.members.iter().any(|member| comm.group.rank_of(*member).is_some()) {
         return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
     }
     let number = greeting["number"].as_u64().unwrap_or(0);
-    let mut made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
-    made.remote = Some(remote);
-    Ok(made)
+    let made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
+    Ok(made.with_remote(remote))
 }

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Mutex;
 
 use sfm_endpoint::Name;
-
 use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer};
@@ -53,7 +52,7 @@ static MAKING: Mutex<()> = Mutex::new(());
 /// The core's numbers of all engines that this process has seen.
 static UIDS_OF: Mutex<BTreeMap<usize, u128>> = Mutex::new(BTreeMap::new());
 
-/// See `home::uid_of`.
+/// The number by which the core knows an engine; None if this process does not know the engine.
 pub fn uid_of(process: usize) -> Option<u128> {
     lock(&UIDS_OF).get(&process).copied()
 }
@@ -146,7 +145,6 @@ impl Identity {
         Identity { world, launch, first: 0, rank: 0, size: 1, engines: None }
     }
 
-    /// The number of this process.
     pub fn number(&self) -> c_int {
         match &self.engines {
             Some(all) => all[self.rank].0,

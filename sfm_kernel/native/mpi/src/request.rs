@@ -103,6 +103,11 @@ pub fn get(handle: MPI_Request) -> Answer<Option<Arc<Request>>> {
     REQUESTS.get(handle).map(Some).ok_or_else(|| wrong(handle))
 }
 
+/// The same, but an error for MPI_REQUEST_NULL.
+pub fn existing(handle: MPI_Request) -> Answer<Arc<Request>> {
+    get(handle)?.ok_or_else(|| fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"))
+}
+
 #[cold]
 fn wrong(handle: MPI_Request) -> Failure {
     let text = format!(
@@ -159,8 +164,12 @@ impl Request {
         let is_over = match &*work {
             Work::Inactive => return false,
             Work::Ended(_) => matches!(self.partner, Partner::To(..)),
-            Work::Sending(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
-            Work::Receiving(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
+            Work::Sending(sending) => {
+                sending.end.get().is_some_and(|end| end.status.is_cancelled())
+            }
+            Work::Receiving(receiving) => {
+                receiving.end.get().is_some_and(|end| end.status.is_cancelled())
+            }
             _ => false,
         };
         !(dropped && is_over)
@@ -195,7 +204,7 @@ impl Request {
     /// The operation of MPI_Grequest_start.
     pub fn generalized(&self) -> Option<Arc<Generalized>> {
         match &*lock(&self.work) {
-            Work::Generalized(one) => Some(one.clone()),
+            Work::Generalized(generalized) => Some(generalized.clone()),
             _ => None,
         }
     }
@@ -206,8 +215,8 @@ impl Request {
         let work = std::mem::replace(&mut *lock(&self.work), Work::Inactive);
         // a generalized request calls the program: not under the lock
         let mut outcome = work.outcome();
-        if let Work::Generalized(one) = &work {
-            let code = one.free();
+        if let Work::Generalized(generalized) = &work {
+            let code = generalized.free();
             if outcome.code == MPI_SUCCESS {
                 outcome.code = code;
             }
@@ -234,7 +243,7 @@ impl Request {
     }
 
     /// The state of the process while it waits for it.
-    pub fn doing(&self) -> Activity {
+    pub fn activity(&self) -> Activity {
         match *lock(&self.work) {
             Work::Sending(_) => Activity::Sending,
             _ => Activity::Receiving,
@@ -276,10 +285,10 @@ impl Work {
             Work::Sending(sending) => sending.end.is_done(),
             Work::Receiving(receiving) => receiving.end.is_done(),
             Work::After(sending, rest) => {
-                rest.is_done() && sending.iter().all(|one| one.end.is_done())
+                rest.is_done() && sending.iter().all(|send| send.end.is_done())
             }
-            Work::Generalized(one) => one.is_done(),
-            Work::Schedule(one) => one.is_done(),
+            Work::Generalized(generalized) => generalized.is_done(),
+            Work::Schedule(schedule) => schedule.is_done(),
         }
     }
 
@@ -290,11 +299,11 @@ impl Work {
             Work::Sending(sending) => sending.end.get().expect("done"),
             Work::Receiving(receiving) => receiving.end.get().expect("done"),
             Work::After(sending, rest) => {
-                let mut all = sending.iter().filter_map(|one| one.end.get());
-                all.find(|one| one.code != MPI_SUCCESS).unwrap_or_else(|| rest.outcome())
+                let mut all = sending.iter().filter_map(|send| send.end.get());
+                all.find(|outcome| outcome.code != MPI_SUCCESS).unwrap_or_else(|| rest.outcome())
             }
-            Work::Generalized(one) => one.query(),
-            Work::Schedule(one) => one.outcome().expect("done"),
+            Work::Generalized(generalized) => generalized.query(),
+            Work::Schedule(schedule) => schedule.outcome().expect("done"),
         }
     }
 
@@ -303,20 +312,20 @@ impl Work {
             Work::Sending(sending) => From::One(sending.dest),
             Work::Receiving(receiving) => receiving.pattern.from.map_or(From::Nobody, From::One),
             Work::After(sending, rest) => {
-                let open = sending.iter().find(|one| !one.end.is_done());
-                open.map_or_else(|| rest.from(), |one| From::One(one.dest))
+                let open = sending.iter().find(|send| !send.end.is_done());
+                open.map_or_else(|| rest.from(), |send| From::One(send.dest))
             }
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
-            Work::Schedule(one) => one.from(),
+            Work::Schedule(schedule) => schedule.from(),
         }
     }
 
     fn described(&self, comm: &Comm) -> Call {
         match self {
-            Work::Sending(one) => report::sending(comm, one),
-            Work::Receiving(one) => report::receive(comm, &one.pattern),
-            Work::After(sending, rest) => match sending.iter().find(|one| !one.end.is_done()) {
-                Some(one) => report::sending(comm, one),
+            Work::Sending(sending) => report::sending(comm, sending),
+            Work::Receiving(receiving) => report::receive(comm, &receiving.pattern),
+            Work::After(sending, rest) => match sending.iter().find(|send| !send.end.is_done()) {
+                Some(send) => report::sending(comm, send),
                 None => rest.described(comm),
             },
             _ => report::some(vec![], self.from()),
@@ -335,7 +344,7 @@ impl Work {
                 rest.give_up();
                 *self = Work::Ended(outcome);
             }
-            Work::Schedule(one) => one.give_up(outcome.failure()),
+            Work::Schedule(schedule) => schedule.give_up(outcome.failure()),
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
         }
     }
@@ -343,7 +352,7 @@ impl Work {
     /// The reason for this outcome.
     fn failure(&self, outcome: &Outcome) -> Failure {
         match self {
-            Work::Schedule(one) => one.failure(),
+            Work::Schedule(schedule) => schedule.failure(),
             _ => None,
         }
         .unwrap_or_else(|| outcome.failure())
@@ -355,7 +364,7 @@ impl Work {
                 engine().cancel_receive(receiving, Outcome::cancelled());
             }
             Work::Sending(sending) => engine().cancel_send(sending),
-            Work::Generalized(one) => return one.cancel(),
+            Work::Generalized(generalized) => return generalized.cancel(),
             // The standard does not allow cancelling these.
             Work::After(..) | Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }

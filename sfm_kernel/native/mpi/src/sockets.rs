@@ -12,13 +12,13 @@ const PAUSE: i32 = 5;
 
 /// Wait until a socket can be read from (POLLIN) or written to.
 pub fn wait_for(fd: RawFd, events: i16) -> io::Result<()> {
-    let mut one = libc::pollfd { fd, events, revents: 0 };
+    let mut entry = libc::pollfd { fd, events, revents: 0 };
     loop {
         if let Some(engine) = engine::running() {
             engine.advance();
         }
         // SAFETY: one entry.
-        match unsafe { libc::poll(&mut one, 1, PAUSE) } {
+        match unsafe { libc::poll(&mut entry, 1, PAUSE) } {
             0 => {}
             -1 => {
                 let error = io::Error::last_os_error();
@@ -68,9 +68,9 @@ fn moved(result: isize) -> io::Result<usize> {
     })
 }
 
-/// The address of this user's socket for `what`; other users have other addresses.
-pub fn address(what: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("sfm-mpi-{}-{what}", user()))
+/// The address of this user's socket for this `purpose`; other users have other addresses.
+pub fn address(purpose: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("sfm-mpi-{}-{purpose}", user()))
 }
 
 /// True if a process of the same user is at the other end.

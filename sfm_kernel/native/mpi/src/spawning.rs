@@ -61,7 +61,7 @@ pub fn spawn(comm: &Comm, root: usize, programs: Answer<Option<Vec<Program>>>) -
     let answer = share(comm, root, &answer)?;
     let numbers = |name: &str| -> Vec<usize> {
         let all = answer[name].as_array().into_iter().flatten();
-        all.filter_map(Value::as_u64).map(|one| one as usize).collect()
+        all.filter_map(Value::as_u64).map(|number| number as usize).collect()
     };
     let started = numbers("sizes").into_iter().chain(std::iter::repeat(0));
     let sizes = numbers("asked").into_iter().zip(started).collect();
@@ -72,17 +72,17 @@ pub fn spawn(comm: &Comm, root: usize, programs: Answer<Option<Vec<Program>>>) -
     let members = (first..first + numbers("sizes").iter().sum::<usize>())
         .map(|nth| process::this().of_launch(nth));
     let number = answer["number"].as_u64().unwrap_or(0);
-    let mut made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
-    made.remote = Some(Group::new(members.collect()));
-    Ok(Spawned { comm: Ok(made), sizes })
+    let made = making::child(comm, number, comm.group.clone(), comm.rank as usize);
+    Ok(Spawned { comm: Ok(made.with_remote(Group::new(members.collect()))), sizes })
 }
 
 /// Ask the launcher to start them; returns its answer, with the facts for the other processes.
 fn ask(comm: &Comm, programs: &[Program]) -> Value {
     let number = making::next();
-    let parents = [number].into_iter().chain(comm.group.members.iter().map(|one| *one as u64));
-    let parents: Vec<String> = parents.map(|one| one.to_string()).collect();
-    let one = |program: &Program| {
+    let parents =
+        [number].into_iter().chain(comm.group.members.iter().map(|number| *number as u64));
+    let parents: Vec<String> = parents.map(|number| number.to_string()).collect();
+    let described = |program: &Program| {
         let info: serde_json::Map<String, Value> =
             program.info.entries.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
         json!({
@@ -90,15 +90,15 @@ fn ask(comm: &Comm, programs: &[Program]) -> Value {
             "info": info,
         })
     };
-    let programs_ = programs.iter().map(one).collect::<Vec<_>>();
-    let asked = json!({"parent": parents.join(" "), "programs": programs_}).to_string();
+    let described: Vec<_> = programs.iter().map(described).collect();
+    let asked = json!({"parent": parents.join(" "), "programs": described}).to_string();
     let mut answer = match launcher::ask(launcher::SPAWN, &asked) {
         Ok(Some(answer)) => serde_json::from_str(&answer).unwrap_or_default(),
         Ok(None) => json!({"error": "the launcher, which starts processes, has ended"}),
         Err(error) => json!({"error": format!("the launcher cannot be asked: {error}")}),
     };
     answer["number"] = number.into();
-    answer["asked"] = programs.iter().map(|one| one.most).collect::<Vec<_>>().into();
+    answer["asked"] = programs.iter().map(|program| program.most).collect::<Vec<_>>().into();
     answer
 }
 
@@ -114,10 +114,10 @@ pub fn parent() -> MPI_Comm {
 /// Make that communicator, if this world was spawned.
 pub fn meet_parent() {
     let Ok(parent_numbers) = std::env::var("SFM_MPI_PARENT") else { return };
-    let mut numbers = parent_numbers.split(' ').filter_map(|one| one.parse::<u64>().ok());
+    let mut numbers = parent_numbers.split(' ').filter_map(|number| number.parse::<u64>().ok());
     let Some(number) = numbers.next() else { return };
-    let mut made = Comm::new(number, world::everybody(), world::rank());
-    made.remote = Some(Group::new(numbers.map(|one| one as c_int).collect()));
+    let remote = Group::new(numbers.map(|number| number as c_int).collect());
+    let made = Comm::new(number, world::everybody(), world::rank()).with_remote(remote);
     made.set_name("MPI_COMM_PARENT".into());
     PARENT.store(comm::open(made), Ordering::Release);
 }

@@ -42,7 +42,7 @@ fn package() -> Option<PathBuf> {
         CStr::from_ptr(about.dli_fname)
     };
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
-    path.ancestors().find(|one| one.ends_with("sfm_kernel")).map(Path::to_path_buf)
+    path.ancestors().find(|folder| folder.ends_with("sfm_kernel")).map(Path::to_path_buf)
 }
 
 /// The candidates: the one that the user has chosen, the one of the installation, the program
@@ -56,14 +56,15 @@ fn pythons(package: Option<&Path>) -> Vec<PathBuf> {
     let ours = ours.map(PathBuf::from).filter(|ours| {
         ours.file_name().is_some_and(|name| name.to_string_lossy().contains("python"))
     });
-    let installed = prefix.map(|prefix| prefix.join("bin/python3")).filter(|one| one.exists());
+    let installed =
+        prefix.map(|prefix| prefix.join("bin/python3")).filter(|python| python.exists());
     [chosen, installed, ours, Some("python3".into())].into_iter().flatten().collect()
 }
 
 /// A running launcher for this process.
 fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
-    let (ours, theirs) = pair().ok()?;
-    let (fd, null) = (theirs.as_raw_fd(), Stdio::null);
+    let (our_end, its_end) = pair().ok()?;
+    let (fd, null) = (its_end.as_raw_fd(), Stdio::null);
     let mut command = Command::new(python);
     let world = &process::this().world;
     command.args(["-P", "-m", "sfm_kernel.mpi", "--serve", &fd.to_string(), world]).stdin(null());
@@ -92,8 +93,11 @@ fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
     }
     // It daemonizes at once, so that the program never sees it when it waits for its children.
     let has_started = command.status().is_ok_and(|status| status.success());
-    drop(theirs);
-    has_started.then(|| launcher::answer(ours.as_raw_fd()).ok().flatten()).flatten().map(|_| ours)
+    drop(its_end);
+    has_started
+        .then(|| launcher::answer(our_end.as_raw_fd()).ok().flatten())
+        .flatten()
+        .map(|_| our_end)
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

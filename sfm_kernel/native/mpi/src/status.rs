@@ -83,7 +83,16 @@ impl MPI_Status {
     /// `to` is MPI_STATUS_IGNORE or points to a status.
     pub unsafe fn put(&self, to: *mut MPI_Status) {
         if is_requested(to) {
-            let error = (*to).MPI_ERROR;
+            self.put_with_error((*to).MPI_ERROR, to);
+        }
+    }
+
+    /// Write the status with this error, in a call that completes several operations.
+    ///
+    /// # Safety
+    /// As for `put`.
+    pub unsafe fn put_with_error(&self, error: c_int, to: *mut MPI_Status) {
+        if is_requested(to) {
             *to = MPI_Status { MPI_ERROR: error, ..*self };
         }
     }

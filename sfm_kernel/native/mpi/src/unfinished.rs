@@ -21,20 +21,20 @@ pub fn site() -> u32 {
     engine().endpoint.surroundings().site()
 }
 
-/// Report an unfinished operation. `who`: the number of the process that has never received a
+/// Report an unfinished operation. `receiver`: the number of the process that has never received a
 /// message; None if the operation is this process's.
-fn report(who: Option<usize>, what: &str, arguments: &str, site: u32) {
+fn report(receiver: Option<usize>, event: &str, arguments: &str, site: u32) {
     let site = sites::get(site);
     let call = site.map_or("", |site| &site.call);
     let call = if arguments.is_empty() { call.into() } else { format!("{call}({arguments})") };
     if !launcher::find() {
-        eprintln!("MPI_Finalize: the program {what}: {call}");
+        eprintln!("MPI_Finalize: the program {event}: {call}");
         return;
     }
     let this = process::this().number() as usize;
-    let Some(nth) = process::nth(who.unwrap_or(this)) else { return }; // another launcher's
+    let Some(nth) = process::nth(receiver.unwrap_or(this)) else { return }; // another launcher's
     let (code, line) = site.map_or(("", 0), |site| (&site.code, site.line));
-    let text = json!([nth, what, who.is_some(), call, code, line]).to_string();
+    let text = json!([nth, event, receiver.is_some(), call, code, line]).to_string();
     launcher::report(launcher::UNFINISHED, 0, &text);
 }
 
@@ -42,20 +42,20 @@ fn report(who: Option<usize>, what: &str, arguments: &str, site: u32) {
 /// with the arguments that all of a group have in common.
 pub fn report_requests() {
     let mut found: BTreeMap<u32, (usize, Arguments)> = BTreeMap::new();
-    for one in request::all() {
-        let site = one.site();
-        if !one.is_unfinished(is_dropped_when_over(site)) {
+    for request in request::all() {
+        let site = request.site();
+        if !request.is_unfinished(is_dropped_when_over(site)) {
             continue;
         }
-        let arguments = one.arguments();
+        let arguments = request.arguments();
         let (count, same) = found.entry(site).or_insert_with(|| (0, arguments.clone()));
         *count += 1;
         same.retain(|argument| arguments.contains(argument));
     }
     for (site, (count, arguments)) in found {
         let requests = if count == 1 { "request" } else { "requests" };
-        let what = format!("ended with {count} unfinished {requests}");
-        report(None, &what, &shown(&arguments), site);
+        let event = format!("ended with {count} unfinished {requests}");
+        report(None, &event, &shown(&arguments), site);
     }
 }
 
@@ -95,7 +95,7 @@ pub fn ask_senders() {
         packet.envelope().iter().for_each(&mut count);
         None::<()>
     });
-    for (envelope, _) in message::all().iter().filter_map(|one| one.get()) {
+    for (envelope, _) in message::all().iter().filter_map(|message| message.get()) {
         count(envelope);
     }
     for ((sender, site, context), (count, tag)) in found {

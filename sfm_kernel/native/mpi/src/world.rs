@@ -6,7 +6,6 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sfm_endpoint::callers;
-
 use sfm_native::sync::lock;
 
 use crate::endpoint::Endpoint;
@@ -183,22 +182,26 @@ fn join() -> Answer {
 /// Join the world, and wait until all of its processes have.
 pub fn start() -> Answer {
     join()?;
-    engine::engine().endpoint.gather()?;
+    engine().endpoint.gather()?;
     STATE.store(RUNNING, Release);
     Ok(())
 }
 
 /// The end of MPI_COMM_WORLD.
 pub fn finish() -> Answer {
-    engine::engine().finish()?;
+    engine().finish()?;
     STATE.store(AFTER, Release);
-    if engine::engine().endpoint.is_program() {
+    if engine().endpoint.is_program() {
         comm::finish();
     }
     Ok(())
 }
 
-/// See `host::refresh`.
+/// Adapt to engines that have been restarted or added: remake MPI_COMM_WORLD from the living ones
+/// if they have changed, and allow MPI calls again after MPI_Finalize. Has no effect except in
+/// engines, nor before MPI_Init. `epoch`: the time when the last cell was stopped or failed;
+/// collective calls are renumbered from it, because some engines may have made more of them than
+/// others.
 pub fn refresh(epoch: u64) {
     let is_renumbered = comm::renumber_collectives(epoch);
     if !was_initialized() {
@@ -260,7 +263,7 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
         return;
     }
     joined.times += 1;
-    let engine = engine::engine();
+    let engine = engine();
     // A process that has died does not get it any more.
     let _ = engine.wait(From::Nobody, || engine.has_sent_all());
     flush(); // before the other processes see that it is done

@@ -119,8 +119,8 @@ async fn gathered(view: &View<'_>, local: Option<&Items>, blocks: &[Items]) -> A
             let others: Vec<usize> = (1..view.near.size).collect();
             let mut taken = view.near.take(&others).await?;
             let mut blocks = vec![local.expect("only the root's may be in place").clone()];
-            for one in &mut taken {
-                blocks.push(Items::of_bytes(one)?);
+            for bytes in &mut taken {
+                blocks.push(Items::of_bytes(bytes)?);
             }
             let mut packed = pack(&blocks);
             speakers.send(view.home, &Items::of_bytes(&mut packed)?.data()).gone().await
@@ -161,7 +161,8 @@ async fn all_to_all(view: &View<'_>, local: Option<&Items>, blocks: &[Items]) ->
     let mut packed: Vec<_> = blocks.iter().map(|blocks| vec![0; packed_bytes(blocks)]).collect();
     if let Some(speakers) = &view.speakers {
         packed[view.here()] = pack(&near);
-        let packed: Answer<Vec<_>> = packed.iter_mut().map(|one| Items::of_bytes(one)).collect();
+        let packed: Answer<Vec<_>> =
+            packed.iter_mut().map(|bytes| Items::of_bytes(bytes)).collect();
         allgather::directly(speakers, None, &packed?).await?;
     }
     for site in view.others() {
@@ -212,7 +213,7 @@ struct Values {
 impl Values {
     fn like(items: &Items, number: usize) -> Values {
         let scratches: Vec<_> = (0..number).map(|_| Scratch::like(items)).collect();
-        let items = scratches.iter().map(|one| one.items.clone()).collect();
+        let items = scratches.iter().map(|scratch| scratch.items.clone()).collect();
         Values { _memory: scratches, items }
     }
 
@@ -266,7 +267,7 @@ fn unpacked_blocks(packed: &mut [u8], number: usize) -> Answer<Vec<Items>> {
     let length = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("of a length")) as usize;
     let lengths: Vec<usize> = lengths.chunks_exact(LENGTH).map(length).collect();
     fits(ANOTHER, lengths.len() * LENGTH, number * LENGTH)?;
-    fits(ANOTHER, rest.len(), lengths.iter().fold(0, |all, one| all.saturating_add(*one)))?;
+    fits(ANOTHER, rest.len(), lengths.iter().fold(0, |all, length| all.saturating_add(*length)))?;
     Ok(Items::of_bytes(rest)?.split(&lengths))
 }
 
@@ -289,14 +290,14 @@ mod tests {
 
     #[test]
     fn unpacked_blocks_equal_the_packed_ones() {
-        let (mut one, mut two) = ([1_u32, 2, 3], [4_u8; 5]);
-        let all = [&mut [][..], &mut one].map(|all: &mut [u32]| Items::of_bytes(all).unwrap());
-        let mut packed = pack(&[&all[..], &[Items::of_bytes(&mut two).unwrap()]].concat());
+        let (mut numbers, mut bytes) = ([1_u32, 2, 3], [4_u8; 5]);
+        let all = [&mut [][..], &mut numbers].map(|all: &mut [u32]| Items::of_bytes(all).unwrap());
+        let mut packed = pack(&[&all[..], &[Items::of_bytes(&mut bytes).unwrap()]].concat());
         let (mut none, mut first, mut second) = ([0_u8; 0], [0_u32; 3], [0_u8; 5]);
         let blocks =
             [Items::of_bytes(&mut none), Items::of_bytes(&mut first), Items::of_bytes(&mut second)];
         unpack(&mut packed, &blocks.map(Result::unwrap)).unwrap();
-        assert_eq!((first, second), (one, two));
+        assert_eq!((first, second), (numbers, bytes));
     }
 
     #[test]

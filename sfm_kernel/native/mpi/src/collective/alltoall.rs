@@ -13,7 +13,7 @@ pub async fn alltoall(team: &Team, out: Option<&[Items]>, into: &[Items]) -> Ans
         Some(out) => out,
         None => {
             // SAFETY: the user's buffer.
-            copies = into.iter().map(|one| unsafe { Scratch::copy_of(one) }).collect();
+            copies = into.iter().map(|items| unsafe { Scratch::copy_of(items) }).collect();
             copied = copies.iter().map(|copy| copy.items.clone()).collect();
             &copied
         }

@@ -1,5 +1,5 @@
 //! The collectives' arguments, checked and converted to a `Call`. Each function has the MPI
-//! function's parameters.
+//! function's parameters; a collective and its v-form share one.
 
 use super::calls::Call;
 use super::items::Items;
@@ -9,12 +9,30 @@ use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::handles::*;
 
-/// Divide items into equal, contiguous blocks for `size` processes.
-pub fn equal(items: &Items, size: usize) -> Vec<Items> {
-    items.split(&vec![items.count; size])
+/// A buffer with a block for each process: contiguous blocks of equal size, or, in the v-forms,
+/// blocks with counts and displacements.
+pub trait Blocks {
+    fn address(&self) -> *const c_void;
+
+    /// A block for each of `size` processes.
+    ///
+    /// # Safety
+    /// The arrays of the arguments have `size` elements.
+    unsafe fn blocks(&self, size: usize) -> Answer<Vec<Items>>;
 }
 
-/// A buffer of blocks as a call's arguments describe it, before any check.
+impl Blocks for UserBuffer {
+    fn address(&self) -> *const c_void {
+        self.at
+    }
+
+    unsafe fn blocks(&self, size: usize) -> Answer<Vec<Items>> {
+        let each = self.items()?;
+        Ok(each.split(&vec![each.count; size]))
+    }
+}
+
+/// A buffer of a v-form as a call's arguments describe it, before any check.
 #[derive(Clone, Copy)]
 pub struct UserBlocks {
     /// The name of the argument `at`, for failures.
@@ -36,19 +54,24 @@ impl UserBlocks {
     ) -> UserBlocks {
         UserBlocks { name, at, counts, displs, datatype }
     }
+}
 
-    /// A block for each of `size` processes.
-    pub unsafe fn items(&self, size: usize) -> Answer<Vec<Items>> {
+impl Blocks for UserBlocks {
+    fn address(&self) -> *const c_void {
+        self.at
+    }
+
+    unsafe fn blocks(&self, size: usize) -> Answer<Vec<Items>> {
         let counts = self.counts.counts("counts", size)?;
         let displs = self.displs.list("displs", size)?;
         let most = counts.iter().copied().max().unwrap_or(0);
         let items = Items::base(self.name, self.at, most, self.datatype)?;
-        let one = |(count, displ)| {
+        let block_of = |(count, displ)| {
             let block = items.at(displ as isize * items.datatype.extent, count);
             block.check(self.name)?;
             Ok(block)
         };
-        counts.into_iter().zip(displs).map(one).collect()
+        counts.into_iter().zip(displs).map(block_of).collect()
     }
 }
 
@@ -64,13 +87,13 @@ pub unsafe fn typed(
     let counts = counts.counts("counts", size)?;
     let displs = displs.list("displs", size)?;
     let datatypes = array("types", datatypes, size)?;
-    let one = |nth: usize| {
+    let block_of = |nth: usize| {
         let items = Items::base(name, at, counts[nth], datatypes[nth])?;
         let block = items.at(displs[nth] as isize, counts[nth]);
         block.check(name)?;
         Ok(block)
     };
-    (0..size).map(one).collect()
+    (0..size).map(block_of).collect()
 }
 
 /// The number of blocks in a buffer: one for each process that a message of `comm` can name.
@@ -117,6 +140,14 @@ impl Root {
             (true, false) => Ok(None),
         }
     }
+
+    /// The blocks at the root; none at any other process.
+    unsafe fn blocks(&self, buffer: &impl Blocks, comm: &Comm) -> Answer<Vec<Items>> {
+        match self.is_here {
+            true => buffer.blocks(number(comm)),
+            false => Ok(Vec::new()),
+        }
+    }
 }
 
 /// This process's send block; None with MPI_IN_PLACE.
@@ -138,38 +169,19 @@ pub unsafe fn bcast(buffer: UserBuffer, root: c_int, comm: MPI_Comm) -> Answer<C
 
 pub unsafe fn gather(
     sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
+    recvbuf: impl Blocks,
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
     let local = root.local_block(&sendbuf)?;
-    let blocks = match root.is_here {
-        true => equal(&recvbuf.items()?, number(&comm)),
-        false => Vec::new(),
-    };
-    Ok(Call::Gather { local, blocks, root: root.rank })
-}
-
-pub unsafe fn gatherv(
-    sendbuf: UserBuffer,
-    recvbuf: UserBlocks,
-    root: c_int,
-    comm: MPI_Comm,
-) -> Answer<Call> {
-    let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block(&sendbuf)?;
-    let blocks = match root.is_here {
-        true => recvbuf.items(number(&comm))?,
-        false => Vec::new(),
-    };
+    let blocks = root.blocks(&recvbuf, &comm)?;
     Ok(Call::Gather { local, blocks, root: root.rank })
 }
 
 pub unsafe fn scatter(
-    sendbuf: UserBuffer,
+    sendbuf: impl Blocks,
     recvbuf: UserBuffer,
     root: c_int,
     comm: MPI_Comm,
@@ -177,58 +189,22 @@ pub unsafe fn scatter(
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
     let local = root.local_block(&recvbuf)?;
-    let blocks = match root.is_here {
-        true => equal(&sendbuf.items()?, number(&comm)),
-        false => Vec::new(),
-    };
+    let blocks = root.blocks(&sendbuf, &comm)?;
     Ok(Call::Scatter { blocks, local, root: root.rank })
 }
 
-pub unsafe fn scatterv(
-    sendbuf: UserBlocks,
-    recvbuf: UserBuffer,
-    root: c_int,
-    comm: MPI_Comm,
-) -> Answer<Call> {
-    let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let local = root.local_block(&recvbuf)?;
-    let blocks = match root.is_here {
-        true => sendbuf.items(number(&comm))?,
-        false => Vec::new(),
-    };
-    Ok(Call::Scatter { blocks, local, root: root.rank })
-}
-
-pub unsafe fn allgather(sendbuf: UserBuffer, recvbuf: UserBuffer, comm: MPI_Comm) -> Answer<Call> {
+pub unsafe fn allgather(sendbuf: UserBuffer, recvbuf: impl Blocks, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let local = local_or_in_place(&comm, &sendbuf)?;
-    let each = recvbuf.items()?;
-    Ok(Call::Allgather { local, blocks: equal(&each, number(&comm)) })
+    Ok(Call::Allgather { local, blocks: recvbuf.blocks(number(&comm))? })
 }
 
-pub unsafe fn allgatherv(sendbuf: UserBuffer, recvbuf: UserBlocks, comm: MPI_Comm) -> Answer<Call> {
+pub unsafe fn alltoall<B: Blocks>(sendbuf: B, recvbuf: B, comm: MPI_Comm) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let local = local_or_in_place(&comm, &sendbuf)?;
-    let blocks = recvbuf.items(number(&comm))?;
-    Ok(Call::Allgather { local, blocks })
-}
-
-pub unsafe fn alltoall(sendbuf: UserBuffer, recvbuf: UserBuffer, comm: MPI_Comm) -> Answer<Call> {
-    let comm = comm::get(comm)?;
-    let into = recvbuf.items()?;
-    let out = local_or_in_place(&comm, &sendbuf)?;
-    let out = out.map(|out| equal(&out, number(&comm)));
-    Ok(Call::Alltoall { out, into: equal(&into, number(&comm)) })
-}
-
-pub unsafe fn alltoallv(sendbuf: UserBlocks, recvbuf: UserBlocks, comm: MPI_Comm) -> Answer<Call> {
-    let comm = comm::get(comm)?;
-    let size = number(&comm);
-    let into = recvbuf.items(size)?;
-    let out = match is_in_place(&comm, sendbuf.at) {
+    let into = recvbuf.blocks(number(&comm))?;
+    let out = match is_in_place(&comm, sendbuf.address()) {
         true => None,
-        false => Some(sendbuf.items(size)?),
+        false => Some(sendbuf.blocks(number(&comm))?),
     };
     Ok(Call::Alltoall { out, into })
 }

@@ -10,12 +10,11 @@ use crate::errors::Answer;
 /// After each of log2 n rounds every process knows, through others, of the arrival of twice as
 /// many.
 pub async fn barrier(team: &Team) -> Answer {
-    let nothing = Data::bytes(std::ptr::null_mut(), 0);
     let mut distance = 1;
     while distance < team.size {
         let next = (team.rank + distance) % team.size;
         let last = (team.rank + team.size - distance) % team.size;
-        team.exchange(next, &nothing, last, nothing.clone()).await?;
+        team.exchange(next, &Data::nothing(), last, Data::nothing()).await?;
         distance *= 2;
     }
     Ok(())

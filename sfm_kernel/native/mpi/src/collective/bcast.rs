@@ -6,9 +6,8 @@
 
 use super::items::Items;
 use super::team::{all_gone, Team};
-use crate::data::UserBuffer;
+use super::words;
 use crate::errors::Answer;
-use crate::handles::*;
 
 pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
     let (data, relative) = (items.data(), (team.rank + team.size - root) % team.size);
@@ -34,14 +33,8 @@ pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
 /// Broadcast the root's text to all processes.
 pub async fn text(team: &Team, text: String, root: usize) -> Answer<String> {
     let mut bytes = text.into_bytes();
-    let mut length = bytes.len() as u64;
-    bcast(
-        team,
-        &UserBuffer::new("length", (&raw mut length).cast(), 1, MPI_UINT64_T).items()?,
-        root,
-    )
-    .await?;
-    bytes.resize(length as usize, 0);
+    let length = words::from_root(team, bytes.len(), root).await?;
+    bytes.resize(length, 0);
     bcast(team, &Items::of_bytes(&mut bytes)?, root).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

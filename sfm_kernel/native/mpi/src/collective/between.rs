@@ -26,8 +26,7 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
         Call::Barrier => {
             barrier(&side).await?;
             if is_first {
-                let nothing = Data::bytes(std::ptr::null_mut(), 0);
-                team.exchange(first, &nothing, first, nothing.clone()).await?;
+                team.exchange(first, &Data::nothing(), first, Data::nothing()).await?;
             }
             // No process may go on before this point.
             barrier(&side).await
@@ -71,11 +70,11 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
         }
         Call::ReduceScatter { op, from, counts, into } => {
             let mut blocks = Vec::new();
-            let theirs;
+            let received;
             if let Some(local) = reduced(&side, op, from).await? {
-                theirs = Scratch::like(&local.items);
-                team.exchange(first, &local.items.data(), first, theirs.items.data()).await?;
-                blocks = theirs.items.split(counts);
+                received = Scratch::like(&local.items);
+                team.exchange(first, &local.items.data(), first, received.items.data()).await?;
+                blocks = received.items.split(counts);
             }
             scatter(&side, &blocks, Some(into), 0).await
         }

@@ -9,7 +9,7 @@ use super::{across, allgather, alltoall, barrier, bcast, between, gather, meetin
 use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm;
-use crate::engine::{engine, What};
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
@@ -105,7 +105,8 @@ impl Call {
 
     /// Refuse send and receive buffers that share memory.
     fn check(&self) -> Answer {
-        let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
+        let among =
+            |buffer: &Items, all: &[Items]| all.iter().any(|other| buffer.share_memory(other));
         let is_shared = match self {
             // Neighbours send and receive blocks of one array, whose datatypes have gaps.
             Call::Nothing | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,
@@ -209,7 +210,7 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
 fn begin(team: Team, call: Call) -> Work {
     let members = team.members();
     let algorithm = async move { call.run(&team).await };
-    Work::Schedule(Schedule::begin(engine(), members, algorithm))
+    Work::Schedule(Schedule::begin(members, algorithm))
 }
 
 /// Run the non-blocking form and store its request.

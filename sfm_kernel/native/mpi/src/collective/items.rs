@@ -76,12 +76,12 @@ impl Items {
     /// Divide the items into contiguous blocks, one for each count.
     pub fn split(&self, counts: &[usize]) -> Vec<Items> {
         let mut first = 0;
-        let one = |count: &usize| {
+        let block_of = |count: &usize| {
             let block = self.slice(first, *count);
             first += count;
             block
         };
-        counts.iter().map(one).collect()
+        counts.iter().map(block_of).collect()
     }
 
     pub fn data(&self) -> Data {
@@ -113,8 +113,7 @@ impl Items {
     /// Both are valid memory, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         if self.bytes() > 0 {
-            // SAFETY: as the caller promises; without bytes the address may be invalid.
-            unsafe { self.data().copy_to(&to.data()) };
+            self.data().copy_to(&to.data()); // without bytes the address may be invalid
         }
     }
 
@@ -124,8 +123,7 @@ impl Items {
     /// As for `copy_to`, except that the sizes may differ, which is an error.
     pub unsafe fn hand_to(&self, to: &Items) -> Answer {
         fits("this process", self.bytes(), to.bytes())?;
-        // SAFETY: as the caller promises.
-        unsafe { self.copy_to(to) };
+        self.copy_to(to);
         Ok(())
     }
 
@@ -135,8 +133,7 @@ impl Items {
     /// Both are valid memory, and do not overlap.
     pub unsafe fn combine_into(&self, into: &Items, op: &Op) -> Answer {
         let (from, to) = (self.at.cast_const().cast(), into.at.cast());
-        // SAFETY: as the caller promises.
-        unsafe { op.combine(from, to, self.count, &self.datatype, self.handle) }
+        op.combine(from, to, self.count, &self.datatype, self.handle)
     }
 }
 
@@ -163,14 +160,11 @@ impl Scratch {
         Scratch { _memory: memory, items: Items { at, ..like.clone() } }
     }
 
-    /// Copy the items.
-    ///
     /// # Safety
     /// They are valid memory.
     pub unsafe fn copy_of(items: &Items) -> Scratch {
         let scratch = Scratch::like(items);
-        // SAFETY: fresh memory of the same layout.
-        unsafe { items.copy_to(&scratch.items) };
+        items.copy_to(&scratch.items);
         scratch
     }
 }

@@ -276,7 +276,7 @@ fn other_message(team: &Team, bytes: usize) -> Answer {
     match team.other_message() {
         None => Ok(()),
         Some((rank, what, _)) if what != team.what => Err(other_call(rank, what, team.what)),
-        Some((.., theirs)) => fits(ANOTHER, theirs, bytes),
+        Some((.., sent)) => fits(ANOTHER, sent, bytes),
     }
 }
 
@@ -293,13 +293,13 @@ fn mismatch_of_all(tree: &CombiningTree, team: &Team, ours: [u64; 2]) -> Failure
 /// The failure when a process has entered the tree with `call`, which is not this process's call.
 fn mismatch_with(team: &Team, rank: usize, [number, about]: [u64; 2]) -> Failure {
     let (process, what) = (team.process(rank), What::of(about as u8));
-    let who = process::named(process);
+    let name = process::named(process);
     if what != team.what {
         other_call(process, what, team.what)
     } else if number != team.number() {
         let which = if number > team.number() { "more" } else { "fewer" };
         let text = format!(
-            "{who} calls {} after {} {which} collective calls than this process: all processes \
+            "{name} calls {} after {} {which} collective calls than this process: all processes \
             of a communicator make the same collective calls in the same order",
             what.name(),
             number.abs_diff(team.number())
@@ -307,7 +307,7 @@ fn mismatch_with(team: &Team, rank: usize, [number, about]: [u64; 2]) -> Failure
         fail(MPI_ERR_OTHER, text)
     } else {
         let bytes = about >> 8;
-        let text = format!("{who} has {bytes} bytes, which differs from the size");
+        let text = format!("{name} has {bytes} bytes, which differs from the size");
         team::mismatch(MPI_ERR_COUNT, &text)
     }
 }

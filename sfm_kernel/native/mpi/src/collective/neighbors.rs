@@ -1,7 +1,7 @@
 //! Collectives among the neighbours of a topology, and their arguments: each process exchanges
 //! messages with its neighbours directly.
 
-use super::arguments::{equal, typed, UserBlocks};
+use super::arguments::{typed, Blocks};
 use super::calls::Call;
 use super::items::Items;
 use super::team::{all_come, all_gone, Team};
@@ -22,7 +22,6 @@ pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items
     all_gone(going).await
 }
 
-/// The neighbours of this process.
 fn of(comm: MPI_Comm) -> Answer<Neighbors> {
     let comm = comm::intra(comm)?;
     match &comm.topology {
@@ -41,64 +40,30 @@ fn of(comm: MPI_Comm) -> Answer<Neighbors> {
 /// `out` and `into`: a block for each neighbour, in their order. Blocks for MPI_PROC_NULL are
 /// dropped.
 fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) -> Call {
-    let there = |(rank, items)| Some((usize::try_from(rank).ok()?, items));
-    let out = neighbors.destinations.iter().copied().zip(out).filter_map(there).collect();
+    let existing = |(rank, items)| Some((usize::try_from(rank).ok()?, items));
+    let out = neighbors.destinations.iter().copied().zip(out).filter_map(existing).collect();
     let mut into: Vec<_> = neighbors.sources.iter().copied().zip(into).collect();
     if neighbors.are_opposite {
         into.chunks_mut(2).for_each(<[_]>::reverse);
     }
-    Call::Neighbors { what, out, into: into.into_iter().filter_map(there).collect() }
+    Call::Neighbors { what, out, into: into.into_iter().filter_map(existing).collect() }
 }
 
 pub unsafe fn neighbor_allgather(
     sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
+    recvbuf: impl Blocks,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let local = sendbuf.items()?;
-    let each = recvbuf.items()?;
-    let into = equal(&each, neighbors.sources.len());
-    let out = vec![local; neighbors.destinations.len()];
+    let out = vec![sendbuf.items()?; neighbors.destinations.len()];
+    let into = recvbuf.blocks(neighbors.sources.len())?;
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
-pub unsafe fn neighbor_allgatherv(
-    sendbuf: UserBuffer,
-    recvbuf: UserBlocks,
-    comm: MPI_Comm,
-) -> Answer<Call> {
+pub unsafe fn neighbor_alltoall<B: Blocks>(sendbuf: B, recvbuf: B, comm: MPI_Comm) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let local = sendbuf.items()?;
-    let size = neighbors.sources.len();
-    let into = recvbuf.items(size)?;
-    let out = vec![local; neighbors.destinations.len()];
-    Ok(call(What::NeighborAllgather, &neighbors, out, into))
-}
-
-pub unsafe fn neighbor_alltoall(
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    comm: MPI_Comm,
-) -> Answer<Call> {
-    let neighbors = of(comm)?;
-    let out = sendbuf.items()?;
-    let into = recvbuf.items()?;
-    let out = equal(&out, neighbors.destinations.len());
-    let into = equal(&into, neighbors.sources.len());
-    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
-}
-
-pub unsafe fn neighbor_alltoallv(
-    sendbuf: UserBlocks,
-    recvbuf: UserBlocks,
-    comm: MPI_Comm,
-) -> Answer<Call> {
-    let neighbors = of(comm)?;
-    let size = neighbors.destinations.len();
-    let out = sendbuf.items(size)?;
-    let size = neighbors.sources.len();
-    let into = recvbuf.items(size)?;
+    let out = sendbuf.blocks(neighbors.destinations.len())?;
+    let into = recvbuf.blocks(neighbors.sources.len())?;
     Ok(call(What::NeighborAlltoall, &neighbors, out, into))
 }
 

@@ -72,30 +72,30 @@ async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
     let power = 1 << team.size.ilog2();
     let more = team.size - power;
     let (rank, data) = (team.rank, items.data());
-    let theirs = Scratch::like(items);
+    let received = Scratch::like(items);
     let paired = rank < 2 * more;
     if paired && rank % 2 == 0 {
         team.send(rank + 1, &data).gone().await?;
         return team.receive(rank + 1, data).come().await;
     }
     if paired {
-        team.receive(rank - 1, theirs.items.data()).come().await?;
+        team.receive(rank - 1, received.items.data()).come().await?;
         // SAFETY: the user's memory and our own. The neighbour is the left operand.
-        unsafe { theirs.items.combine_into(items, op)? };
+        unsafe { received.items.combine_into(items, op)? };
     }
     let number = if paired { rank / 2 } else { rank - more };
     let process = |number: usize| if number < more { 2 * number + 1 } else { number + more };
     let mut bit = 1;
     while bit < power {
         let other = process(number ^ bit);
-        team.exchange(other, &data, other, theirs.items.data()).await?;
+        team.exchange(other, &data, other, received.items.data()).await?;
         // SAFETY: as above.
         unsafe {
             if number & bit != 0 || op.commutes() {
-                theirs.items.combine_into(items, op)?;
+                received.items.combine_into(items, op)?;
             } else {
-                items.combine_into(&theirs.items, op)?;
-                theirs.items.copy_to(items);
+                items.combine_into(&received.items, op)?;
+                received.items.copy_to(items);
             }
         }
         bit <<= 1;
@@ -125,11 +125,11 @@ pub async fn combine_round(team: &Team, op: &Op, blocks: &[Items]) -> Answer {
     let (rank, size) = (team.rank, team.size);
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
     let largest = blocks.iter().max_by_key(|block| block.count).expect("a block for each");
-    let theirs = Scratch::like(largest);
+    let received = Scratch::like(largest);
     for step in 1..size {
         let out = &blocks[(rank + size - step) % size];
         let into = &blocks[(rank + 2 * size - step - 1) % size];
-        let coming = theirs.items.slice(0, into.count);
+        let coming = received.items.slice(0, into.count);
         team.exchange(next, &out.data(), last, coming.data()).await?;
         // SAFETY: the user's and our own.
         unsafe { coming.combine_into(into, op)? };

@@ -42,10 +42,19 @@ pub unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = comm::get(comm)?;
+    let (op, from, into) = operands(&*comm::get(comm)?, sendbuf, recvbuf, op)?;
+    Ok(Call::Allreduce { op, from, into })
+}
+
+fn operands(
+    comm: &Comm,
+    sendbuf: *const c_void,
+    recvbuf: UserBuffer,
+    op: MPI_Op,
+) -> Answer<(Op, Option<Items>, Items)> {
     let into = recvbuf.items()?;
-    let from = local_or_in_place(&comm, &UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf })?;
-    Ok(Call::Allreduce { op: operation(op, &into)?, from, into })
+    let from = local_or_in_place(comm, &UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf })?;
+    Ok((operation(op, &into)?, from, into))
 }
 
 pub unsafe fn reduce_scatter(
@@ -80,7 +89,8 @@ fn from_counts(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer<Call> {
-    let total = counts.iter().fold(0, |all: MPI_Count, one| all.saturating_add(*one as MPI_Count));
+    let total =
+        counts.iter().fold(0, |all: MPI_Count, count| all.saturating_add(*count as MPI_Count));
     let into = Items::base("recvbuf", recvbuf, total as usize, datatype)?;
     let into = into.slice(0, counts[comm.rank as usize]);
     into.check("recvbuf")?;
@@ -94,10 +104,8 @@ pub unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    comm::intra(comm)?;
-    let into = recvbuf.items()?;
-    let from = UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf }.items_unless_in_place()?;
-    Ok(Call::Scan { op: operation(op, &into)?, from, into })
+    let (op, from, into) = operands(&*comm::intra(comm)?, sendbuf, recvbuf, op)?;
+    Ok(Call::Scan { op, from, into })
 }
 
 pub unsafe fn exscan(
@@ -106,8 +114,6 @@ pub unsafe fn exscan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    comm::intra(comm)?;
-    let into = recvbuf.items()?;
-    let from = UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf }.items_unless_in_place()?;
-    Ok(Call::Exscan { op: operation(op, &into)?, from, into })
+    let (op, from, into) = operands(&*comm::intra(comm)?, sendbuf, recvbuf, op)?;
+    Ok(Call::Exscan { op, from, into })
 }

@@ -10,18 +10,18 @@ use crate::op::Op;
 
 /// Combine into `items` the operands of all ranks up to this one.
 pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
-    let (data, theirs) = (items.data(), Scratch::like(items));
+    let (data, received) = (items.data(), Scratch::like(items));
     let mut distance = 1;
     while distance < team.size {
         let before = team.rank.checked_sub(distance);
-        let coming = before.map(|rank| team.receive(rank, theirs.items.data()));
+        let coming = before.map(|rank| team.receive(rank, received.items.data()));
         if team.rank + distance < team.size {
             team.send(team.rank + distance, &data).gone().await?;
         }
         if let Some(coming) = coming {
             coming.come().await?;
             // SAFETY: our memory and the user's.
-            unsafe { theirs.items.combine_into(items, op)? };
+            unsafe { received.items.combine_into(items, op)? };
         }
         distance *= 2;
     }

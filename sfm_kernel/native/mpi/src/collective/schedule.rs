@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use crate::engine::{report, text_of_loss, Engine, From, Outcome};
+use sfm_native::sync::lock;
+
+use crate::engine::{engine, report, text_of_loss, Engine, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
@@ -39,25 +41,22 @@ unsafe impl Sync for Schedule {}
 impl Schedule {
     /// Begin; `algorithm` owns everything it needs except the user's memory.
     pub fn begin(
-        engine: &Engine,
         members: Arc<Group>,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
-        Schedule::new(engine, None, Some(members), Outcome::of_send(), algorithm)
+        Schedule::new(None, Some(members), Outcome::of_send(), algorithm)
     }
 
     /// Begin an operation that waits for `partner` only, and ends with `end`.
     pub fn with(
-        engine: &Engine,
         partner: Option<usize>,
         end: Outcome,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
-        Schedule::new(engine, partner, None, end, algorithm)
+        Schedule::new(partner, None, end, algorithm)
     }
 
     fn new(
-        engine: &Engine,
         partner: Option<usize>,
         members: Option<Arc<Group>>,
         end: Outcome,
@@ -67,7 +66,7 @@ impl Schedule {
         let (ended, awaited) = (Mutex::default(), AtomicUsize::new(NOBODY));
         let schedule = Arc::new(Schedule { algorithm, ended, partner, members, awaited, end });
         if !schedule.poll() {
-            engine.add_schedule(schedule.clone());
+            engine().add_schedule(schedule.clone());
         }
         schedule
     }
@@ -87,7 +86,7 @@ impl Schedule {
     }
 
     fn ended(&self) -> MutexGuard<'_, Option<Answer<Outcome>>> {
-        self.ended.lock().expect("no panic under the lock")
+        lock(&self.ended)
     }
 
     pub fn outcome(&self) -> Option<Outcome> {
@@ -115,39 +114,38 @@ impl Schedule {
         self.ended().is_some()
     }
 
-    /// End it with a failure.
     pub fn give_up(&self, failure: Failure) {
         // Dropping the algorithm is safe: nothing writes to the receive buffer any more.
-        *self.algorithm.lock().expect("no panic under the lock") = None;
+        *lock(&self.algorithm) = None;
         self.ended().get_or_insert(Err(failure));
     }
 }
 
 impl Engine {
     fn add_schedule(&self, schedule: Arc<Schedule>) {
-        self.schedules.lock().expect("no panic under the lock").push(schedule);
+        lock(&self.schedules).push(schedule);
         self.running.fetch_add(1, Ordering::Release);
     }
 
     /// End the schedules that have lost a participant.
     pub fn give_up_schedules(&self) {
-        let all = self.schedules.lock().expect("no panic under the lock").clone();
-        for one in all {
-            let Some(members) = &one.members else { continue };
+        let all = lock(&self.schedules).clone();
+        for schedule in all {
+            let Some(members) = &schedule.members else { continue };
             if let Some(rank) = self.lost_of(From::Any(&members.members)) {
-                one.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
+                schedule.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
             }
         }
     }
 
     /// Continue all schedules that have not ended.
     pub fn poll_schedules(&self) {
-        let all = self.schedules.lock().expect("no panic under the lock").clone();
-        for one in all {
-            if one.poll() {
-                let mut schedules = self.schedules.lock().expect("no panic under the lock");
+        let all = lock(&self.schedules).clone();
+        for schedule in all {
+            if schedule.poll() {
+                let mut schedules = lock(&self.schedules);
                 let length = schedules.len();
-                schedules.retain(|other| !Arc::ptr_eq(other, &one));
+                schedules.retain(|other| !Arc::ptr_eq(other, &schedule));
                 self.running.fetch_sub(length - schedules.len(), Ordering::Release);
             }
         }

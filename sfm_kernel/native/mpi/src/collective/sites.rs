@@ -72,7 +72,7 @@ impl View<'_> {
         let mut speaking: Vec<usize> = sites.ranks.iter().map(|site| site[0]).collect();
         speaking[home] = root;
         let (here, speaker_rank) = (&sites.ranks[sites.here], speaking[sites.here]);
-        let rank_here = |rank| here.iter().position(|one| *one == rank).expect("it is here");
+        let rank_here = |rank| here.iter().position(|member| *member == rank).expect("it is here");
         let speakers = (speaker_rank == team.rank).then(|| team.select(&speaking, sites.here));
         let near = team.select(here, rank_here(team.rank));
         View { team, sites, near, speaker: rank_here(speaker_rank), speakers, home }
@@ -83,7 +83,6 @@ impl View<'_> {
         self.sites.are_in_order
     }
 
-    /// The number of sites.
     pub fn number(&self) -> usize {
         self.sites.ranks.len()
     }

@@ -114,8 +114,11 @@ impl Team {
 
     /// The team of processes that create a communicator alone; `tag` distinguishes such teams.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
-        let context = engine::collectives(comm.context);
-        let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
+        Team::making(comm.context, group, rank, tag & LARGEST as c_int | APART)
+    }
+
+    fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
+        let (size, context) = (group.members.len(), engine::collectives(context));
         Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
@@ -124,8 +127,7 @@ impl Team {
         let mut hasher = DefaultHasher::new(); // gives the same hash in every process
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
-        let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
-        Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
+        Team::making(making::FIRST, group, rank, tag)
     }
 
     /// The world rank of the process with this rank.
@@ -140,8 +142,8 @@ impl Team {
 
     /// The call has failed here. An interrupt is known only to this process, which therefore
     /// notifies the others.
-    pub fn leave(&self, why: &Failure) {
-        if why.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
+    pub fn leave(&self, failure: &Failure) {
+        if failure.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
             let (context, number) = (self.context, self.tag as u32);
             engine().leave_call(self.what, context, number, &self.group.members);
         }
@@ -201,10 +203,10 @@ impl Team {
             sources.iter().map(|source| Taking::new(self.pattern(*source))).collect();
         let mut taken = Vec::new();
         let mut coming = Vec::new();
-        for one in &taking {
-            let length = one.length().await;
+        for message in &taking {
+            let length = message.length().await;
             let mut bytes = vec![0; length];
-            coming.push(one.receive(Items::of_bytes(&mut bytes)?.data()));
+            coming.push(message.receive(Items::of_bytes(&mut bytes)?.data()));
             taken.push(bytes);
         }
         all_come(coming).await?;
@@ -231,14 +233,14 @@ fn checked(outcome: Outcome) -> Answer {
     }
 }
 
-/// The failure when a process makes another call than `ours`.
-pub fn other_call(rank: usize, theirs: What, ours: What) -> Failure {
+/// The failure when a process makes another call than `expected`.
+pub fn other_call(rank: usize, other: What, expected: What) -> Failure {
     let text = format!(
         "{} calls {} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order",
         process::named(rank),
-        theirs.name(),
-        ours.name()
+        other.name(),
+        expected.name()
     );
     fail(MPI_ERR_OTHER, text)
 }
@@ -246,20 +248,20 @@ pub fn other_call(rank: usize, theirs: What, ours: What) -> Failure {
 /// A sender that the error text cannot name.
 pub const ANOTHER: &str = "another process of the communicator";
 
-/// All processes must agree on the size of each message: an error unless the `bytes` that `who`
-/// sends equal `room`.
-pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
+/// All processes must agree on the size of each message: an error unless the `bytes` that
+/// `sender` sends equal `room`.
+pub fn fits(sender: &str, bytes: usize, room: usize) -> Answer {
     let code = match bytes.cmp(&room) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => MPI_ERR_COUNT,
         Ordering::Greater => MPI_ERR_TRUNCATE,
     };
-    Err(mismatch(code, &format!("{who} sends {bytes} bytes where {room} are")))
+    Err(mismatch(code, &format!("{sender} sends {bytes} bytes where {room} are")))
 }
 
-pub fn mismatch(code: c_int, what: &str) -> Failure {
+pub fn mismatch(code: c_int, sent: &str) -> Failure {
     let text = format!(
-        "{what} expected here: do all processes call the same collective, with matching counts \
+        "{sent} expected here: do all processes call the same collective, with matching counts \
         and datatypes?"
     );
     fail(code, text)
@@ -322,8 +324,8 @@ impl Coming {
         let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
-            let (rank, theirs) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-            return Err(other_call(rank as usize, What::of(theirs as u8), self.0.pattern.what));
+            let (rank, number) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
+            return Err(other_call(rank as usize, What::of(number as u8), self.0.pattern.what));
         }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;
@@ -341,15 +343,15 @@ impl Drop for Coming {
 }
 
 pub async fn all_gone(all: Vec<Going>) -> Answer {
-    for one in all {
-        one.gone().await?;
+    for message in all {
+        message.gone().await?;
     }
     Ok(())
 }
 
 pub async fn all_come(all: Vec<Coming>) -> Answer {
-    for one in all {
-        one.come().await?;
+    for message in all {
+        message.come().await?;
     }
     Ok(())
 }

@@ -13,9 +13,16 @@ pub async fn one_of_each<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
     Ok(all)
 }
 
-/// The same, but the first process returns before the others: it gathers, then broadcasts. Windows
-/// use it, because programs often let the first process write initial values and forget the barrier
-/// before the others read them.
+/// The root's value, broadcast.
+pub async fn from_root<T: Copy>(team: &Team, value: T, root: usize) -> Answer<T> {
+    let mut values = [value];
+    bcast::bcast(team, &Items::of_bytes(&mut values)?, root).await?;
+    Ok(values[0])
+}
+
+/// Like `one_of_each`, but the first process returns before the others: it gathers, then
+/// broadcasts. Windows use it, because programs often let the first process write initial values
+/// and forget the barrier before the others read them.
 pub async fn first_knows_first<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
     let mut all = vec![value; team.size];
     let items = Items::of_bytes(&mut all)?;

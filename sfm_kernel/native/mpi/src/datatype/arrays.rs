@@ -31,7 +31,8 @@ impl Selection {
     /// The layout of the selected items, each with the layout `body`, `step` bytes apart.
     fn of(&self, body: Layout, step: isize) -> Layout {
         let body = Arc::new(body);
-        let select = |at: usize, length| Layout::repeated(&body, at as isize * step, length, step);
+        let select =
+            |first: usize, length| Layout::repeated(&body, first as isize * step, length, step);
         let block = Arc::new(select(0, self.length));
         let (first, stride) = (self.start as isize * step, self.stride as isize * step);
         let blocks = Layout::repeated(&block, first, self.blocks, stride);
@@ -59,10 +60,10 @@ fn select(
     old.bytes(all)?;
     let mut layout = Layout::clone(&old.layout);
     let (mut step, mut items) = (old.extent, 1);
-    for at in dimensions {
-        layout = selected[at].of(layout, step);
-        step = scaled(sizes[at] as MPI_Count, step)?;
-        items *= selected[at].items();
+    for nth in dimensions {
+        layout = selected[nth].of(layout, step);
+        step = scaled(sizes[nth] as MPI_Count, step)?;
+        items *= selected[nth].items();
     }
     let signature = match items {
         0 => Signature::Sequence(Vec::new()),
@@ -82,16 +83,16 @@ pub fn subarray(
     old: Held,
 ) -> Answer<Held> {
     at_least_one(sizes.len())?;
-    for (at, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
+    for (nth, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
         if sub < 1 || sub > size || start < 0 || start > size - sub {
             let text = format!(
-                "in dimension {at} a block of {sub} from {start} on is not inside an array of \
+                "in dimension {nth} a block of {sub} from {start} on is not inside an array of \
                 {size}"
             );
             return Err(fail(MPI_ERR_ARG, text));
         }
     }
-    let all_sizes: Vec<usize> = sizes.iter().map(|one| *one as usize).collect();
+    let all_sizes: Vec<usize> = sizes.iter().map(|size| *size as usize).collect();
     let block =
         |(start, sub): (&MPI_Count, &MPI_Count)| Selection::block(*start as usize, *sub as usize);
     let selected: Vec<Selection> = starts.iter().zip(subsizes).map(block).collect();
@@ -127,14 +128,15 @@ pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
     let mut selected = vec![Selection::default(); of.sizes.len()];
     // Ranks number the processes of the grid row by row, whatever the array's order.
     let mut rest = of.rank as usize;
-    for at in (0..of.sizes.len()).rev() {
-        let processes = of.grid[at] as usize;
-        selected[at] = selection_of(of, at, rest % processes)?;
+    for nth in (0..of.sizes.len()).rev() {
+        let processes = of.grid[nth] as usize;
+        selected[nth] = selection_of(of, nth, rest % processes)?;
         rest /= processes;
     }
-    let sizes: Vec<usize> = of.sizes.iter().map(|one| *one as usize).collect();
+    let sizes: Vec<usize> = of.sizes.iter().map(|size| *size as usize).collect();
     let new = select(&sizes, &selected, of.order, &old)?;
-    let wide = |all: &[c_int]| all.iter().map(|one| MPI_Count::from(*one)).collect::<Vec<_>>();
+    let wide =
+        |all: &[c_int]| all.iter().map(|number| MPI_Count::from(*number)).collect::<Vec<_>>();
     let first = [of.size.into(), of.rank.into(), of.sizes.len() as MPI_Count];
     let [kinds, arguments, grid] = [of.kinds, of.arguments, of.grid].map(wide);
     let integers = [&first, of.sizes, &kinds, &arguments, &grid, &[of.order.into()]].concat();
@@ -149,13 +151,13 @@ fn check(of: &Distribution<'_>) -> Answer {
             "argument rank is {rank} of size {size}; ranks are from 0 to size - 1"
         ));
     }
-    if let Some(at) = of.sizes.iter().position(|size| *size < 1) {
-        return wrong(format!("array_of_gsizes[{at}] is {}, less than one", of.sizes[at]));
+    if let Some(nth) = of.sizes.iter().position(|size| *size < 1) {
+        return wrong(format!("array_of_gsizes[{nth}] is {}, less than one", of.sizes[nth]));
     }
-    if let Some(at) = of.grid.iter().position(|size| *size < 1) {
-        return wrong(format!("array_of_psizes[{at}] is {}, less than one", of.grid[at]));
+    if let Some(nth) = of.grid.iter().position(|size| *size < 1) {
+        return wrong(format!("array_of_psizes[{nth}] is {}, less than one", of.grid[nth]));
     }
-    let processes = of.grid.iter().try_fold(1, |all: c_int, one| all.checked_mul(*one));
+    let processes = of.grid.iter().try_fold(1, |all: c_int, size| all.checked_mul(*size));
     if processes != Some(of.size) {
         return wrong(format!(
             "argument size is {}, but the grid of array_of_psizes has {} processes",
@@ -167,16 +169,16 @@ fn check(of: &Distribution<'_>) -> Answer {
 }
 
 /// The share of one dimension for the process with this coordinate in the grid.
-fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<Selection> {
-    let (size, processes) = (of.sizes[at] as usize, of.grid[at] as usize);
-    let (kind, argument) = (of.kinds[at], of.arguments[at]);
+fn selection_of(of: &Distribution<'_>, nth: usize, coordinate: usize) -> Answer<Selection> {
+    let (size, processes) = (of.sizes[nth] as usize, of.grid[nth] as usize);
+    let (kind, argument) = (of.kinds[nth], of.arguments[nth]);
     let given = match argument {
         MPI_DISTRIBUTE_DFLT_DARG => None,
         1.. => Some(argument as usize),
         _ if kind == MPI_DISTRIBUTE_NONE => None,
         _ => {
             let text = format!(
-                "array_of_dargs[{at}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
+                "array_of_dargs[{nth}] is {argument}; give MPI_DISTRIBUTE_DFLT_DARG, or the length \
                  of a block"
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -186,8 +188,8 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
         MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Selection::block(0, size)),
         MPI_DISTRIBUTE_NONE => {
             let text = format!(
-                "dimension {at} is not distributed (MPI_DISTRIBUTE_NONE), but array_of_psizes[{at}] \
-                 is {processes}; give 1"
+                "dimension {nth} is not distributed (MPI_DISTRIBUTE_NONE), but \
+                 array_of_psizes[{nth}] is {processes}; give 1"
             );
             Err(fail(MPI_ERR_ARG, text))
         }
@@ -195,7 +197,7 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
             let length = given.unwrap_or(size.div_ceil(processes));
             if length.saturating_mul(processes) < size {
                 let text = format!(
-                    "{processes} blocks of {length} do not make up dimension {at}, which has \
+                    "{processes} blocks of {length} do not make up dimension {nth}, which has \
                      {size}; give MPI_DISTRIBUTE_DFLT_DARG for blocks of equal length"
                 );
                 return Err(fail(MPI_ERR_ARG, text));
@@ -214,7 +216,7 @@ fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<S
         }
         _ => {
             let text = format!(
-                "array_of_distribs[{at}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
+                "array_of_distribs[{nth}] is {kind}; give MPI_DISTRIBUTE_BLOCK, \
                  MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE"
             );
             Err(fail(MPI_ERR_ARG, text))

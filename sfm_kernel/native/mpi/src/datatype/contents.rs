@@ -51,7 +51,7 @@ impl Made {
                 }
                 _ => {
                     counts.append(&mut integers);
-                    counts.extend(addresses.drain(..).map(|one| one as MPI_Count));
+                    counts.extend(addresses.drain(..).map(|address| address as MPI_Count));
                 }
             }
         }

@@ -53,10 +53,10 @@ impl External {
     /// Convert an element from the native representation.
     fn write(self, here: &[u8], to: &mut Vec<u8>) -> Answer {
         match self {
-            Reversed(unit) => here.chunks(unit).for_each(|one| to.extend(one.iter().rev())),
+            Reversed(unit) => here.chunks(unit).for_each(|element| to.extend(element.iter().rev())),
             Integer(bytes, signed) => {
                 let filler = if signed && here[bytes - 1] & 0x80 != 0 { 0xff } else { 0 };
-                if here[bytes..].iter().any(|one| *one != filler) {
+                if here[bytes..].iter().any(|byte| *byte != filler) {
                     let text = format!(
                         "a number does not fit into the {bytes} bytes that external32 has for it"
                     );
@@ -64,7 +64,7 @@ impl External {
                 }
                 to.extend(here[..bytes].iter().rev());
             }
-            Quads => here.chunks(16).for_each(|one| to.extend(quad_of(one).to_be_bytes())),
+            Quads => here.chunks(16).for_each(|element| to.extend(quad_of(element).to_be_bytes())),
         }
         Ok(())
     }
@@ -72,13 +72,13 @@ impl External {
     /// Convert an element to the native representation, which has `here` bytes.
     fn read(self, from: &[u8], here: usize, to: &mut Vec<u8>) {
         match self {
-            Reversed(unit) => from.chunks(unit).for_each(|one| to.extend(one.iter().rev())),
+            Reversed(unit) => from.chunks(unit).for_each(|element| to.extend(element.iter().rev())),
             Integer(bytes, signed) => {
                 to.extend(from.iter().rev());
                 let filler = if signed && from[0] & 0x80 != 0 { 0xff } else { 0 };
                 to.extend(std::iter::repeat_n(filler, here - bytes));
             }
-            Quads => from.chunks(16).for_each(|one| to.extend(extended_of(one))),
+            Quads => from.chunks(16).for_each(|element| to.extend(extended_of(element))),
         }
     }
 }
@@ -102,12 +102,11 @@ fn extended_of(quad: &[u8]) -> [u8; 16] {
 }
 
 impl Signature {
-    /// Bytes of one item.
     pub fn external_bytes(&self) -> usize {
         match self {
             Signature::Basic(bytes, external) => external.bytes(*bytes),
             Signature::Repeat(count, body) => count * body.external_bytes(),
-            Signature::Sequence(all) => all.iter().map(|one| one.external_bytes()).sum(),
+            Signature::Sequence(all) => all.iter().map(|child| child.external_bytes()).sum(),
         }
     }
 
@@ -118,7 +117,9 @@ impl Signature {
             Signature::Repeat(count, body) => {
                 (0..*count).try_for_each(|_| body.write_external(here, to))
             }
-            Signature::Sequence(all) => all.iter().try_for_each(|one| one.write_external(here, to)),
+            Signature::Sequence(all) => {
+                all.iter().try_for_each(|child| child.write_external(here, to))
+            }
         }
     }
 
@@ -132,7 +133,7 @@ impl Signature {
             Signature::Repeat(count, body) => {
                 (0..*count).for_each(|_| body.read_external(from, to))
             }
-            Signature::Sequence(all) => all.iter().for_each(|one| one.read_external(from, to)),
+            Signature::Sequence(all) => all.iter().for_each(|child| child.read_external(from, to)),
         }
     }
 }

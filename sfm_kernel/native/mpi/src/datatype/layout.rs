@@ -23,8 +23,8 @@ pub trait Visitor {
 
     /// `count` runs of the same length at equal distances.
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        for one in 0..count as isize {
-            self.run(at + one * stride, bytes);
+        for nth in 0..count as isize {
+            self.run(at + nth * stride, bytes);
         }
     }
 }
@@ -155,23 +155,23 @@ impl Layout {
             }
             Layout::Repeat { at, count, stride, body, body_bytes } => {
                 let end = range.end.min(count * body_bytes);
-                let (mut one, mut from) = (range.start / body_bytes, range.start % body_bytes);
-                while one * body_bytes < end {
-                    let origin = base + at + *stride * one as isize;
+                let (mut nth, mut from) = (range.start / body_bytes, range.start % body_bytes);
+                while nth * body_bytes < end {
+                    let origin = base + at + *stride * nth as isize;
                     // From here on complete runs, for which one call is enough.
                     if let (Layout::Run { at: inner, bytes }, 0) = (&**body, from) {
-                        let complete = end / body_bytes - one;
+                        let complete = end / body_bytes - nth;
                         visitor.runs(origin + inner, *bytes, *stride, complete);
-                        one += complete;
-                        let rest = base + at + *stride * one as isize + inner;
+                        nth += complete;
+                        let rest = base + at + *stride * nth as isize + inner;
                         if end % body_bytes > 0 {
                             visitor.run(rest, end % body_bytes);
                         }
                         return;
                     }
-                    let to = (end - one * body_bytes).min(*body_bytes);
+                    let to = (end - nth * body_bytes).min(*body_bytes);
                     body.visit(origin, from..to, visitor);
-                    (one, from) = (one + 1, 0);
+                    (nth, from) = (nth + 1, 0);
                 }
             }
             Layout::Sequence { at, children, ends } => {

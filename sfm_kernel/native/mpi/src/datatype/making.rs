@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use super::{Datatype, Held, Layout, Made, Signature};
+use super::{Basic, Datatype, Held, Layout, Made, Signature};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -34,56 +34,55 @@ pub(super) fn scaled(count: MPI_Count, step: isize) -> Answer<isize> {
 /// Refuse blocks that no memory has room for.
 fn check(all: &[Block]) -> Answer {
     let mut bytes = 0_usize;
-    for one in all.iter().filter(|one| one.length > 0) {
-        let of = one.of;
-        bytes = bytes.checked_add(of.bytes(one.length)?).ok_or_else(far)?;
+    for block in all.iter().filter(|block| block.length > 0) {
+        let of = block.of;
+        bytes = bytes.checked_add(of.bytes(block.length)?).ok_or_else(far)?;
         let wide = |number: isize| i128::from(number as i64);
-        let last = wide(of.extent) * (one.length as i128 - 1);
+        let last = wide(of.extent) * (block.length as i128 - 1);
         let ends = [of.lb, of.ub(), of.true_lb, of.true_lb + of.true_extent];
         let far_off = |end: isize| {
-            let first = wide(one.at) + wide(end);
+            let first = wide(block.at) + wide(end);
             first.abs() > FARTHEST || (first + last).abs() > FARTHEST
         };
         if ends.into_iter().any(far_off) {
             return Err(far());
         }
     }
-    match isize::try_from(bytes) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(far()),
-    }
+    isize::try_from(bytes).map(|_| ()).map_err(|_| far())
 }
 
 /// One datatype of many blocks. Its bounds are those of the outermost items; but if bounds of a
 /// type were set explicitly, only explicit bounds count.
 fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
     check(all)?;
-    let layout = Layout::joined(
-        all.iter().map(|one| Layout::repeated(&one.of.layout, one.at, one.length, one.of.extent)),
-    );
+    let layout =
+        Layout::joined(all.iter().map(|block| {
+            Layout::repeated(&block.of.layout, block.at, block.length, block.of.extent)
+        }));
     let mut signature: Vec<Arc<Signature>> = Vec::new();
     let mut run: Option<(&Datatype, usize)> = None;
-    for one in all.iter().filter(|one| one.length > 0) {
+    for block in all.iter().filter(|block| block.length > 0) {
         match &mut run {
-            Some((of, length)) if std::ptr::eq(*of, one.of) => *length += one.length,
+            Some((of, length)) if std::ptr::eq(*of, block.of) => *length += block.length,
             _ => {
                 signature.extend(run.take().map(repeat));
-                run = Some((one.of, one.length));
+                run = Some((block.of, block.length));
             }
         }
     }
     signature.extend(run.map(repeat));
 
-    let used = || all.iter().filter(|one| one.length > 0);
-    let markers = (used().any(|one| one.of.markers.0), used().any(|one| one.of.markers.1));
-    let low = |one: &Block| one.at + one.of.lb + first_and_last(one).0;
-    let high = |one: &Block| one.at + one.of.ub() + first_and_last(one).1;
+    let used = || all.iter().filter(|block| block.length > 0);
+    let markers = (used().any(|block| block.of.markers.0), used().any(|block| block.of.markers.1));
+    let low = |block: &Block| block.at + block.of.lb + first_and_last(block).0;
+    let high = |block: &Block| block.at + block.of.ub() + first_and_last(block).1;
     // A marker sets the bound on its side only; MPI_UB has no effect on the lower bound.
-    let lb = used().filter(|one| one.of.markers.0 || !markers.0 && !only_upper(one)).map(low).min();
-    let ub =
-        used().filter(|one| one.of.markers.1 || !markers.1 && !only_lower(one)).map(high).max();
+    let is = |block: &Block, basic| block.of.basic == Some(basic);
+    let lb = used().filter(|block| block.of.markers.0 || !markers.0 && !is(block, Basic::Upper));
+    let ub = used().filter(|block| block.of.markers.1 || !markers.1 && !is(block, Basic::Lower));
+    let (lb, ub) = (lb.map(low).min(), ub.map(high).max());
     let lb = lb.unwrap_or(0);
-    let align = used().map(|one| one.of.align).max().unwrap_or(1);
+    let align = used().map(|block| block.of.align).max().unwrap_or(1);
     let mut extent = ub.unwrap_or(lb) - lb;
     if padded && !markers.1 && extent > 0 {
         // C pads a struct in the same manner, so that the next struct in an array is aligned.
@@ -101,17 +100,9 @@ fn repeat((of, length): (&Datatype, usize)) -> Arc<Signature> {
     }
 }
 
-fn only_upper(one: &Block) -> bool {
-    one.of.basic == Some(super::Basic::Upper)
-}
-
-fn only_lower(one: &Block) -> bool {
-    one.of.basic == Some(super::Basic::Lower)
-}
-
 /// The displacements of the first and the last item of a block, the smaller one first.
-fn first_and_last(one: &Block) -> (isize, isize) {
-    let last = one.of.extent * (one.length as isize - 1);
+fn first_and_last(block: &Block) -> (isize, isize) {
+    let last = block.of.extent * (block.length as isize - 1);
     (last.min(0), last.max(0))
 }
 
@@ -197,11 +188,11 @@ pub fn hindexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> 
 
 /// The number of lengths, followed by the lengths.
 fn numbered(lengths: &[usize]) -> Vec<MPI_Count> {
-    [lengths.len()].iter().chain(lengths).map(|one| *one as MPI_Count).collect()
+    [lengths.len()].iter().chain(lengths).map(|length| *length as MPI_Count).collect()
 }
 
 fn addresses(all: &[MPI_Count]) -> Vec<MPI_Aint> {
-    all.iter().map(|one| *one as MPI_Aint).collect()
+    all.iter().map(|displacement| *displacement as MPI_Aint).collect()
 }
 
 /// The displacements are in units of `unit` bytes.

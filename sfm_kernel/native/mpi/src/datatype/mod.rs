@@ -20,6 +20,8 @@ pub use layout::Layout;
 pub use named::Basic;
 pub use signature::Signature;
 
+use sfm_native::sync::lock;
+
 use crate::attributes::Attributes;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -137,11 +139,11 @@ impl Datatype {
     }
 
     pub fn name(&self) -> String {
-        self.name.lock().expect("no panic under the lock").clone()
+        lock(&self.name).clone()
     }
 
     pub fn set_name(&self, name: String) {
-        *self.name.lock().expect("no panic under the lock") = name;
+        *lock(&self.name) = name;
     }
 
     /// For error texts: `MPI_INT`, or the name that the program gave.
@@ -155,13 +157,12 @@ impl Datatype {
     /// The basic element, if all elements are the same.
     pub fn element(&self) -> Option<Basic> {
         self.basic.or_else(|| {
-            let mut elements = self.made.types.iter().map(|one| one.element());
+            let mut elements = self.made.types.iter().map(|element| element.element());
             let first = elements.next()??;
-            elements.all(|one| one == Some(first)).then_some(first)
+            elements.all(|element| element == Some(first)).then_some(first)
         })
     }
 
-    /// The layout of `count` items.
     pub fn layout_of(&self, count: usize) -> Layout {
         Layout::repeated(&self.layout, 0, count, self.extent)
     }

@@ -47,11 +47,6 @@ pub enum Pair {
 
 use Basic::*;
 
-const fn of(name: &'static str, handle: MPI_Datatype, basic: Basic) -> Entry {
-    Entry { name, handle, basic }
-}
-
-#[derive(Clone, Copy)]
 struct Entry {
     name: &'static str,
     handle: MPI_Datatype,
@@ -59,7 +54,9 @@ struct Entry {
 }
 
 macro_rules! table {
-    ($($name:ident: $basic:expr),* $(,)?) => { &[$(of(stringify!($name), $name, $basic)),*] };
+    ($($name:ident: $basic:expr),* $(,)?) => {
+        &[$(Entry { name: stringify!($name), handle: $name, basic: $basic }),*]
+    };
 }
 
 const NAMED: &[Entry] = table! {
@@ -127,8 +124,8 @@ impl Basic {
     pub fn has_gap(self) -> bool {
         match self {
             Pair(pair) => {
-                let (value, index, at) = pair.shape();
-                at > value || (at + index) % self.align() > 0
+                let (value, index, offset) = pair.shape();
+                offset > value || (offset + index) % self.align() > 0
             }
             _ => false,
         }
@@ -150,8 +147,7 @@ impl Basic {
 static BY_INDEX: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
     let mut all: Vec<Option<Datatype>> = (0..INDICES + PAIRS).map(|_| None).collect();
     for entry in NAMED {
-        let at = index_of(entry.handle).expect("a handle of the table");
-        all[at] = Some(make(entry));
+        all[index_of(entry.handle).expect("a handle of the table")] = Some(make(entry));
     }
     all
 });
@@ -180,7 +176,7 @@ pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
 /// The first datatype whose elements are of this kind.
 pub fn like(basic: Basic) -> &'static Datatype {
     let mut all = BY_INDEX.iter().flatten();
-    all.find(|one| one.basic == Some(basic)).expect("each of them has one")
+    all.find(|datatype| datatype.basic == Some(basic)).expect("each kind has one")
 }
 
 fn make(entry: &Entry) -> Datatype {
@@ -188,12 +184,12 @@ fn make(entry: &Entry) -> Datatype {
     let bytes = basic.bytes();
     let (layout, signature, extent) = match basic {
         Pair(pair) => {
-            let (value, index, at) = pair.shape();
-            let runs = [Layout::run(0, value), Layout::run(at as isize, index)];
+            let (value, index, offset) = pair.shape();
+            let runs = [Layout::run(0, value), Layout::run(offset as isize, index)];
             let [first, second] = External::of_pair(pair);
             let elements = [(value, first), (index, second)]
                 .map(|(bytes, external)| Signature::Basic(bytes, external).into());
-            let extent = (at + index).next_multiple_of(basic.align());
+            let extent = (offset + index).next_multiple_of(basic.align());
             (Layout::joined(runs), Signature::Sequence(elements.into()), extent)
         }
         Lower | Upper => (Layout::nothing(), Signature::Sequence(Vec::new()), 0),

@@ -17,7 +17,7 @@ impl Signature {
         match self {
             Signature::Basic(bytes, _) => *bytes,
             Signature::Repeat(count, body) => count * body.bytes(),
-            Signature::Sequence(all) => all.iter().map(|one| one.bytes()).sum(),
+            Signature::Sequence(all) => all.iter().map(|child| child.bytes()).sum(),
         }
     }
 
@@ -26,7 +26,7 @@ impl Signature {
         match self {
             Signature::Basic(..) => 1,
             Signature::Repeat(count, body) => count * body.elements(),
-            Signature::Sequence(all) => all.iter().map(|one| one.elements()).sum(),
+            Signature::Sequence(all) => all.iter().map(|child| child.elements()).sum(),
         }
     }
 
@@ -46,13 +46,13 @@ impl Signature {
             }
             Signature::Sequence(all) => {
                 let (mut elements, mut rest) = (0, bytes);
-                for one in all {
-                    if rest < one.bytes() {
-                        let (more, remaining) = one.within(rest);
+                for child in all {
+                    if rest < child.bytes() {
+                        let (more, remaining) = child.within(rest);
                         return (elements + more, remaining);
                     }
-                    elements += one.elements();
-                    rest -= one.bytes();
+                    elements += child.elements();
+                    rest -= child.bytes();
                 }
                 (elements, rest)
             }
@@ -78,12 +78,12 @@ impl Signature {
     fn bytes_of_incomplete(&self, elements: usize) -> usize {
         let Signature::Sequence(all) = self else { return self.bytes_of(elements) };
         let (mut bytes, mut rest) = (0, elements);
-        for one in all {
-            if rest < one.elements() {
-                return bytes + one.bytes_of_incomplete(rest);
+        for child in all {
+            if rest < child.elements() {
+                return bytes + child.bytes_of_incomplete(rest);
             }
-            bytes += one.bytes();
-            rest -= one.elements();
+            bytes += child.bytes();
+            rest -= child.elements();
         }
         bytes
     }

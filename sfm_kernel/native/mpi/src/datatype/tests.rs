@@ -36,14 +36,16 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, TypeMap) {
     }
     let (old, map) = random(chance, depth - 1);
     let extent = old.extent;
-    let at = |map: &TypeMap, by: isize| map.iter().map(|one| one + by).collect::<TypeMap>();
+    let shifted = |map: &TypeMap, by: isize| {
+        map.iter().map(|displacement| displacement + by).collect::<TypeMap>()
+    };
     let items = |map: &TypeMap, by: isize, count: usize, extent: isize| {
-        (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<TypeMap>()
+        (0..count as isize).flat_map(|item| shifted(map, by + item * extent)).collect::<TypeMap>()
     };
     let blocks: Vec<(usize, MPI_Count)> =
         (0..chance.below(4)).map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2)).collect();
     let (lengths, displacements): (Vec<usize>, Vec<MPI_Count>) = blocks.iter().copied().unzip();
-    let bytes: Vec<MPI_Count> = displacements.iter().map(|one| one * 5).collect();
+    let bytes: Vec<MPI_Count> = displacements.iter().map(|displacement| displacement * 5).collect();
     let (made, map) = match chance.below(8) {
         0 => {
             let count = chance.below(4);
@@ -53,14 +55,14 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, TypeMap) {
             let (count, length) = (chance.below(5), chance.below(3));
             let stride = chance.below(7) as MPI_Count - 2;
             let map = (0..count as isize)
-                .flat_map(|one| items(&map, one * stride as isize * extent, length, extent));
+                .flat_map(|block| items(&map, block * stride as isize * extent, length, extent));
             (making::vector(count, length, stride, old), map.collect())
         }
         2 => {
             let (count, length) = (chance.below(5), chance.below(3));
             let stride = chance.below(50) as MPI_Count - 9;
             let map = (0..count as isize)
-                .flat_map(|one| items(&map, one * stride as isize, length, extent));
+                .flat_map(|block| items(&map, block * stride as isize, length, extent));
             (making::hvector(count, length, stride, old), map.collect())
         }
         3 => {
@@ -100,17 +102,17 @@ fn every_layout_visits_the_bytes_of_its_type_map_in_order() {
     let mut chance = Chance(11);
     for _ in 0..3000 {
         let depth = 1 + chance.below(4);
-        let (datatype, one) = random(&mut chance, depth);
-        assert_eq!(datatype.size, one.len());
-        assert_eq!(datatype.signature.bytes(), one.len());
+        let (datatype, map) = random(&mut chance, depth);
+        assert_eq!(datatype.size, map.len());
+        assert_eq!(datatype.signature.bytes(), map.len());
         let count = chance.below(4);
         let all: TypeMap = (0..count as isize)
-            .flat_map(|item| one.iter().map(move |displacement| (item, *displacement)))
+            .flat_map(|item| map.iter().map(move |displacement| (item, *displacement)))
             .map(|(item, displacement)| displacement + item * datatype.extent)
             .collect();
         let layout = datatype.layout_of(count);
         assert_eq!(type_map(&layout, 0..all.len()), all);
-        if let (Some(low), Some(high)) = (one.iter().min(), one.iter().max()) {
+        if let (Some(low), Some(high)) = (map.iter().min(), map.iter().max()) {
             let reach = (datatype.true_lb, datatype.true_lb + datatype.true_extent);
             assert_eq!(reach, (*low, high + 1));
         }
@@ -126,22 +128,22 @@ fn every_layout_visits_the_bytes_of_its_type_map_in_order() {
 #[test]
 fn data_packed_in_fragments_unpacks_to_the_same_displacements() {
     let mut chance = Chance(5);
-    let memory: Vec<u8> = (0..200_000).map(|one| (one * 7 % 251) as u8).collect();
+    let memory: Vec<u8> = (0..200_000).map(|index| (index * 7 % 251) as u8).collect();
     for _ in 0..300 {
-        let (datatype, one) = random(&mut chance, 2);
-        let total = one.len() * 3;
+        let (datatype, map) = random(&mut chance, 2);
+        let total = map.len() * 3;
         let (mut packed, mut back) = (vec![0_u8; total], vec![0_u8; memory.len()]);
         let middle = 100_000;
-        let mut at = 0;
-        while at < total {
-            let to = (at + 1 + chance.below(total)).min(total);
+        let mut start = 0;
+        while start < total {
+            let to = (start + 1 + chance.below(total)).min(total);
             // SAFETY: all types of this depth reach less far than half of the memory.
             unsafe {
                 let (from, into) = (memory.as_ptr().add(middle), back.as_mut_ptr().add(middle));
-                datatype.pack(from.cast(), 3, at..to, packed.as_mut_ptr().add(at));
-                datatype.unpack(into.cast(), 3, at..to, packed.as_ptr().add(at));
+                datatype.pack(from.cast(), 3, start..to, packed.as_mut_ptr().add(start));
+                datatype.unpack(into.cast(), 3, start..to, packed.as_ptr().add(start));
             }
-            at = to;
+            start = to;
         }
         for (number, displacement) in
             type_map(&datatype.layout_of(3), 0..total).into_iter().enumerate()
@@ -162,7 +164,7 @@ fn a_regular_type_is_one_node_however_large() {
     let row = making::contiguous(10, get(MPI_INT).unwrap()).unwrap();
     let rows = making::contiguous(1_000_000, row).unwrap();
     assert_eq!(rows.as_run(2), Some((0, 80_000_000)));
-    let every_other: Vec<MPI_Count> = (0..1000).map(|one| 2 * one).collect();
+    let every_other: Vec<MPI_Count> = (0..1000).map(|nth| 2 * nth).collect();
     let blocks = making::indexed_block(1, &every_other, get(MPI_INT).unwrap()).unwrap();
     assert!(matches!(&*blocks.layout, Layout::Repeat { count: 1000, .. }));
 }
@@ -172,7 +174,7 @@ fn a_struct_is_padded_as_c_pads_it() {
     let (int, double) = (get(MPI_INT).unwrap(), get(MPI_DOUBLE).unwrap());
     let made = making::structure(&[1, 1], &[0, 8], vec![double, int]).unwrap();
     assert_eq!((made.size, made.lb, made.extent, made.true_extent), (12, 0, 16, 12));
-    let old = [MPI_LB, MPI_INT, MPI_UB].map(|one| get(one).unwrap());
+    let old = [MPI_LB, MPI_INT, MPI_UB].map(|handle| get(handle).unwrap());
     let made = making::structure(&[1, 1, 1], &[-8, 0, 20], old.to_vec()).unwrap();
     assert_eq!((made.size, made.lb, made.extent, made.true_lb), (4, -8, 28, 0));
 }
@@ -216,14 +218,14 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
         let sizes = [1 + chance.below(11), 1 + chance.below(11)];
         let mut grid = [1 + chance.below(3), 1 + chance.below(3)];
         let mut arguments = [MPI_DISTRIBUTE_DFLT_DARG; 2];
-        for at in 0..2 {
-            match kinds[at] {
-                MPI_DISTRIBUTE_NONE => grid[at] = 1,
+        for nth in 0..2 {
+            match kinds[nth] {
+                MPI_DISTRIBUTE_NONE => grid[nth] = 1,
                 _ if chance.below(2) == 0 => {}
                 MPI_DISTRIBUTE_BLOCK => {
-                    arguments[at] = (sizes[at].div_ceil(grid[at]) + chance.below(3)) as c_int
+                    arguments[nth] = (sizes[nth].div_ceil(grid[nth]) + chance.below(3)) as c_int
                 }
-                _ => arguments[at] = 1 + chance.below(4) as c_int,
+                _ => arguments[nth] = 1 + chance.below(4) as c_int,
             }
         }
         let order = [MPI_ORDER_C, MPI_ORDER_FORTRAN][round % 2];
@@ -232,18 +234,24 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
             let of = arrays::Distribution {
                 size: (grid[0] * grid[1]) as c_int,
                 rank: rank as c_int,
-                sizes: &sizes.map(|one| one as MPI_Count),
+                sizes: &sizes.map(|size| size as MPI_Count),
                 kinds: &kinds,
                 arguments: &arguments,
-                grid: &grid.map(|one| one as c_int),
+                grid: &grid.map(|size| size as c_int),
                 order,
             };
             let made = arrays::darray(&of, get(MPI_SHORT).unwrap()).unwrap();
             let array_bytes = (sizes[0] * sizes[1] * 2) as isize;
             assert_eq!((made.lb, made.extent), (0, array_bytes));
             let coordinates = [rank / grid[1], rank % grid[1]];
-            let [rows, columns] = [0, 1].map(|at| {
-                indices_of_process(kinds[at], sizes[at], arguments[at], coordinates[at], grid[at])
+            let [rows, columns] = [0, 1].map(|nth| {
+                indices_of_process(
+                    kinds[nth],
+                    sizes[nth],
+                    arguments[nth],
+                    coordinates[nth],
+                    grid[nth],
+                )
             });
             let mut expected = TypeMap::new();
             let mut add = |row: usize, column: usize| {
@@ -274,7 +282,7 @@ fn a_datatype_larger_than_any_memory_is_refused() {
     assert_eq!(overlapping.bytes(1 << 60).unwrap(), 1 << 62);
     let far = making::resized(int(), 0, 1 << 50).unwrap();
     let is_refused =
-        |answer: Answer<Held>| answer.err().is_some_and(|one| one.code == MPI_ERR_COUNT);
+        |answer: Answer<Held>| answer.err().is_some_and(|failure| failure.code == MPI_ERR_COUNT);
     assert!(made.bytes(2).is_err() && overlapping.bytes(1 << 61).is_err());
     assert!(far.bytes(1 << 13).is_err() && far.bytes(1 << 12).is_ok());
     assert!(is_refused(making::contiguous(1 << 61, int())));

@@ -172,8 +172,8 @@ impl Engine {
     pub(super) fn catch_up(&self) {
         while self.has_todo.swap(false, Ordering::AcqRel) {
             let all = std::mem::take(&mut *lock(&self.todo));
-            for one in all {
-                match one {
+            for todo in all {
+                match todo {
                     Todo::Answer(rank, number) => {
                         self.send_control(Kind::Received, rank, number, 0, &[])
                     }

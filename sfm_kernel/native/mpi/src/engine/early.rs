@@ -8,7 +8,6 @@ use super::control::Kind;
 use super::{lock, Engine, What};
 use crate::handles::c_int;
 
-/// A call that `rank` has left.
 #[derive(Clone, Copy)]
 pub struct LeftCall {
     pub rank: usize,
@@ -60,7 +59,7 @@ impl Engine {
 
     /// Update `has_left_calls`, which allows a check without a lock.
     fn update_has_left(&self, all: &[LeftCall]) {
-        self.has_left_calls.store(all.iter().any(|one| !one.is_reported), Release);
+        self.has_left_calls.store(all.iter().any(|call| !call.is_reported), Release);
     }
 
     /// The process that has left this call, if there is one; returned once.
@@ -69,16 +68,15 @@ impl Engine {
             return None;
         }
         let mut all = lock(&self.left_calls);
-        let found = all.iter_mut().find(|one| !one.is_reported && one.is_of(context, number))?;
+        let found = all.iter_mut().find(|call| !call.is_reported && call.is_of(context, number))?;
         found.is_reported = true;
         let found = *found;
         self.update_has_left(&all);
         Some(found)
     }
 
-    /// True if a process is known to have left this call.
     pub fn is_known_left(&self, context: u64, number: u32) -> bool {
-        lock(&self.left_calls).iter().any(|one| one.is_of(context, number))
+        lock(&self.left_calls).iter().any(|call| call.is_of(context, number))
     }
 
     /// Forget all of them: no earlier call is still running.

@@ -139,12 +139,10 @@ pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: 
         let local = libc::iovec { iov_base: here.wrapping_add(done).cast(), iov_len: remaining };
         let remote = libc::iovec { iov_base: (there + done) as *mut c_void, iov_len: remaining };
         let pid = pid as libc::pid_t;
-        // SAFETY: as the caller promises; the kernel checks the other side.
-        let copied = unsafe {
-            match write {
-                false => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),
-                true => libc::process_vm_writev(pid, &local, 1, &remote, 1, 0),
-            }
+        // The kernel checks the other side.
+        let copied = match write {
+            false => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),
+            true => libc::process_vm_writev(pid, &local, 1, &remote, 1, 0),
         };
         if copied <= 0 {
             return false;
@@ -176,17 +174,12 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u
         libc::iovec { iov_base: offer.address as *mut c_void, iov_len: length },
         libc::iovec { iov_base: offer.valid_at as *mut c_void, iov_len: 8 },
     ];
-    // SAFETY: as the caller promises; the kernel checks the other side.
-    let copied = unsafe {
-        let pid = offer.from.pid as libc::pid_t;
-        libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0)
-    };
+    let pid = offer.from.pid as libc::pid_t;
+    let copied = libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0);
     if copied == (length + 8) as isize {
         return Ok(found);
     }
-    // SAFETY: as the caller promises.
-    let is_complete = unsafe { copy(offer.from.pid, to, offer.address, length, false) };
-    check_valid(offer, is_complete)
+    check_valid(offer, copy(offer.from.pid, to, offer.address, length, false))
 }
 
 /// The word after a fetch. The fetch may have failed if the word says that the bytes have moved.
@@ -255,8 +248,7 @@ impl Engine {
         length: usize,
     ) -> bool {
         let Some((ring, nth)) = self.free_claim(note.rank) else {
-            // SAFETY: as the caller promises.
-            return unsafe { copy(offer.from.pid, to, offer.address, length, false) };
+            return copy(offer.from.pid, to, offer.address, length, false);
         };
         let claim = ring.claim(nth).expect("one of them");
         let number = claim.begin();
@@ -267,9 +259,9 @@ impl Engine {
         while let Some(chunk) = claim.claim(number, chunks) {
             let at = chunk as usize * CHUNK;
             let length = CHUNK.min(length - at);
-            // SAFETY: a chunk of the receive's memory that only this process has claimed.
-            is_fetched = is_fetched
-                && unsafe { copy(offer.from.pid, to.add(at), offer.address + at, length, false) };
+            // Only this process has claimed this chunk of the receive's memory.
+            is_fetched =
+                is_fetched && copy(offer.from.pid, to.add(at), offer.address + at, length, false);
             claim.copied(); // also after a failure: the sender must not copy that chunk either
         }
         let mut turns = 0u32;
@@ -336,12 +328,12 @@ impl Engine {
     pub(super) fn take_streamed(&self, envelope: &Envelope, payload: Payload<'_>) {
         let key = envelope.tag as u32;
         let mut streamed = lock(&self.streamed);
-        let Some(one) = streamed.all.get_mut(&key) else { return };
-        one.take(envelope.source as usize, payload);
-        if one.is_complete() {
-            let one = streamed.all.remove(&key).expect("checked above");
+        let Some(message) = streamed.all.get_mut(&key) else { return };
+        message.take(envelope.source as usize, payload);
+        if message.is_complete() {
+            let message = streamed.all.remove(&key).expect("checked above");
             drop(streamed);
-            one.finish();
+            message.finish();
         }
     }
 }

@@ -22,10 +22,9 @@ impl Outcome {
             MPI_ERR_TRUNCATE if self.status.MPI_SOURCE == MPI_ANY_SOURCE => {
                 format!("another process sends more bytes than are expected here: {fits}")
             }
-            MPI_ERR_COUNT => format!(
-                "another process sends fewer bytes than are expected here: \
-                {fits}"
-            ),
+            MPI_ERR_COUNT => {
+                format!("another process sends fewer bytes than are expected here: {fits}")
+            }
             MPI_ERR_TRUNCATE => format!(
                 "a message from rank {} with tag {} is longer than the {} bytes of the receive \
                 buffer; give it a larger count",

@@ -157,8 +157,7 @@ impl Engine {
         if peer.queues[queue_of(envelope.context)].length.load(Ordering::Acquire) > 0 {
             return Sent::Full;
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.send_past(peer, envelope, from, length) }
+        self.send_past(peer, envelope, from, length)
     }
 
     /// Send a message now if there is room, without regard to the queue.
@@ -170,8 +169,7 @@ impl Engine {
         length: usize,
     ) -> Sent {
         let front = envelope.front(length);
-        // SAFETY: as the caller promises.
-        let packet = unsafe { front.with(from, length) };
+        let packet = front.with(from, length);
         let path = match self.path(peer) {
             Ok(path) => path,
             Err(sent) => return sent,
@@ -244,10 +242,10 @@ impl Engine {
     pub(super) fn drop_waiting(&self, sending: &Arc<Sending>) -> bool {
         let queue = &self.peer(sending.dest).queues[queue_of(sending.envelope.context)];
         let mut all = lock(&queue.waiting);
-        let is_it = |one: &Waiting| match &one.bytes {
+        let is_it = |waiting: &Waiting| match &waiting.bytes {
             Bytes::Of(queued) => Arc::ptr_eq(queued, sending),
             // An offer, which the number in its note identifies.
-            Bytes::Few(..) => one.envelope == sending.envelope,
+            Bytes::Few(..) => waiting.envelope == sending.envelope,
             Bytes::Many(_) | Bytes::Streamed(..) => false,
         };
         let Some(nth) = all.iter().position(is_it) else { return false };
@@ -257,8 +255,8 @@ impl Engine {
         true
     }
 
-    fn send_waiting(&self, peer: &Peer, one: &mut Waiting) -> Sent {
-        let Waiting { envelope, bytes } = one;
+    fn send_waiting(&self, peer: &Peer, waiting: &mut Waiting) -> Sent {
+        let Waiting { envelope, bytes } = waiting;
         // SAFETY: a send's bytes are valid until it ends; the other bytes are here.
         unsafe {
             match bytes {
@@ -307,7 +305,9 @@ impl Engine {
     pub(super) fn has_waiting_in(&self, context: u64) -> bool {
         let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);
         let mut queues = queues.filter(|queue| queue.length.load(Ordering::Acquire) > 0);
-        queues.any(|queue| lock(&queue.waiting).iter().any(|one| one.envelope.context == context))
+        queues.any(|queue| {
+            lock(&queue.waiting).iter().any(|message| message.envelope.context == context)
+        })
     }
 
     /// The paths with waiting messages, each with the value that changes when there may be room.

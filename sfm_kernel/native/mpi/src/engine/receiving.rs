@@ -125,8 +125,6 @@ pub fn probed(envelope: &Envelope, bytes: &[u8]) -> MPI_Status {
 }
 
 impl Engine {
-    /// Receive into `data`.
-    ///
     /// # Safety
     /// The receive owns the memory until it has ended.
     pub unsafe fn receive(&self, pattern: &Pattern, data: Data) -> Arc<Receiving> {
@@ -200,16 +198,16 @@ impl Engine {
     /// large message must not go there any more. The sender gets the answer that they have been
     /// received.
     pub fn abandon(&self, receiving: &Arc<Receiving>) {
-        for one in &mut *lock(&self.todo) {
-            match one {
+        for todo in &mut *lock(&self.todo) {
+            match todo {
                 Todo::Fetch(other, envelope, _) if Arc::ptr_eq(other, receiving) => {
                     let note = Note::of(envelope);
-                    *one = Todo::Answer(note.rank, note.number);
+                    *todo = Todo::Answer(note.rank, note.number);
                 }
                 _ => {}
             }
         }
-        lock(&self.streamed).all.retain(|_, one| !one.is_of(receiving));
+        lock(&self.streamed).all.retain(|_, message| !message.is_of(receiving));
     }
 
     /// The first matching message, which stays in the inbox.

@@ -35,7 +35,6 @@ pub struct Sending {
     ends_gone: bool,
 }
 
-/// The data.
 struct Bytes {
     from: *const u8,
     length: usize,
@@ -113,8 +112,7 @@ impl Engine {
         let (from, length, packed) = match data.contiguous() {
             Some(from) => (from.cast_const(), data.len(), None),
             None => {
-                // SAFETY: as the caller promises.
-                let packed = unsafe { data.pack() };
+                let packed = data.pack();
                 (packed.as_ptr(), packed.len(), Some(packed))
             }
         };
@@ -173,8 +171,7 @@ impl Engine {
     /// # Safety
     /// The data is valid.
     pub unsafe fn send_copy(&self, to: To, mode: Mode, data: &Data) -> Option<Arc<Sending>> {
-        // SAFETY: as the caller promises.
-        let packed = unsafe { data.pack() };
+        let packed = data.pack();
         self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
     }
 

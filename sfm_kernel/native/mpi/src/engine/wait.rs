@@ -36,32 +36,30 @@ pub enum From<'a> {
 pub struct About<'a> {
     pub from: From<'a>,
     /// The state of the process meanwhile.
-    pub doing: Activity,
+    pub activity: Activity,
     /// The call for observers, computed if it is seen to wait; None if only `from` is known.
     pub call: Option<&'a dyn Fn() -> Call>,
 }
 
 impl<'a> About<'a> {
-    /// A call that receives.
     pub fn receiving(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
-        About { from, doing: Activity::Receiving, call: Some(call) }
+        About { from, activity: Activity::Receiving, call: Some(call) }
     }
 
-    /// A call that sends.
     pub fn sending(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
-        About { from, doing: Activity::Sending, call: Some(call) }
+        About { from, activity: Activity::Sending, call: Some(call) }
     }
 
     /// A call of all these processes.
     pub fn collective(members: &'a [c_int]) -> About<'a> {
-        let (from, doing) = (From::Any(members), Activity::Collective);
-        About { from, doing, call: Some(&report::collective) }
+        let (from, activity) = (From::Any(members), Activity::Collective);
+        About { from, activity, call: Some(&report::collective) }
     }
 }
 
 impl<'a> std::convert::From<From<'a>> for About<'a> {
     fn from(from: From<'a>) -> About<'a> {
-        About { from, doing: Activity::Receiving, call: None }
+        About { from, activity: Activity::Receiving, call: None }
     }
 }
 
@@ -132,10 +130,14 @@ impl Engine {
     /// Finalize: wait until all sends are complete, and no other process needs this one to make
     /// progress.
     pub fn finish(&self) -> Answer {
-        let of = |one: &Sending| Some(report::sending(&*comm::of_messages(one.context())?, one));
+        let of = |sending: &Sending| {
+            Some(report::sending(&*comm::of_messages(sending.context())?, sending))
+        };
         let call = || {
             let first = self.first_not_received();
-            first.and_then(|one| of(&one)).unwrap_or_else(|| report::some(vec![], From::Nobody))
+            first
+                .and_then(|sending| of(&sending))
+                .unwrap_or_else(|| report::some(vec![], From::Nobody))
         };
         self.wait(About::sending(From::Nobody, &call), || self.has_sent_all())?;
         if !self.endpoint.is_program() {
@@ -208,7 +210,6 @@ impl Until<'_> {
     }
 }
 
-/// A call that waits.
 struct Waiting<'a> {
     engine: &'a Engine,
     about: About<'a>,
@@ -267,7 +268,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
         let call = self.call();
         let facts = call.facts();
         self.shown = Some(facts.clone());
-        Ok(Some(WaitFacts { activity: self.about.doing, text: call.text(), facts }))
+        Ok(Some(WaitFacts { activity: self.about.activity, text: call.text(), facts }))
     }
 
     fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {

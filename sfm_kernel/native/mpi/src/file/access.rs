@@ -19,7 +19,6 @@ pub enum Direction {
     Write,
 }
 
-/// The start of an access.
 #[derive(Clone, Copy)]
 pub enum Start {
     /// This many etypes after the view's beginning.
@@ -30,7 +29,6 @@ pub enum Start {
     Ordered,
 }
 
-/// The arguments of an access.
 #[derive(Clone, Copy)]
 pub struct Access {
     pub fh: MPI_File,
@@ -48,8 +46,6 @@ struct Ready {
 }
 
 impl Access {
-    /// Perform the access.
-    ///
     /// # Safety
     /// The memory is valid, and only this call uses it.
     pub unsafe fn perform(&self) -> Answer<MPI_Status> {

@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::errors::{fail, Failure};
 use crate::handles::*;
 
-/// `doing`: the failed action, as in "cannot open".
-pub fn of(doing: &str, name: &Path, error: &io::Error) -> Failure {
+/// `action`: the failed action, as in "cannot open".
+pub fn of(action: &str, name: &Path, error: &io::Error) -> Failure {
     let (class, why) = match error.raw_os_error().unwrap_or(0) {
-        libc::ENOENT if doing == "open" => (
+        libc::ENOENT if action == "open" => (
             MPI_ERR_NO_SUCH_FILE,
             "there is no such file, or its folder does not exist; MPI_MODE_CREATE creates files, \
             but not folders",
@@ -55,9 +55,9 @@ pub fn of(doing: &str, name: &Path, error: &io::Error) -> Failure {
         libc::EMFILE | libc::ENFILE => {
             (MPI_ERR_IO, "too many files are open; close some, or raise the limit (ulimit -n)")
         }
-        _ => return fail(MPI_ERR_IO, format!("cannot {doing} {name:?}: {error}")),
+        _ => return fail(MPI_ERR_IO, format!("cannot {action} {name:?}: {error}")),
     };
-    fail(class, format!("cannot {doing} {name:?}: {why}"))
+    fail(class, format!("cannot {action} {name:?}: {why}"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use std::os::fd::AsRawFd;
 
+use sfm_native::sync::lock;
+
 use crate::info::Info;
 
 use super::File;
@@ -34,7 +36,7 @@ pub fn permissions(hints: &Info) -> libc::mode_t {
 impl File {
     /// Set further hints; those for creating a file come too late.
     pub fn take_hints(&self, info: &Info) {
-        let mut hints = self.hints.lock().expect("no panic under the lock");
+        let mut hints = lock(&self.hints);
         if let Some(style) = known(info).get(STYLE) {
             hints.set(STYLE.into(), style.into());
         }
@@ -51,7 +53,7 @@ impl File {
 
     /// The hints that MPI_File_get_info returns.
     pub fn current_hints(&self) -> Info {
-        let mut hints = self.hints.lock().expect("no panic under the lock").clone();
+        let mut hints = lock(&self.hints).clone();
         hints.set(NAME.into(), self.name.to_string_lossy().into_owned());
         hints
     }

@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use sfm_native::sync::lock;
+
 use super::File;
 use crate::handles::c_int;
 
@@ -20,7 +22,7 @@ impl File {
         access: impl FnOnce() -> T,
     ) -> io::Result<T> {
         // The system's lock does not exclude threads with the same descriptor.
-        let _alone = self.alone.lock().expect("no panic under the lock");
+        let _alone = lock(&self.alone);
         let kind = if is_write { libc::F_WRLCK } else { libc::F_RDLCK };
         let length = end.map_or(0, |end| end - start); // 0: to the end of the file, now and later
         self.set_lock(kind, start, length)?;

@@ -36,6 +36,8 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 pub use amode::Amode;
 
+use sfm_native::sync::lock;
+
 use crate::comm::Comm;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer, Failure};
@@ -86,7 +88,6 @@ pub fn get(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.get(number)).ok_or_else(|| wrong(handle))
 }
 
-/// Free the handle.
 fn release(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.release(number)).ok_or_else(|| wrong(handle))
 }
@@ -134,7 +135,7 @@ impl File {
 
     /// The individual file pointer, locked against other accesses with it.
     pub fn position(&self) -> MutexGuard<'_, usize> {
-        self.position.lock().expect("no panic under the lock")
+        lock(&self.position)
     }
 
     /// The value of the shared file pointer.
@@ -185,8 +186,8 @@ impl File {
     }
 
     /// A system error on this file as an MPI error.
-    pub fn failure(&self, doing: &str, error: &std::io::Error) -> Failure {
-        failures::of(doing, &self.name, error)
+    pub fn failure(&self, action: &str, error: &std::io::Error) -> Failure {
+        failures::of(action, &self.name, error)
     }
 
     /// The file's current size in bytes.

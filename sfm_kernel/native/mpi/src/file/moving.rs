@@ -52,8 +52,8 @@ pub struct Moving<'a> {
 
 impl Moving<'_> {
     fn failure(&self, error: io::Error) -> Failure {
-        let doing = if self.direction == Direction::Read { "read from" } else { "write to" };
-        self.file.failure(doing, &error)
+        let action = if self.direction == Direction::Read { "read from" } else { "write to" };
+        self.file.failure(action, &error)
     }
 
     /// Move `bytes` contiguous bytes between `row` and offset `at` of the view's data.
@@ -67,8 +67,6 @@ impl Moving<'_> {
         moved.map_err(|error| self.failure(error))
     }
 
-    /// Perform the move.
-    ///
     /// # Safety
     /// The buffer is valid, and only this call uses it.
     pub unsafe fn perform(&self) -> Answer<Moved> {
@@ -78,12 +76,14 @@ impl Moving<'_> {
         match &self.view.representation {
             Representation::Native | Representation::Internal => self.plain(),
             Representation::External32 => self.external(),
-            Representation::User(one) => {
-                let conversion =
-                    if self.direction == Direction::Read { one.read } else { one.write };
+            Representation::User(registered) => {
+                let conversion = match self.direction {
+                    Direction::Read => registered.read,
+                    Direction::Write => registered.write,
+                };
                 match conversion.is_null() {
                     true => self.plain(),
-                    false => self.converted(one, conversion),
+                    false => self.converted(registered, conversion),
                 }
             }
         }

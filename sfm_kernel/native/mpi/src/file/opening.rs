@@ -39,7 +39,8 @@ pub fn open(
 ) -> Answer<MPI_File> {
     let code = arguments.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
     let codes = agreeing::all(comm, code)?;
-    let (name, amode, info) = match (arguments, codes.iter().position(|one| *one != MPI_SUCCESS)) {
+    let (name, amode, info) = match (arguments, codes.iter().position(|code| *code != MPI_SUCCESS))
+    {
         (Ok(arguments), None) => {
             agreeing::same(comm, "amode", amode.into())?;
             arguments
@@ -60,7 +61,7 @@ pub fn open(
         first.pointer.forget();
     }
     let (descriptor, shared) = opened?;
-    if let Some(rank) = codes.iter().position(|one| *one != MPI_SUCCESS) {
+    if let Some(rank) = codes.iter().position(|code| *code != MPI_SUCCESS) {
         return Err(failed_at(rank, codes[rank]));
     }
     let file_comm = making::child(comm, first.number, comm.group.clone(), comm.rank as usize);
@@ -181,11 +182,11 @@ pub fn close(handle: MPI_File) -> Answer {
 }
 
 /// Run `act` at the first process, and report its result at all.
-pub fn by_first(file: &File, doing: &str, act: impl FnOnce() -> io::Result<()>) -> Answer {
+pub fn by_first(file: &File, action: &str, act: impl FnOnce() -> io::Result<()>) -> Answer {
     let errno = agreeing::from_first(&file.comm, || errno(act()))?;
     match errno {
         0 => Ok(()),
-        _ => Err(file.failure(doing, &io::Error::from_raw_os_error(errno))),
+        _ => Err(file.failure(action, &io::Error::from_raw_os_error(errno))),
     }
 }
 

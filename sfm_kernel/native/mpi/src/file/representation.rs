@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use sfm_endpoint::callers::kept;
+use sfm_native::sync::lock;
 
 use super::sizes;
 use crate::datatype::{Datatype, Held, Signature};
@@ -61,13 +62,13 @@ pub fn register(
             element in the file";
         return Err(fail(MPI_ERR_ARG, text));
     };
-    let mut all = REGISTERED.lock().expect("no panic under the lock");
+    let mut all = lock(&REGISTERED);
     if predefined(&name).is_some() || all.contains_key(&name) {
         let text = format!("a representation called {name:?} exists; choose another name");
         return Err(fail(MPI_ERR_DUP_DATAREP, text));
     }
-    let one = Registered { name: name.clone(), read, write, extent, extra: extra as usize };
-    all.insert(name, Arc::new(one));
+    let registered = Registered { name: name.clone(), read, write, extent, extra: extra as usize };
+    all.insert(name, Arc::new(registered));
     Ok(())
 }
 
@@ -85,7 +86,7 @@ impl Representation {
         if let Some(found) = predefined(name) {
             return Ok(found);
         }
-        let all = REGISTERED.lock().expect("no panic under the lock");
+        let all = lock(&REGISTERED);
         all.get(name).cloned().map(Representation::User).ok_or_else(|| {
             let text = format!(
                 "argument datarep is {name:?}; give \"native\", \"internal\", \"external32\", or \
@@ -100,7 +101,7 @@ impl Representation {
             Representation::Native => "native",
             Representation::Internal => "internal",
             Representation::External32 => "external32",
-            Representation::User(one) => &one.name,
+            Representation::User(registered) => &registered.name,
         }
     }
 
@@ -109,7 +110,7 @@ impl Representation {
         match self {
             Representation::Native | Representation::Internal => Ok(datatype.clone()),
             Representation::External32 => {
-                sizes::with(datatype, &|one| Ok(one.signature.external_bytes()))
+                sizes::with(datatype, &|element| Ok(element.signature.external_bytes()))
             }
             Representation::User(one) => sizes::with(datatype, &|element| one.bytes(element)),
         }

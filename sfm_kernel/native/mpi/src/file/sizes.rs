@@ -17,12 +17,14 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
         return Ok(datatype.clone());
     }
     let made = &datatype.made;
-    let types = made.types.iter().map(|one| with(one, sizes)).collect::<Answer<Vec<_>>>()?;
+    let types =
+        made.types.iter().map(|datatype| with(datatype, sizes)).collect::<Answer<Vec<_>>>()?;
     let Some(old) = types.first().cloned() else { return element(datatype, sizes) };
-    let (numbers, at) = (&made.integers, &made.addresses);
+    let (numbers, addresses) = (&made.integers, &made.addresses);
     let number = |nth: usize| numbers[nth] as usize;
-    let displacements: Vec<MPI_Count> = at.iter().map(|one| *one as MPI_Count).collect();
-    let lengths: Vec<usize> = numbers.iter().skip(1).map(|one| *one as usize).collect();
+    let displacements: Vec<MPI_Count> =
+        addresses.iter().map(|address| *address as MPI_Count).collect();
+    let lengths: Vec<usize> = numbers.iter().skip(1).map(|number| *number as usize).collect();
     match made.combiner {
         MPI_COMBINER_DUP => Ok(old),
         MPI_COMBINER_CONTIGUOUS => making::contiguous(number(0), old),
@@ -31,14 +33,14 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
         MPI_COMBINER_INDEXED => {
             let (lengths, displacements) = lengths.split_at(number(0));
             let displacements: Vec<MPI_Count> =
-                displacements.iter().map(|one| *one as MPI_Count).collect();
+                displacements.iter().map(|number| *number as MPI_Count).collect();
             making::indexed(lengths, &displacements, old)
         }
         MPI_COMBINER_HINDEXED => making::hindexed(&lengths, &displacements, old),
         MPI_COMBINER_INDEXED_BLOCK => making::indexed_block(number(1), &numbers[2..], old),
         MPI_COMBINER_HINDEXED_BLOCK => making::hindexed_block(number(1), &displacements, old),
         MPI_COMBINER_STRUCT => making::structure(&lengths, &displacements, types),
-        MPI_COMBINER_RESIZED => making::resized(old, at[0], at[1]),
+        MPI_COMBINER_RESIZED => making::resized(old, addresses[0], addresses[1]),
         MPI_COMBINER_SUBARRAY => {
             let (of, rest) = (number(0), &numbers[1..]);
             let order = rest[3 * of] as c_int;
@@ -48,7 +50,7 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
             let (dimensions, rest) = (number(2), &numbers[3..]);
             let field = |nth: usize| -> Vec<c_int> {
                 let all = &rest[nth * dimensions..][..dimensions];
-                all.iter().map(|one| *one as c_int).collect()
+                all.iter().map(|number| *number as c_int).collect()
             };
             let of = arrays::Distribution {
                 size: numbers[0] as c_int,
@@ -70,8 +72,8 @@ fn has_these(datatype: &Datatype, sizes: Sizes<'_>) -> Answer<bool> {
     match &datatype.made.types[..] {
         [] => Ok(sizes(datatype)? as isize == datatype.extent),
         types => {
-            for one in types {
-                if !has_these(one, sizes)? {
+            for datatype in types {
+                if !has_these(datatype, sizes)? {
                     return Ok(false);
                 }
             }

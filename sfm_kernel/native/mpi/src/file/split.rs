@@ -1,5 +1,7 @@
 //! Split collectives: one call begins, another one ends; one at a time for each file.
 
+use sfm_native::sync::lock;
+
 use super::access::{Access, Direction};
 use super::get;
 use crate::errors::{fail, Answer};
@@ -33,13 +35,11 @@ impl Split {
     }
 }
 
-/// Begin one.
-///
 /// # Safety
 /// As for `Access::perform`.
 pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
     let file = get(access.fh)?;
-    let split = || file.split.lock().expect("no panic under the lock");
+    let split = || lock(&file.split);
     if let Some(open) = &*split() {
         let name = Split::name(open.direction, open.kind);
         let text = format!(
@@ -54,8 +54,6 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
     Ok(())
 }
 
-/// End it.
-///
 /// # Safety
 /// `status` is MPI_STATUS_IGNORE or may be written to.
 pub unsafe fn end(
@@ -65,7 +63,7 @@ pub unsafe fn end(
     status: *mut MPI_Status,
 ) -> Answer {
     let file = get(fh)?;
-    let mut split = file.split.lock().expect("no panic under the lock");
+    let mut split = lock(&file.split);
     let name = Split::name(direction, kind);
     let text = match &*split {
         None => format!("no split collective is open on {:?}; call {name}_begin first", file.name),

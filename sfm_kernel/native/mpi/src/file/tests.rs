@@ -145,7 +145,7 @@ fn runs_of_all_sizes_and_distances_are_read() {
         let count = 300_000 / stride;
         let filetype = making::vector(count, length, stride as MPI_Count, byte).unwrap();
         let displacements = (0..count as isize)
-            .flat_map(|block| (0..length as isize).map(move |one| block * stride as isize + one))
+            .flat_map(|block| (0..length as isize).map(move |byte| block * stride as isize + byte))
             .collect();
         let case = Case { view: view(0, filetype).unwrap(), displacements, follow: true };
         for _ in 0..20 {

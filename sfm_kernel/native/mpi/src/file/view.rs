@@ -59,8 +59,8 @@ impl View {
             );
             return Err(fail(MPI_ERR_ARG, text));
         }
-        for (name, one) in [("etype", &element), ("filetype", &tile)] {
-            in_order(name, &one.layout, is_written)?;
+        for (name, datatype) in [("etype", &element), ("filetype", &tile)] {
+            in_order(name, &datatype.layout, is_written)?;
         }
         Ok(View {
             displacement,
@@ -108,12 +108,8 @@ impl View {
             let far = isize::try_from(tiles).ok()?.checked_mul(self.extent)?;
             far.checked_add(high)?.checked_add(self.displacement as isize)
         });
-        match far {
-            Some(_) => Ok(()),
-            None => {
-                Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; give a lower offset"))
-            }
-        }
+        let beyond = || fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; give a lower offset");
+        far.map(|_| ()).ok_or_else(beyond)
     }
 
     /// The position in the file of this byte of the data.
@@ -169,8 +165,8 @@ impl Visitor for Order {
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
         // The others relate to each other as the first two do.
-        for one in 0..count.min(2) as isize {
-            self.run(at + one * stride, bytes);
+        for nth in 0..count.min(2) as isize {
+            self.run(at + nth * stride, bytes);
         }
         if count > 2 {
             self.run(at + (count as isize - 1) * stride, bytes);

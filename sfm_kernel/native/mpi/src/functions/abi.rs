@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use crate::checks::{self, array, array_mut, put};
+use sfm_native::sync::lock;
+
+use crate::checks::{array, array_mut, put, put_new};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
@@ -16,14 +18,13 @@ pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> A
 }
 
 pub unsafe fn abi_get_info(info: *mut MPI_Info) -> Answer {
-    checks::not_null("info", info)?;
     let size = |name: &str, bytes: usize| (format!("mpi_{name}_size"), bytes.to_string());
     let entries = vec![
         size("aint", size_of::<MPI_Aint>()),
         size("count", size_of::<MPI_Count>()),
         size("offset", size_of::<MPI_Offset>()),
     ];
-    put("info", info, info::open(Info { entries }))
+    put_new("info", info, || info::open(Info { entries }))
 }
 
 /// The properties of a Fortran compiler's types, which a library of Fortran functions sets once.
@@ -37,14 +38,13 @@ struct Fortran {
 static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: None });
 
 fn with<T>(use_: impl FnOnce(&mut Fortran) -> T) -> T {
-    use_(&mut FORTRAN.lock().expect("no panic under the lock"))
+    use_(&mut lock(&FORTRAN))
 }
 
 /// MPI_INFO_NULL until it is set.
 pub unsafe fn abi_get_fortran_info(info: *mut MPI_Info) -> Answer {
-    checks::not_null("info", info)?;
     let set = with(|fortran| fortran.info.clone());
-    put("info", info, set.map_or(MPI_INFO_NULL, info::open))
+    put_new("info", info, || set.map_or(MPI_INFO_NULL, info::open))
 }
 
 pub unsafe fn abi_set_fortran_info(info: MPI_Info) -> Answer {
@@ -101,13 +101,8 @@ fn size(logical_size: c_int) -> Answer<usize> {
 
 fn once<T>(stored: &mut Option<T>, value: T, function: &str) -> Answer {
     if stored.is_some() {
-        return Err(fail(
-            MPI_ERR_ABI,
-            format!(
-                "{function} was called before, and may be called \
-            once only"
-            ),
-        ));
+        let text = format!("{function} was called before, and may be called once only");
+        return Err(fail(MPI_ERR_ABI, text));
     }
     *stored = Some(value);
     Ok(())

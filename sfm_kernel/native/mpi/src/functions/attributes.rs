@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use crate::attributes::{self, Owner};
-use crate::checks::{self, put};
+use crate::checks::{self, put, put_found, put_new};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::{classes, comm, world};
@@ -15,8 +15,8 @@ pub unsafe fn comm_create_keyval(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    checks::not_null("comm_keyval", comm_keyval)?;
-    put("comm_keyval", comm_keyval, attributes::create_key(Owner::Comm, copy, delete, extra_state))
+    let make = || attributes::create_key(Owner::Comm, copy, delete, extra_state);
+    put_new("comm_keyval", comm_keyval, make)
 }
 
 pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Answer {
@@ -38,9 +38,7 @@ pub unsafe fn comm_set_attr(
 
 pub unsafe fn comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) -> Answer {
     changeable(comm_keyval)?;
-    let comm_ = comm::get(comm)?;
-    attributes::key(comm_keyval, Owner::Comm)?;
-    comm_.attributes.delete(comm, comm_keyval)
+    comm::get(comm)?.attributes.delete(comm, comm_keyval, Owner::Comm)
 }
 
 /// The value, or for a predefined key the address of an int.
@@ -53,20 +51,17 @@ pub unsafe fn comm_get_attr(
     let comm = comm::get(comm)?;
     let value = match predefined(comm_keyval) {
         Some(value) => value,
-        None => {
-            attributes::key(comm_keyval, Owner::Comm)?;
-            comm.attributes.get(comm_keyval)
-        }
+        None => comm.attributes.get(comm_keyval, Owner::Comm)?,
     };
-    put("flag", flag, c_int::from(value.is_some()))?;
-    match value {
-        Some(value) => put("attribute_val", attribute_val.cast(), value),
-        None => Ok(()),
-    }
+    put_found(flag, value, |value| put("attribute_val", attribute_val.cast(), value))
 }
 
 fn changeable(keyval: c_int) -> Answer {
-    if predefined(keyval).is_some() {
+    not_predefined(predefined(keyval).is_some())
+}
+
+pub(super) fn not_predefined(is_predefined: bool) -> Answer {
+    if is_predefined {
         let text = "the key is predefined; its value can be read, but neither set nor deleted";
         return Err(fail(MPI_ERR_KEYVAL, text));
     }

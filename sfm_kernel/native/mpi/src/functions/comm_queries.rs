@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::checks::{self, put, put_text, text};
-use crate::comm;
+use sfm_native::sync::lock;
+
+use crate::checks::{put, put_new, put_text, text};
 use crate::errors::{fail, Answer};
-use crate::group;
 use crate::handles::*;
-use crate::info;
+use crate::{comm, group, info};
 
 pub unsafe fn comm_size(comm: MPI_Comm, size: *mut c_int) -> Answer {
     put("size", size, comm::get(comm)?.size())
@@ -19,8 +19,7 @@ pub unsafe fn comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Answer {
 
 pub unsafe fn comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Answer {
     let found = comm::get(comm)?;
-    checks::not_null("group", group)?;
-    put("group", group, group::open(found.group.clone()))
+    put_new("group", group, || group::open(found.group.clone()))
 }
 
 pub unsafe fn comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Answer {
@@ -41,8 +40,7 @@ pub unsafe fn comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Answer {
 
 pub unsafe fn comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Answer {
     let found = remote(comm)?;
-    checks::not_null("group", group)?;
-    put("group", group, group::open(found))
+    put_new("group", group, || group::open(found))
 }
 
 pub unsafe fn comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Answer {
@@ -80,16 +78,14 @@ pub unsafe fn comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Answer 
 
 pub unsafe fn comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Answer {
     let found = comm::get(comm)?;
-    checks::not_null("info_used", info_used)?;
-    let info = found.info.lock().expect("no panic under the lock").clone();
-    put("info_used", info_used, info::open(info))
+    put_new("info_used", info_used, || info::open(lock(&found.info).clone()))
 }
 
 /// Store the hints for comm_get_info; none of them has an effect.
 pub unsafe fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Answer {
     let found = comm::get(comm)?;
     let hints = info::copy_or_empty(info)?;
-    let mut current = found.info.lock().expect("no panic under the lock");
+    let mut current = lock(&found.info);
     for (key, value) in hints.entries {
         current.set(key, value);
     }

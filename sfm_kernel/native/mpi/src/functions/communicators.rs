@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::collective::schedule::Schedule;
 use crate::collective::team::{complete, Team};
 use crate::comm::{self, Comm};
-use crate::engine::{engine, What};
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
@@ -79,7 +79,7 @@ unsafe fn idup(
         *(address as *mut MPI_Comm) = comm::open(copy);
         Ok(())
     };
-    let work = Work::Schedule(Schedule::begin(engine(), members, algorithm));
+    let work = Work::Schedule(Schedule::begin(members, algorithm));
     put("request", request, request::open(comm, Partner::Others, work))
 }
 
@@ -101,8 +101,7 @@ fn within(comm: &Comm, handle: MPI_Group) -> Answer<Arc<Group>> {
     if group.members.iter().all(|member| comm.group.rank_of(*member).is_some()) {
         return Ok(group);
     }
-    let text = format!("the group has processes that are not in {}", comm.name());
-    Err(fail(MPI_ERR_GROUP, text))
+    Err(fail(MPI_ERR_GROUP, format!("the group has processes that are not in {}", comm.name())))
 }
 
 pub unsafe fn comm_create_group(

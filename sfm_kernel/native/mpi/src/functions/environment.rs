@@ -1,8 +1,9 @@
 //! Versions, names, clocks, memory.
 
-use crate::checks::{put, put_text};
+use crate::checks::{put, put_new, put_text};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::info::{self, Info};
 use crate::world;
 
 pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> Answer {
@@ -42,8 +43,7 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> An
 
 /// The kinds of hardware to which a process can be bound: this library knows none.
 pub unsafe fn get_hw_resource_info(hw_info: *mut MPI_Info) -> Answer {
-    crate::checks::not_null("hw_info", hw_info)?;
-    put("hw_info", hw_info, crate::info::open(crate::info::Info::default()))
+    put_new("hw_info", hw_info, || info::open(Info::default()))
 }
 
 /// Seconds since some moment in the past, the same for all processes of this machine.

@@ -2,7 +2,7 @@
 
 use crate::checks::{put, put_text, text};
 use crate::errhandlers::{self, Handler};
-use crate::errors::{self, fail, Answer, Failure, On};
+use crate::errors::{self, Answer, On};
 use crate::handles::*;
 use crate::{classes, comm, file};
 
@@ -74,12 +74,7 @@ pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Answer {
 }
 
 pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, len: *mut c_int) -> Answer {
-    let text = errors::string(errorcode).ok_or_else(|| no_code(errorcode))?;
-    put_text("string", string, MPI_MAX_ERROR_STRING, &text, len)
-}
-
-fn no_code(code: c_int) -> Failure {
-    fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
+    put_text("string", string, MPI_MAX_ERROR_STRING, &errors::string(errorcode)?, len)
 }
 
 pub unsafe fn add_error_class(errorclass: *mut c_int) -> Answer {

@@ -34,7 +34,6 @@ impl Ends {
         Ok(Ends { comm, to, pattern })
     }
 
-    /// The data of both.
     fn data(&self, sendbuf: &UserBuffer, recvbuf: &UserBuffer) -> Answer<(Data, Data)> {
         let out = sendbuf.data_unless_no_process(self.to.is_none())?;
         Ok((out, recvbuf.data_unless_no_process(self.pattern.is_none())?))

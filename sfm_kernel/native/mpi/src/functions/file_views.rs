@@ -25,7 +25,7 @@ pub unsafe fn file_set_view(
     let all = agreeing::all(&file.comm, unit)?;
     agreeing::from_first(&file.comm, || file.move_shared(0))?;
     let (view, hints) = ready?;
-    if let Some(rank) = all.iter().position(|one| ![0, unit].contains(one)) {
+    if let Some(rank) = all.iter().position(|other| ![0, unit].contains(other)) {
         let text = format!(
             "an etype has {unit} bytes here and {} in process {rank} of the file's communicator; \
             etypes must have the same extent at all processes",
@@ -65,8 +65,7 @@ unsafe fn view(
         }
         0.. => disp,
         _ => {
-            let text = format!("argument disp is {disp}, less than zero");
-            return Err(fail(MPI_ERR_ARG, text));
+            return Err(fail(MPI_ERR_ARG, format!("argument disp is {disp}, less than zero")));
         }
     };
     let is_written = !file.amode.has(MPI_MODE_RDONLY);

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::checks::{not_null, put};
+use crate::checks::{not_null, put, put_new};
 use crate::comm;
 use crate::errors::{fail, Answer, On};
 use crate::file::{self, agreeing, failures, opening, Amode};
@@ -102,8 +102,7 @@ pub unsafe fn file_set_info(fh: MPI_File, info: MPI_Info) -> Answer {
 
 pub unsafe fn file_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Answer {
     let file = file::get(fh)?;
-    not_null("info_used", info_used)?;
-    put("info_used", info_used, info::open(file.current_hints()))
+    put_new("info_used", info_used, || info::open(file.current_hints()))
 }
 
 pub unsafe fn file_set_atomicity(fh: MPI_File, flag: c_int) -> Answer {

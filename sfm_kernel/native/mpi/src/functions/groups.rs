@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::checks::{self, array, array_mut, put};
+use crate::checks::{self, array, array_mut, put, put_new};
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
 
 unsafe fn give(newgroup: *mut MPI_Group, made: Arc<Group>) -> Answer {
-    checks::not_null("newgroup", newgroup)?;
-    put("newgroup", newgroup, group::open(made))
+    put_new("newgroup", newgroup, || group::open(made))
 }
 
 pub unsafe fn group_size(group: MPI_Group, size: *mut c_int) -> Answer {
@@ -98,7 +97,7 @@ pub unsafe fn group_range_incl(
     ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group,
 ) -> Answer {
-    let ranks = listed(array("ranges", ranges, checks::count("n", n)?)?)?;
+    let ranks = listed(n, ranges)?;
     give(newgroup, group::get(group)?.including("ranges", &ranks)?)
 }
 
@@ -108,25 +107,26 @@ pub unsafe fn group_range_excl(
     ranges: *mut [c_int; 3],
     newgroup: *mut MPI_Group,
 ) -> Answer {
-    let ranks = listed(array("ranges", ranges, checks::count("n", n)?)?)?;
+    let ranks = listed(n, ranges)?;
     give(newgroup, group::get(group)?.excluding("ranges", &ranks)?)
 }
 
 /// The ranks of all ranges: first, last, stride.
-fn listed(ranges: &[[c_int; 3]]) -> Answer<Vec<c_int>> {
+unsafe fn listed(n: c_int, ranges: *const [c_int; 3]) -> Answer<Vec<c_int>> {
+    let ranges = array("ranges", ranges, checks::count("n", n)?)?;
     let mut ranks = Vec::new();
-    for (at, [first, last, stride]) in ranges.iter().enumerate() {
+    for (nth, [first, last, stride]) in ranges.iter().enumerate() {
         let away = (i64::from(*last) - i64::from(*first)) * i64::from(*stride) < 0;
         if *stride == 0 || away {
             let text = format!(
-                "ranges[{at}] goes from {first} to {last} with stride {stride}, which never \
+                "ranges[{nth}] goes from {first} to {last} with stride {stride}, which never \
                 reaches it"
             );
             return Err(fail(MPI_ERR_ARG, text));
         }
         let steps = (i64::from(*last) - i64::from(*first)) / i64::from(*stride);
         if steps > i64::from(u16::MAX) * 16 {
-            let text = format!("ranges[{at}] has {} ranks, more than any group", steps + 1);
+            let text = format!("ranges[{nth}] has {} ranks, more than any group", steps + 1);
             return Err(fail(MPI_ERR_ARG, text));
         }
         ranks.extend((0..=steps as c_int).map(|step| first + step * stride));

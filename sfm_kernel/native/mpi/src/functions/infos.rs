@@ -1,6 +1,6 @@
 //! Info objects.
 
-use crate::checks::{self, put, put_text, text};
+use crate::checks::{self, put, put_found, put_new, put_text, text};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::info::{self, Info};
@@ -20,8 +20,7 @@ fn no_key(key: &str) -> Failure {
 }
 
 pub unsafe fn info_create(info: *mut MPI_Info) -> Answer {
-    checks::not_null("info", info)?;
-    put("info", info, info::open(Info::default()))
+    put_new("info", info, || info::open(Info::default()))
 }
 
 pub unsafe fn info_create_env(
@@ -75,13 +74,9 @@ pub unsafe fn info_get(
     let key = self::key(key)?;
     let room = checks::count("valuelen", valuelen)? as c_int;
     let found = info::with(info, |info| info.get(&key).map(str::to_owned))?;
-    put("flag", flag, c_int::from(found.is_some()))?;
-    match found {
-        Some(found) => {
-            put_text("value", value, room.saturating_add(1), &found, std::ptr::null_mut())
-        }
-        None => Ok(()),
-    }
+    put_found(flag, found, |found| {
+        put_text("value", value, room.saturating_add(1), &found, std::ptr::null_mut())
+    })
 }
 
 /// `buflen` counts the final zero, and returns the length that the value needs.
@@ -96,13 +91,13 @@ pub unsafe fn info_get_string(
     checks::not_null("buflen", buflen)?;
     let room = checks::count("buflen", *buflen)? as c_int;
     let found = info::with(info, |info| info.get(&key).map(str::to_owned))?;
-    put("flag", flag, c_int::from(found.is_some()))?;
-    let Some(found) = found else { return Ok(()) };
-    if room > 0 {
-        put_text("value", value, room, &found, std::ptr::null_mut())?;
-    }
-    *buflen = found.len() as c_int + 1;
-    Ok(())
+    put_found(flag, found, |found| {
+        if room > 0 {
+            put_text("value", value, room, &found, std::ptr::null_mut())?;
+        }
+        *buflen = found.len() as c_int + 1;
+        Ok(())
+    })
 }
 
 pub unsafe fn info_get_valuelen(
@@ -113,11 +108,7 @@ pub unsafe fn info_get_valuelen(
 ) -> Answer {
     let key = self::key(key)?;
     let found = info::with(info, |info| info.get(&key).map(str::len))?;
-    put("flag", flag, c_int::from(found.is_some()))?;
-    match found {
-        Some(length) => put("valuelen", valuelen, length as c_int),
-        None => Ok(()),
-    }
+    put_found(flag, found, |length| put("valuelen", valuelen, length as c_int))
 }
 
 pub unsafe fn info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) -> Answer {

@@ -62,8 +62,7 @@ unsafe fn known(datarep: *const c_char) -> Answer {
     match checks::text("datarep", datarep)?.as_str() {
         "external32" => Ok(()),
         other => {
-            let text = format!("argument datarep is {other:?}; give \"external32\"");
-            Err(fail(MPI_ERR_ARG, text))
+            Err(fail(MPI_ERR_ARG, format!("argument datarep is {other:?}; give \"external32\"")))
         }
     }
 }

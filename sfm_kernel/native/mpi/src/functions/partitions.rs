@@ -10,7 +10,7 @@ use crate::ends;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::partitioned::{Incoming, Outgoing, Side};
-use crate::request::{self, Partner, Request};
+use crate::request::{self, Partner};
 
 /// The data of all partitions, and their number.
 fn data(
@@ -63,7 +63,7 @@ pub unsafe fn precv_init(
     request: *mut MPI_Request,
 ) -> Answer {
     let on = comm::get(comm)?;
-    one_sender(&on, source, tag)?;
+    check_sender(&on, source, tag)?;
     let pattern = ends::pattern(&on, source, tag)?;
     let (data, partitions) = data(buf, partitions, count, datatype, pattern.is_none())?;
     let side = Side::Receiving(Arc::new(Incoming::new(&on, pattern, data, partitions)));
@@ -71,7 +71,7 @@ pub unsafe fn precv_init(
 }
 
 /// Refuse MPI_ANY_SOURCE and MPI_ANY_TAG, which a partitioned receive does not take.
-fn one_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
+fn check_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
     if source == MPI_ANY_SOURCE {
         let text = format!(
             "argument source is MPI_ANY_SOURCE, but a partitioned receive has one sender; give its \
@@ -92,20 +92,16 @@ fn wrong(text: &str) -> crate::errors::Failure {
     fail(MPI_ERR_REQUEST, text)
 }
 
-fn get(request: MPI_Request) -> Answer<Arc<Request>> {
-    request::get(request)?.ok_or_else(|| wrong("the request is MPI_REQUEST_NULL"))
-}
-
 fn ready(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
-    let one = get(request)?;
-    let Some(Side::Sending(side)) = &one.side else {
-        return Err(wrong("the request is not of MPI_Psend_init").on(one.on()));
+    let request = request::existing(request)?;
+    let Some(Side::Sending(side)) = &request.side else {
+        return Err(wrong("the request is not of MPI_Psend_init").on(request.on()));
     };
-    if !one.is_active() {
+    if !request.is_active() {
         let text = "the request is not active; call MPI_Start before its partitions are made ready";
-        return Err(wrong(text).on(one.on()));
+        return Err(wrong(text).on(request.on()));
     }
-    side.ready(partitions).map_err(|failure| failure.on(one.on()))
+    side.ready(partitions).map_err(|failure| failure.on(request.on()))
 }
 
 pub unsafe fn pready(partition: c_int, request: MPI_Request) -> Answer {
@@ -137,13 +133,13 @@ pub unsafe fn pready_list(
 }
 
 pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Answer {
-    let one = get(request)?;
-    let Some(Side::Receiving(side)) = &one.side else {
-        return Err(wrong("the request is not of MPI_Precv_init").on(one.on()));
+    let request = request::existing(request)?;
+    let Some(Side::Receiving(side)) = &request.side else {
+        return Err(wrong("the request is not of MPI_Precv_init").on(request.on()));
     };
-    let has_arrived = || side.has_arrived(partition).map_err(|failure| failure.on(one.on()));
+    let has_arrived = || side.has_arrived(partition).map_err(|failure| failure.on(request.on()));
     has_arrived()?; // an error if there is no such partition
-    let is_there =
-        !one.is_active() || check_once(&[Some(one.clone())], || has_arrived().unwrap_or(false));
+    let is_there = !request.is_active()
+        || check_once(&[Some(request.clone())], || has_arrived().unwrap_or(false));
     put("flag", flag, c_int::from(is_there))
 }

@@ -92,23 +92,16 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
     let Some(pattern) = ends::pattern(&on, source, tag)? else {
         return finish(&nothing(), comm, status);
     };
-    wait_for(&on, &pattern, || engine().probe(&pattern))?.put(status);
+    let mut found = None;
+    let call = || report::receive(&on, &pattern);
+    engine().wait(About::receiving(ends::from(&on, &pattern), &call), || {
+        found = engine().probe(&pattern);
+        found.is_some()
+    })?;
+    found.expect("waited for").put(status);
     Ok(())
 }
 
-/// Wait until `check()` finds something.
-fn wait_for<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<T>) -> Answer<T> {
-    let mut found = None;
-    let call = || report::receive(on, pattern);
-    let about = About::receiving(ends::from(on, pattern), &call);
-    engine().wait(about, || {
-        found = check();
-        found.is_some()
-    })?;
-    Ok(found.expect("waited for"))
-}
-
-/// Call `check()` once.
 fn check_once<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<T>) -> Option<T> {
     engine().advance();
     let found = check();
@@ -131,11 +124,11 @@ pub unsafe fn iprobe(
         put("flag", flag, 1)?;
         return finish(&nothing(), comm, status);
     };
-    let seen = check_once(&on, &pattern, || engine().probe(&pattern));
-    if let Some(seen) = &seen {
-        seen.put(status);
+    let found = check_once(&on, &pattern, || engine().probe(&pattern));
+    if let Some(found) = &found {
+        found.put(status);
     }
-    put("flag", flag, c_int::from(seen.is_some()))
+    put("flag", flag, c_int::from(found.is_some()))
 }
 
 pub unsafe fn mprobe(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::requests::{all, check_once, first_done, nth};
+use super::requests::{all, check_once, first_done, status_at};
 use crate::checks::{array, array_mut, count, put};
 use crate::engine::Outcome;
 use crate::errors::Answer;
@@ -15,25 +15,24 @@ pub unsafe fn request_get_status(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Answer {
-    let Some(one) = request::get(request)? else {
+    let Some(found) = request::get(request)? else {
         MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
-    let is_done = check_once(&[Some(one.clone())], || one.is_done());
+    let is_done = check_once(&[Some(found.clone())], || found.is_done());
     match is_done {
-        true if !one.is_active() => MPI_Status::put_empty(status),
-        true => one.outcome().status.put(status),
+        true if !found.is_active() => MPI_Status::put_empty(status),
+        true => found.outcome().status.put(status),
         false => {}
     }
     put("flag", flag, c_int::from(is_done))
 }
 
-/// Write the status of one of several, with its error.
-unsafe fn write_status(one: &Option<Arc<Request>>, status: *mut MPI_Status) {
+/// Write the status of one of several requests, with its error.
+unsafe fn write_status(request: &Option<Arc<Request>>, status: *mut MPI_Status) {
     if is_requested(status) {
-        let outcome = one.as_ref().map_or_else(Outcome::of_send, |one| one.outcome());
-        *status = outcome.status;
-        (*status).MPI_ERROR = outcome.code;
+        let outcome = request.as_ref().map_or_else(Outcome::of_send, |request| request.outcome());
+        outcome.status.put_with_error(outcome.code, status);
     }
 }
 
@@ -44,13 +43,14 @@ pub unsafe fn request_get_status_all(
     array_of_statuses: *mut MPI_Status,
 ) -> Answer {
     let requests = all(array("array_of_requests", array_of_requests, count("count", count_)?)?)?;
-    let are_done = check_once(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    let are_done =
+        check_once(&requests, || requests.iter().flatten().all(|request| request.is_done()));
     put("flag", flag, c_int::from(are_done))?;
     if !are_done {
         return Ok(());
     }
-    for (at, one) in requests.iter().enumerate() {
-        write_status(one, nth(array_of_statuses, at));
+    for (nth, request) in requests.iter().enumerate() {
+        write_status(request, status_at(array_of_statuses, nth));
     }
     Ok(())
 }
@@ -69,9 +69,9 @@ pub unsafe fn request_get_status_any(
     match found {
         None => MPI_Status::put_empty(status),
         Some(None) => {}
-        Some(Some(at)) => requests[at].as_ref().expect("active").outcome().status.put(status),
+        Some(Some(nth)) => requests[nth].as_ref().expect("active").outcome().status.put(status),
     }
-    put("index", index, found.flatten().map_or(MPI_UNDEFINED, |at| at as c_int))
+    put("index", index, found.flatten().map_or(MPI_UNDEFINED, |nth| nth as c_int))
 }
 
 pub unsafe fn request_get_status_some(
@@ -88,10 +88,10 @@ pub unsafe fn request_get_status_some(
     }
     check_once(&requests, || first_done(&requests).flatten().is_some());
     let mut found = 0;
-    for (at, one) in requests.iter().enumerate() {
-        if one.as_ref().is_some_and(|one| one.is_active() && one.is_done()) {
-            indices[found] = at as c_int;
-            write_status(one, nth(array_of_statuses, found));
+    for (nth, request) in requests.iter().enumerate() {
+        if request.as_ref().is_some_and(|request| request.is_active() && request.is_done()) {
+            indices[found] = nth as c_int;
+            write_status(request, status_at(array_of_statuses, found));
             found += 1;
         }
     }

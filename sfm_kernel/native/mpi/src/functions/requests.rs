@@ -21,9 +21,9 @@ pub(super) fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> 
 /// The processes that must act for requests that are not done, and true if no other process can
 /// complete one.
 fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
-    let open = || requests.iter().flatten().filter(|one| !one.is_done());
+    let open = || requests.iter().flatten().filter(|request| !request.is_done());
     let partners: Vec<_> = open()
-        .filter_map(|one| match one.from() {
+        .filter_map(|request| match request.from() {
             From::One(rank) => Some(rank as c_int),
             From::Nobody | From::Any(_) => None,
         })
@@ -34,8 +34,8 @@ fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
 
 /// The description of a call with these requests for observers.
 fn described_all(requests: &[Option<Arc<Request>>]) -> Call {
-    if let [Some(one)] = requests {
-        return one.described();
+    if let [Some(request)] = requests {
+        return request.described();
     }
     let (partners, all) = partners(requests);
     let count = vec![("count", requests.len().to_string())];
@@ -52,9 +52,9 @@ fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> An
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {}
             ended => return ended,
         }
-        for one in requests.iter().flatten().filter(|one| !one.is_done()) {
-            if engine().lost_of(one.from()).is_some() {
-                one.give_up();
+        for request in requests.iter().flatten().filter(|request| !request.is_done()) {
+            if engine().lost_of(request.from()).is_some() {
+                request.give_up();
             }
         }
     }
@@ -67,50 +67,52 @@ fn all_done(requests: &[Option<Arc<Request>>]) -> impl Fn() -> bool + '_ {
     let done = Cell::new(0);
     move || {
         let rest = &requests[done.get()..];
-        let open = rest.iter().position(|one| one.as_ref().is_some_and(|one| !one.is_done()));
+        let open = rest
+            .iter()
+            .position(|request| request.as_ref().is_some_and(|request| !request.is_done()));
         done.set(done.get() + open.unwrap_or(rest.len()));
         open.is_none()
     }
 }
 
 pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer {
-    let Some(one) = request::get(*request)? else {
+    let Some(found) = request::get(*request)? else {
         MPI_Status::put_empty(status);
         return Ok(());
     };
-    if !one.is_done() {
-        let call = || one.described();
-        let about = About { from: one.from(), doing: one.doing(), call: Some(&call) };
-        match engine().wait(about, || one.is_done()) {
+    if !found.is_done() {
+        let call = || found.described();
+        let about = About { from: found.from(), activity: found.activity(), call: Some(&call) };
+        match engine().wait(about, || found.is_done()) {
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {
-                one.give_up();
-                wait_for(&[Some(one.clone())], || one.is_done())?;
+                found.give_up();
+                wait_for(&[Some(found.clone())], || found.is_done())?;
             }
             ended => ended?,
         }
     }
-    complete(&one, &mut *request, status)
+    complete(&found, &mut *request, status)
 }
 
-unsafe fn complete(one: &Request, handle: &mut MPI_Request, status: *mut MPI_Status) -> Answer {
-    if !one.is_active() {
+unsafe fn complete(request: &Request, handle: &mut MPI_Request, status: *mut MPI_Status) -> Answer {
+    if !request.is_active() {
         MPI_Status::put_empty(status);
         return Ok(());
     }
-    let (outcome, failure) = one.complete(handle);
+    let (outcome, failure) = request.complete(handle);
     outcome.status.put(status);
     failure.map_or(Ok(()), Err)
 }
 
 pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Answer {
-    let Some(one) = request::get(*request)? else {
+    let Some(found) = request::get(*request)? else {
         MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
-    let is_done = check_once(&[Some(one.clone())], || one.is_done());
+    let is_done = check_once(&[Some(found.clone())], || found.is_done());
     put("flag", flag, c_int::from(is_done))?;
     if is_done {
-        return complete(&one, &mut *request, status);
+        return complete(&found, &mut *request, status);
     }
     Ok(())
 }
@@ -126,8 +128,8 @@ pub fn check_once(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> b
     is_done
 }
 
-/// The status at `nth` of an array that may be MPI_STATUSES_IGNORE.
-pub(super) unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
+/// The status with this index in an array that may be MPI_STATUSES_IGNORE.
+pub(super) unsafe fn status_at(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
     match is_requested(statuses) {
         true => statuses.add(nth),
         false => statuses,
@@ -136,23 +138,20 @@ pub(super) unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Stat
 
 /// Complete one of several; its error goes into its status.
 unsafe fn complete_one(
-    one: &Option<Arc<Request>>,
+    request: &Option<Arc<Request>>,
     handle: &mut MPI_Request,
     status: *mut MPI_Status,
     failed: &mut Option<Failure>,
 ) {
-    let outcome = match one {
-        Some(one) => {
-            let (outcome, failure) = one.complete(handle);
+    let outcome = match request {
+        Some(request) => {
+            let (outcome, failure) = request.complete(handle);
             *failed = failure.or_else(|| failed.take());
             outcome
         }
         None => Outcome::of_send(),
     };
-    if is_requested(status) {
-        *status = outcome.status;
-        (*status).MPI_ERROR = outcome.code;
-    }
+    outcome.status.put_with_error(outcome.code, status);
 }
 
 /// The result of a call that completes several.
@@ -174,11 +173,7 @@ pub unsafe fn waitall(
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
     wait_for(&requests, all_done(&requests))?;
-    let mut failed = None;
-    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
-        complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
-    }
-    several(failed)
+    complete_all(&requests, handles, array_of_statuses)
 }
 
 pub unsafe fn testall(
@@ -191,24 +186,31 @@ pub unsafe fn testall(
     let requests = all(handles)?;
     let are_done = check_once(&requests, all_done(&requests));
     put("flag", flag, c_int::from(are_done))?;
-    if !are_done {
-        return Ok(());
+    match are_done {
+        true => complete_all(&requests, handles, array_of_statuses),
+        false => Ok(()),
     }
+}
+
+unsafe fn complete_all(
+    requests: &[Option<Arc<Request>>],
+    handles: &mut [MPI_Request],
+    statuses: *mut MPI_Status,
+) -> Answer {
     let mut failed = None;
-    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
-        complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
+    for (nth, (request, handle)) in requests.iter().zip(handles).enumerate() {
+        complete_one(request, handle, status_at(statuses, nth), &mut failed);
     }
     several(failed)
 }
 
 /// The first active request that is done; None if none is active.
 pub(super) fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
-    let active = |one: &Option<Arc<Request>>| one.as_ref().is_some_and(|one| one.is_active());
-    if !requests.iter().any(active) {
+    if !requests.iter().flatten().any(|request| request.is_active()) {
         return None;
     }
-    let done = |one: &Arc<Request>| one.is_active() && one.is_done();
-    Some(requests.iter().position(|one| one.as_ref().is_some_and(done)))
+    let done = |request: &Arc<Request>| request.is_active() && request.is_done();
+    Some(requests.iter().position(|request| request.as_ref().is_some_and(done)))
 }
 
 pub unsafe fn waitany(
@@ -224,9 +226,9 @@ pub unsafe fn waitany(
         return put("index", index, MPI_UNDEFINED);
     }
     wait_for(&requests, || first_done(&requests).flatten().is_some())?;
-    let at = first_done(&requests).flatten().expect("waited for");
-    put("index", index, at as c_int)?;
-    complete(requests[at].as_ref().expect("active"), &mut handles[at], status)
+    let nth = first_done(&requests).flatten().expect("waited for");
+    put("index", index, nth as c_int)?;
+    complete(requests[nth].as_ref().expect("active"), &mut handles[nth], status)
 }
 
 pub unsafe fn testany(
@@ -239,22 +241,17 @@ pub unsafe fn testany(
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
     check_once(&requests, || first_done(&requests) != Some(None));
-    match first_done(&requests) {
-        None => {
-            MPI_Status::put_empty(status);
-            put("index", index, MPI_UNDEFINED)?;
-            put("flag", flag, 1)
-        }
-        Some(None) => {
-            put("index", index, MPI_UNDEFINED)?;
-            put("flag", flag, 0)
-        }
-        Some(Some(at)) => {
-            put("index", index, at as c_int)?;
-            put("flag", flag, 1)?;
-            complete(requests[at].as_ref().expect("active"), &mut handles[at], status)
+    let found = first_done(&requests);
+    put("index", index, found.flatten().map_or(MPI_UNDEFINED, |nth| nth as c_int))?;
+    put("flag", flag, c_int::from(found != Some(None)))?;
+    match found {
+        None => MPI_Status::put_empty(status),
+        Some(None) => {}
+        Some(Some(nth)) => {
+            return complete(requests[nth].as_ref().expect("active"), &mut handles[nth], status)
         }
     }
+    Ok(())
 }
 
 /// Complete all that are done; writes their number, or MPI_UNDEFINED if none is active.
@@ -276,10 +273,10 @@ unsafe fn some(
         check_once(&requests, is_one_done);
     }
     let (mut found, mut failed) = (0, None);
-    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
-        if one.as_ref().is_some_and(|one| one.is_active() && one.is_done()) {
-            *indices.add(found) = at as c_int;
-            complete_one(one, handle, nth(statuses, found), &mut failed);
+    for (nth, (request, handle)) in requests.iter().zip(handles).enumerate() {
+        if request.as_ref().is_some_and(|request| request.is_active() && request.is_done()) {
+            *indices.add(found) = nth as c_int;
+            complete_one(request, handle, status_at(statuses, found), &mut failed);
             found += 1;
         }
     }
@@ -310,26 +307,18 @@ pub unsafe fn testsome(
 }
 
 pub unsafe fn request_free(request: *mut MPI_Request) -> Answer {
-    if *request == MPI_REQUEST_NULL {
-        return Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"));
-    }
+    request::existing(*request)?;
     request::release(*request)?;
     *request = MPI_REQUEST_NULL;
     Ok(())
 }
 
 pub unsafe fn cancel(request: *mut MPI_Request) -> Answer {
-    match request::get(*request)? {
-        Some(one) => one.cancel(),
-        None => Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
-    }
+    request::existing(*request)?.cancel()
 }
 
 pub unsafe fn start(request: *mut MPI_Request) -> Answer {
-    match request::get(*request)? {
-        Some(one) => one.start(),
-        None => Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
-    }
+    request::existing(*request)?.start()
 }
 
 pub unsafe fn startall(count_: c_int, array_of_requests: *mut MPI_Request) -> Answer {
@@ -344,18 +333,14 @@ pub unsafe fn grequest_start(
     extra_state: *mut c_void,
     request: *mut MPI_Request,
 ) -> Answer {
-    let one = Generalized::new(query_fn, free_fn, cancel_fn, extra_state);
-    put(
-        "request",
-        request,
-        request::open(MPI_COMM_SELF, Partner::Others, Work::Generalized(Arc::new(one))),
-    )
+    let generalized = Generalized::new(query_fn, free_fn, cancel_fn, extra_state);
+    let work = Work::Generalized(Arc::new(generalized));
+    put("request", request, request::open(MPI_COMM_SELF, Partner::Others, work))
 }
 
 pub unsafe fn grequest_complete(request: MPI_Request) -> Answer {
-    match request::get(request)?.map(|one| one.generalized()) {
-        Some(Some(one)) => one.end(),
-        _ => return Err(fail(MPI_ERR_REQUEST, "the request is not of MPI_Grequest_start")),
-    }
+    let generalized = request::get(request)?.and_then(|request| request.generalized());
+    let wrong = || fail(MPI_ERR_REQUEST, "the request is not of MPI_Grequest_start");
+    generalized.ok_or_else(wrong)?.end();
     Ok(())
 }

@@ -82,8 +82,7 @@ pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer
     match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
         MPI_SUCCESS => Ok(()),
         code => {
-            let text = format!("{} has ended; its own output says why", named(sending.dest));
-            Err(fail(code, text))
+            Err(fail(code, format!("{} has ended; its own output says why", named(sending.dest))))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::checks::{self, put, put_text, text};
+use crate::checks::{self, put, put_new, put_text, text};
 use crate::comm::{self, Comm};
 use crate::errhandlers;
 use crate::errors::{fail, Answer, On};
@@ -32,8 +32,7 @@ pub unsafe fn session_finalize(session: *mut MPI_Session) -> Answer {
 
 pub unsafe fn session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Answer {
     let found = session::get(session)?;
-    checks::not_null("info_used", info_used)?;
-    put("info_used", info_used, info::open(found.info.clone()))
+    put_new("info_used", info_used, || info::open(found.info.clone()))
 }
 
 pub unsafe fn session_get_num_psets(
@@ -72,10 +71,9 @@ pub unsafe fn session_get_pset_info(
     info: *mut MPI_Info,
 ) -> Answer {
     let group = session::set(session, &text("pset_name", pset_name)?)?;
-    checks::not_null("info", info)?;
     let mut about = Info::default();
     about.set("mpi_size".into(), group.size().to_string());
-    put("info", info, info::open(about))
+    put_new("info", info, || info::open(about))
 }
 
 pub unsafe fn group_from_session_pset(
@@ -84,8 +82,7 @@ pub unsafe fn group_from_session_pset(
     newgroup: *mut MPI_Group,
 ) -> Answer {
     let made = session::set(session, &text("pset_name", pset_name)?)?;
-    checks::not_null("newgroup", newgroup)?;
-    put("newgroup", newgroup, group::open(made))
+    put_new("newgroup", newgroup, || group::open(made))
 }
 
 pub unsafe fn comm_create_from_group(

@@ -51,7 +51,7 @@ pub unsafe fn t_cvar_get_info(
 
 pub unsafe fn t_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> Answer {
     let name = text("name", name)?;
-    let is_it = |one: &Variable| one.name == name;
+    let is_it = |variable: &Variable| variable.name == name;
     let index = tool::index_of(&control::ALL, is_it, "control variable", &name)?;
     put("cvar_index", cvar_index, index)
 }

@@ -1,6 +1,6 @@
 //! The tool information interface: events and their sources.
 
-use crate::checks::{not_null, put, text};
+use crate::checks::{not_null, put, put_new, text};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
@@ -20,9 +20,7 @@ fn source(index: c_int) -> Answer<&'static (&'static str, &'static str)> {
 
 /// Return an empty info object, because no hint is supported; the caller frees it.
 unsafe fn no_hints(at: *mut MPI_Info) -> Answer {
-    not_null("info_used", at)?;
-    *at = info::open(Info::default());
-    Ok(())
+    put_new("info_used", at, || info::open(Info::default()))
 }
 
 fn hints(info: MPI_Info) -> Answer {
@@ -83,10 +81,10 @@ pub unsafe fn t_event_handle_alloc(
     info: MPI_Info,
     event_registration: *mut MPI_T_event_registration,
 ) -> Answer {
-    let (what, ..) = event(event_index)?;
+    let (kind, ..) = event(event_index)?;
     hints(info)?;
     not_null("event_registration", event_registration)?;
-    *event_registration = events::open(*what, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
+    *event_registration = events::open(*kind, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
     Ok(())
 }
 

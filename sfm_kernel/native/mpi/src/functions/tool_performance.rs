@@ -1,6 +1,6 @@
 //! The tool information interface: performance variables and their sessions.
 
-use crate::checks::{not_null, put, text};
+use crate::checks::{not_null, put, put_new, text};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::tool::performance::{self, Variable};
@@ -51,15 +51,13 @@ pub unsafe fn t_pvar_get_index(
     pvar_index: *mut c_int,
 ) -> Answer {
     let name = text("name", name)?;
-    let is_it = |one: &Variable| one.name == name && one.class == var_class;
-    let what = "performance variable of this class";
-    put("pvar_index", pvar_index, tool::index_of(&performance::ALL, is_it, what, &name)?)
+    let is_it = |variable: &Variable| variable.name == name && variable.class == var_class;
+    let kind = "performance variable of this class";
+    put("pvar_index", pvar_index, tool::index_of(&performance::ALL, is_it, kind, &name)?)
 }
 
 pub unsafe fn t_pvar_session_create(pe_session: *mut MPI_T_pvar_session) -> Answer {
-    not_null("pe_session", pe_session)?;
-    *pe_session = sessions::begin();
-    Ok(())
+    put_new("pe_session", pe_session, sessions::begin)
 }
 
 pub unsafe fn t_pvar_session_free(pe_session: *mut MPI_T_pvar_session) -> Answer {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::communicators::none_yet;
+use super::graphs::none;
 use crate::cart::{self, Cart};
 use crate::checks::{self, array, array_mut, put};
 use crate::collective::team::{complete, Team};
@@ -25,14 +26,7 @@ impl CartComm {
         let comm = comm::get(handle)?;
         match comm.topology {
             Some(Topology::Cart(_)) => Ok(CartComm(comm)),
-            _ => {
-                let text = format!(
-                    "{} has no Cartesian topology; MPI_Cart_create makes a communicator that has \
-                    one",
-                    comm.name()
-                );
-                Err(fail(MPI_ERR_TOPOLOGY, text))
-            }
+            _ => Err(none(&comm, "Cartesian topology", "MPI_Cart_create")),
         }
     }
 
@@ -96,7 +90,7 @@ pub unsafe fn cart_sub(
     let old = CartComm::get(comm)?;
     none_yet(newcomm)?;
     let remain = array("remain_dims", remain_dims, old.cart().dims.len())?;
-    let remain: Vec<bool> = remain.iter().map(|one| *one != 0).collect();
+    let remain: Vec<bool> = remain.iter().map(|remains| *remains != 0).collect();
     let (sub, color, key) = old.cart().sub(old.0.rank, &remain);
     put("newcomm", newcomm, with_topology(&old.0, color, key, Topology::Cart(sub))?)
 }
@@ -154,14 +148,16 @@ pub unsafe fn cart_shift(
 ) -> Answer {
     let cart_comm = CartComm::get(comm)?;
     let cart = cart_comm.cart();
-    let Some(at) = usize::try_from(direction).ok().filter(|at| *at < cart.dims.len()) else {
+    let Some(direction) =
+        usize::try_from(direction).ok().filter(|direction| *direction < cart.dims.len())
+    else {
         let text = format!(
             "argument direction is {direction}, but the grid has {} dimensions, counted from 0",
             cart.dims.len()
         );
         return Err(fail(MPI_ERR_ARG, text));
     };
-    let (source, dest) = cart.shift(cart_comm.0.rank, at, disp);
+    let (source, dest) = cart.shift(cart_comm.0.rank, direction, disp);
     put("rank_source", rank_source, source)?;
     put("rank_dest", rank_dest, dest)
 }
@@ -200,10 +196,10 @@ unsafe fn grid(
 ) -> Answer<Cart> {
     let ndims = checks::count("ndims", ndims)?;
     let dims = array("dims", dims, ndims)?.to_vec();
-    let periods = array("periods", periods, ndims)?.iter().map(|one| *one != 0).collect();
-    if let Some(at) = dims.iter().position(|dim| *dim < 1) {
+    let periods = array("periods", periods, ndims)?.iter().map(|periodic| *periodic != 0).collect();
+    if let Some(nth) = dims.iter().position(|dim| *dim < 1) {
         let text =
-            format!("dims[{at}] is {}, less than one; MPI_Dims_create replaces zeros", dims[at]);
+            format!("dims[{nth}] is {}, less than one; MPI_Dims_create replaces zeros", dims[nth]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let cart = Cart { dims, periods };

@@ -110,8 +110,8 @@ fn room(name: &str, max: MPI_Count, has: usize) -> Answer {
 
 unsafe fn give(contents: &Contents, integers: *mut c_int, addresses: *mut MPI_Aint) -> Answer {
     let targets = array_mut("array_of_integers", integers, contents.integers.len())?;
-    for (target, one) in targets.iter_mut().zip(&contents.integers) {
-        *target = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
+    for (target, integer) in targets.iter_mut().zip(&contents.integers) {
+        *target = c_int::try_from(*integer).unwrap_or(MPI_UNDEFINED);
     }
     array_mut("array_of_addresses", addresses, contents.addresses.len())?
         .copy_from_slice(&contents.addresses);
@@ -121,8 +121,8 @@ unsafe fn give(contents: &Contents, integers: *mut c_int, addresses: *mut MPI_Ai
 /// The datatypes are new handles, which the program frees.
 unsafe fn give_types(made: &Made, types: *mut MPI_Datatype) -> Answer {
     let targets = array_mut("array_of_datatypes", types, made.types.len())?;
-    for (target, one) in targets.iter_mut().zip(&made.types) {
-        *target = datatype::open(one.clone());
+    for (target, datatype) in targets.iter_mut().zip(&made.types) {
+        *target = datatype::open(datatype.clone());
     }
     Ok(())
 }

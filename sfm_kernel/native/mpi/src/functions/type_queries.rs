@@ -1,7 +1,8 @@
 //! Queries about a datatype: sizes, bounds, name, attributes.
 
-use crate::checks::{self, put, put_text, text, Results};
-use crate::datatype::{self, Held};
+use crate::attributes::{self, Owner};
+use crate::checks::{self, put, put_found, put_text, text, Results};
+use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -131,13 +132,13 @@ pub unsafe fn type_create_keyval(
     type_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    use crate::attributes::{create_key, Owner};
-    put("type_keyval", type_keyval, create_key(Owner::Type, copy, delete, extra_state))
+    let key = attributes::create_key(Owner::Type, copy, delete, extra_state);
+    put("type_keyval", type_keyval, key)
 }
 
 pub unsafe fn type_free_keyval(type_keyval: *mut c_int) -> Answer {
     checks::not_null("type_keyval", type_keyval)?;
-    crate::attributes::free_key(*type_keyval, crate::attributes::Owner::Type)?;
+    attributes::free_key(*type_keyval, Owner::Type)?;
     *type_keyval = MPI_KEYVAL_INVALID;
     Ok(())
 }
@@ -147,8 +148,7 @@ pub unsafe fn type_set_attr(
     type_keyval: c_int,
     value: *mut c_void,
 ) -> Answer {
-    let found: Held = datatype::get(datatype)?;
-    found.attributes.set(datatype, type_keyval, crate::attributes::Owner::Type, value)
+    datatype::get(datatype)?.attributes.set(datatype, type_keyval, Owner::Type, value)
 }
 
 pub unsafe fn type_get_attr(
@@ -157,18 +157,10 @@ pub unsafe fn type_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> Answer {
-    let found = datatype::get(datatype)?;
-    crate::attributes::key(type_keyval, crate::attributes::Owner::Type)?;
-    let value = found.attributes.get(type_keyval);
-    put("flag", flag, c_int::from(value.is_some()))?;
-    match value {
-        Some(value) => put("attribute_val", attribute_val.cast(), value),
-        None => Ok(()),
-    }
+    let value = datatype::get(datatype)?.attributes.get(type_keyval, Owner::Type)?;
+    put_found(flag, value, |value| put("attribute_val", attribute_val.cast(), value))
 }
 
 pub unsafe fn type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) -> Answer {
-    let found = datatype::get(datatype)?;
-    crate::attributes::key(type_keyval, crate::attributes::Owner::Type)?;
-    found.attributes.delete(datatype, type_keyval)
+    datatype::get(datatype)?.attributes.delete(datatype, type_keyval, Owner::Type)
 }

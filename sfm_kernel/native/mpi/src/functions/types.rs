@@ -1,13 +1,12 @@
 //! Constructors of datatypes, and freeing one.
 
-use crate::checks::{self, array, put, Numbers};
+use crate::checks::{self, array, put, put_new, Numbers};
 use crate::datatype::{self, arrays, making, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 unsafe fn give(newtype: *mut MPI_Datatype, made: Held) -> Answer {
-    checks::not_null("newtype", newtype)?;
-    put("newtype", newtype, datatype::open(made))
+    put_new("newtype", newtype, || datatype::open(made))
 }
 
 pub unsafe fn type_contiguous(
@@ -106,7 +105,7 @@ pub unsafe fn type_create_struct(
     let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
     let at = array_of_displacements.list("array_of_displacements", count)?;
     let types = array("array_of_types", array_of_types, count)?;
-    let types = types.iter().map(|one| datatype::get(*one)).collect::<Answer<Vec<_>>>()?;
+    let types = types.iter().map(|handle| datatype::get(*handle)).collect::<Answer<Vec<_>>>()?;
     give(newtype, making::structure(&blocks, &at, types)?)
 }
 

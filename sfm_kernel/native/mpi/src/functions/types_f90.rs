@@ -3,6 +3,8 @@
 
 use std::sync::Mutex;
 
+use sfm_native::sync::lock;
+
 use crate::checks::put;
 use crate::datatype::{self, making};
 use crate::errors::{fail, Answer};
@@ -18,8 +20,8 @@ fn described(
     as_: MPI_Datatype,
 ) -> Answer<MPI_Datatype> {
     let question = [combiner, first, second];
-    let mut asked = ASKED.lock().expect("no panic under the lock");
-    if let Some((_, handle)) = asked.iter().find(|(one, _)| *one == question) {
+    let mut asked = lock(&ASKED);
+    if let Some((_, handle)) = asked.iter().find(|(known, _)| *known == question) {
         return Ok(*handle);
     }
     let integers = match combiner {

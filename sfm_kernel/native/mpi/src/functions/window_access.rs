@@ -7,7 +7,7 @@ use crate::checks::{self, put as put_result};
 use crate::collective::schedule::Schedule;
 use crate::data::{Data, UserBuffer};
 use crate::datatype;
-use crate::engine::{engine, Outcome};
+use crate::engine::Outcome;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::{self, Partner, Work};
@@ -66,9 +66,14 @@ unsafe fn begin_accumulate(
     target.accumulate(&Combined { combining, origin, result })
 }
 
-/// A request for the unfinished messages of an operation.
-unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
-    let work = match progress {
+/// Begin an operation on the target, and make a request for its unfinished messages.
+unsafe fn by_request(
+    target: Named,
+    request: *mut MPI_Request,
+    begin: impl FnOnce(Named) -> Answer<Progress>,
+) -> Answer {
+    checks::not_null("request", request)?;
+    let work = match begin(target.by_request())? {
         None => Work::Ended(Outcome::of_send()),
         Some(fragments) => {
             let ended = async move {
@@ -77,7 +82,7 @@ unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
                     code => Err(fail(code, "the target has refused the operation")),
                 }
             };
-            Work::Schedule(Schedule::with(engine(), None, Outcome::of_send(), ended))
+            Work::Schedule(Schedule::with(None, Outcome::of_send(), ended))
         }
     };
     put_result("request", request, request::open(MPI_COMM_SELF, Partner::Others, work))
@@ -93,8 +98,7 @@ pub unsafe fn rput(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::not_null("request", request)?;
-    requested(begin_put(origin_addr, target.by_request(), win)?, request)
+    by_request(target, request, |target| begin_put(origin_addr, target, win))
 }
 
 pub unsafe fn get(origin_addr: UserBuffer, target: Named, win: MPI_Win) -> Answer {
@@ -107,8 +111,7 @@ pub unsafe fn rget(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::not_null("request", request)?;
-    requested(begin_get(origin_addr, target.by_request(), win)?, request)
+    by_request(target, request, |target| begin_get(origin_addr, target, win))
 }
 
 pub unsafe fn accumulate(
@@ -127,8 +130,7 @@ pub unsafe fn raccumulate(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::not_null("request", request)?;
-    requested(begin_accumulate(origin_addr, None, target.by_request(), op, win)?, request)
+    by_request(target, request, |target| begin_accumulate(origin_addr, None, target, op, win))
 }
 
 pub unsafe fn get_accumulate(
@@ -149,9 +151,8 @@ pub unsafe fn rget_accumulate(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::not_null("request", request)?;
-    let target = target.by_request();
-    requested(begin_accumulate(origin_addr, Some(result_addr), target, op, win)?, request)
+    let begin = |target| begin_accumulate(origin_addr, Some(result_addr), target, op, win);
+    by_request(target, request, begin)
 }
 
 pub unsafe fn fetch_and_op(

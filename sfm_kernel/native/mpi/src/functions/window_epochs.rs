@@ -15,7 +15,7 @@ use crate::window::{self, Window};
 
 /// Refuse assertions that the function does not take.
 fn asserts(assert: c_int, known: &[(c_int, &str)]) -> Answer {
-    let all = known.iter().fold(0, |all, (one, _)| all | one);
+    let all = known.iter().fold(0, |all, (assertion, _)| all | assertion);
     if assert & !all == 0 {
         return Ok(());
     }

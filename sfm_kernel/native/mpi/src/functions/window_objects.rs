@@ -1,11 +1,12 @@
 //! The objects attached to a window: attributes, error handler, hints, name, group.
 
+use super::attributes::not_predefined;
 use crate::attributes::{self, Owner};
-use crate::checks::{self, put, put_text, text};
+use crate::checks::{self, put, put_found, put_new, put_text, text};
 use crate::errhandlers;
-use crate::errors::{fail, Answer, On};
+use crate::errors::{Answer, On};
 use crate::handles::*;
-use crate::{classes, group, info, window};
+use crate::{group, info, window};
 
 pub unsafe fn win_create_keyval(
     copy: MPI_Win_copy_attr_function,
@@ -13,8 +14,8 @@ pub unsafe fn win_create_keyval(
     win_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    checks::not_null("win_keyval", win_keyval)?;
-    put("win_keyval", win_keyval, attributes::create_key(Owner::Win, copy, delete, extra_state))
+    let make = || attributes::create_key(Owner::Win, copy, delete, extra_state);
+    put_new("win_keyval", win_keyval, make)
 }
 
 pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Answer {
@@ -29,11 +30,7 @@ const PREDEFINED: [c_int; 5] =
     [MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL];
 
 fn changeable(keyval: c_int) -> Answer {
-    if PREDEFINED.contains(&keyval) {
-        let text = "the key is predefined; its value can be read, but neither set nor deleted";
-        return Err(fail(MPI_ERR_KEYVAL, text));
-    }
-    Ok(())
+    not_predefined(PREDEFINED.contains(&keyval))
 }
 
 pub unsafe fn win_set_attr(win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void) -> Answer {
@@ -57,23 +54,15 @@ pub unsafe fn win_get_attr(
         MPI_WIN_DISP_UNIT => Some((&raw const local.disp_unit).cast_mut().cast()),
         MPI_WIN_CREATE_FLAVOR => Some((&raw const local.flavor).cast_mut().cast()),
         MPI_WIN_MODEL => Some((&raw const local.model).cast_mut().cast()),
-        _ => {
-            attributes::key(win_keyval, Owner::Win)?;
-            window.attributes.get(win_keyval)
-        }
+        _ => window.attributes.get(win_keyval, Owner::Win)?,
     };
-    put("flag", flag, c_int::from(value.is_some()))?;
-    match value {
-        Some(value) => put("attribute_val", attribute_val.cast(), value),
-        None => Ok(()),
-    }
+    put_found(flag, value, |value| put("attribute_val", attribute_val.cast(), value))
 }
 
 pub unsafe fn win_delete_attr(win: MPI_Win, win_keyval: c_int) -> Answer {
     let window = window::get(win)?;
     changeable(win_keyval)?;
-    attributes::key(win_keyval, Owner::Win)?;
-    window.attributes.delete(win, win_keyval)
+    window.attributes.delete(win, win_keyval, Owner::Win)
 }
 
 pub unsafe fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> Answer {
@@ -82,16 +71,13 @@ pub unsafe fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> An
 
 pub unsafe fn win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Answer {
     let window = window::get(win)?;
-    checks::not_null("errhandler", errhandler)?;
-    put("errhandler", errhandler, window.errhandler.get())
+    put_new("errhandler", errhandler, || window.errhandler.get())
 }
 
-/// As if a function of MPI had failed with this code; returns what such a function would.
+/// As if a function of MPI had failed with this code.
 pub unsafe fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> Answer {
     window::get(win)?;
-    let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
-    let text = format!("MPI_Win_call_errhandler: {class}");
-    errhandlers::handle(errorcode, &text, Some(On::Win(win)));
+    errhandlers::call("MPI_Win_call_errhandler", errorcode, On::Win(win));
     Ok(())
 }
 
@@ -103,8 +89,7 @@ pub unsafe fn win_set_info(win: MPI_Win, info: MPI_Info) -> Answer {
 
 pub unsafe fn win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Answer {
     let window = window::get(win)?;
-    checks::not_null("info_used", info_used)?;
-    put("info_used", info_used, info::open(window.hints()))
+    put_new("info_used", info_used, || info::open(window.hints()))
 }
 
 pub unsafe fn win_set_name(win: MPI_Win, win_name: *const c_char) -> Answer {
@@ -123,6 +108,5 @@ pub unsafe fn win_get_name(win: MPI_Win, win_name: *mut c_char, resultlen: *mut 
 
 pub unsafe fn win_get_group(win: MPI_Win, group: *mut MPI_Group) -> Answer {
     let window = window::get(win)?;
-    checks::not_null("group", group)?;
-    put("group", group, group::open(window.comm.group.clone()))
+    put_new("group", group, || group::open(window.comm.group.clone()))
 }

@@ -92,14 +92,14 @@ pub unsafe fn win_allocate_shared(
 
 unsafe fn allocated(
     flavor: c_int,
-    what: (MPI_Aint, MPI_Aint),
+    size_and_unit: (MPI_Aint, MPI_Aint),
     info: MPI_Info,
     comm: MPI_Comm,
     baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> Answer {
     checks::not_null("baseptr", baseptr)?;
-    let window = made(flavor, std::ptr::null_mut(), what, info, comm, win)?;
+    let window = made(flavor, std::ptr::null_mut(), size_and_unit, info, comm, win)?;
     put("baseptr", baseptr.cast(), window.local.base)
 }
 

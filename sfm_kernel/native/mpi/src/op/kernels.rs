@@ -11,9 +11,9 @@ pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 /// Both have `count` elements, which may be unaligned, and do not overlap.
 unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, count: usize, f: impl Fn(T, T) -> T) {
     let (from, into) = (from.cast::<T>(), into.cast::<T>());
-    for at in 0..count {
-        let value = f(from.add(at).read_unaligned(), into.add(at).read_unaligned());
-        into.add(at).write_unaligned(value);
+    for nth in 0..count {
+        let value = f(from.add(nth).read_unaligned(), into.add(nth).read_unaligned());
+        into.add(nth).write_unaligned(value);
     }
 }
 

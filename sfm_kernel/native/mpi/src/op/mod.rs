@@ -166,7 +166,7 @@ impl Function {
 }
 
 pub fn get(handle: MPI_Op) -> Answer<Op> {
-    if let Some((_, op, name)) = PREDEFINED.iter().find(|(one, _, _)| *one == handle) {
+    if let Some((_, op, name)) = PREDEFINED.iter().find(|(known, _, _)| *known == handle) {
         return Ok(Op::Predefined(*op, name));
     }
     MADE.get(handle).map(Op::Made).ok_or_else(|| wrong(handle))

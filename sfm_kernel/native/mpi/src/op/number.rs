@@ -101,8 +101,8 @@ impl From<f32> for Half {
 pub struct BrainFloat(u16);
 
 impl From<BrainFloat> for f32 {
-    fn from(one: BrainFloat) -> f32 {
-        f32::from_bits(u32::from(one.0) << 16)
+    fn from(brain: BrainFloat) -> f32 {
+        f32::from_bits(u32::from(brain.0) << 16)
     }
 }
 

@@ -36,12 +36,12 @@ pub enum Entries {
 /// The indices of a category's entries of one kind.
 pub fn indices(category: usize, entries: Entries) -> Vec<c_int> {
     let of = |all: &mut dyn Iterator<Item = Category>| {
-        let all = all.enumerate().filter(|(_, one)| *one as usize == category);
+        let all = all.enumerate().filter(|(_, other)| *other as usize == category);
         all.map(|(index, _)| index as c_int).collect()
     };
     match entries {
         Entries::Control => of(&mut control::ALL.iter().map(|_| Category::Limits)),
-        Entries::Performance => of(&mut performance::ALL.iter().map(|one| one.category)),
+        Entries::Performance => of(&mut performance::ALL.iter().map(|variable| variable.category)),
         Entries::Events => of(&mut events::ALL.iter().map(|_| Category::Messages)),
         Entries::Categories if category == 0 => (1..ALL.len() as c_int).collect(),
         Entries::Categories => Vec::new(),

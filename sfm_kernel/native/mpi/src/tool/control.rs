@@ -128,10 +128,7 @@ pub fn open(variable: &'static Variable) -> (MPI_T_cvar_handle, c_int) {
         Text(text) => text(),
         Limit(..) | Number(..) => String::new(),
     };
-    let count = match variable.value {
-        Text(_) => text.len() as c_int + 1,
-        Limit(..) | Number(..) => 1,
-    };
+    let count = text.len() as c_int + 1; // a number is one element, a text ends with a zero
     (HANDLES.insert(Handle { variable, text }), count)
 }
 
@@ -162,18 +159,14 @@ pub unsafe fn read(handle: MPI_T_cvar_handle, to: *mut c_void) -> Answer {
     Ok(())
 }
 
-/// Change the value.
-///
 /// # Safety
 /// `from` has a value of the variable's type.
 pub unsafe fn write(handle: MPI_T_cvar_handle, from: *const c_void) -> Answer {
     let handle = HANDLES.get(handle).ok_or_else(wrong)?;
     let Variable { name, value, .. } = handle.variable;
     let Limit(limit, range) = value else {
-        return Err(fail(
-            MPI_T_ERR_CVAR_SET_NEVER,
-            format!("{name} is constant, and cannot be set"),
-        ));
+        let text = format!("{name} is constant, and cannot be set");
+        return Err(fail(MPI_T_ERR_CVAR_SET_NEVER, text));
     };
     let bytes = from.cast::<usize>().read_unaligned();
     if !range.contains(&bytes) {

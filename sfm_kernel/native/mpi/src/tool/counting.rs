@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use sfm_native::packet::{Envelope, LIBRARY};
+use sfm_native::sync::lock;
 
 use super::events::{self, Happened};
 use crate::comm::Comm;
@@ -63,7 +64,7 @@ static WAITS: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS_WAITED: AtomicU64 = AtomicU64::new(0);
 
 fn flows<T>(use_: impl FnOnce(&mut BTreeMap<(u64, usize), Flow>) -> T) -> T {
-    use_(&mut FLOWS.lock().expect("no panic under the lock"))
+    use_(&mut lock(&FLOWS))
 }
 
 /// Count a message that is sent, or waits to be sent.
@@ -81,7 +82,6 @@ pub fn received(envelope: &Envelope, bytes: usize) {
     events::raise(Happened::Received, context, rank, envelope.tag as i32, bytes);
 }
 
-/// Count a collective call.
 #[cold]
 pub fn collective() {
     COLLECTIVES.fetch_add(1, Relaxed);
@@ -119,9 +119,9 @@ pub fn in_all(of_collectives: bool) -> Flow {
     flows(|all| {
         let counts = |context: u64| (context & LIBRARY != 0) == of_collectives;
         for (_, flow) in all.iter().filter(|((context, _), _)| counts(*context)) {
-            for (sum, one) in [(&mut sum.sent, flow.sent), (&mut sum.received, flow.received)] {
-                sum.messages += one.messages;
-                sum.bytes += one.bytes;
+            for (sum, amount) in [(&mut sum.sent, flow.sent), (&mut sum.received, flow.received)] {
+                sum.messages += amount.messages;
+                sum.bytes += amount.bytes;
             }
         }
     });

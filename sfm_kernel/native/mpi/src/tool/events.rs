@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use sfm_endpoint::callers::kept;
 use sfm_native::packet::LIBRARY;
+use sfm_native::sync::lock;
 
 use super::counting::Watch;
 use super::performance::Scope;
@@ -66,7 +67,7 @@ struct Callback {
 }
 
 pub struct Registration {
-    what: Happened,
+    kind: Happened,
     scope: Scope,
     state: Mutex<State>,
 }
@@ -88,7 +89,7 @@ static DELIVERING: Mutex<()> = Mutex::new(());
 
 impl Registration {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic under the lock")
+        lock(&self.state)
     }
 }
 
@@ -96,8 +97,8 @@ pub fn clear() {
     REGISTRATIONS.clear();
 }
 
-pub fn open(what: Happened, scope: Scope) -> MPI_T_event_registration {
-    REGISTRATIONS.insert(Registration { what, scope, state: Mutex::default() })
+pub fn open(kind: Happened, scope: Scope) -> MPI_T_event_registration {
+    REGISTRATIONS.insert(Registration { kind, scope, state: Mutex::default() })
 }
 
 pub fn get(handle: MPI_T_event_registration) -> Answer<Arc<Registration>> {
@@ -137,7 +138,7 @@ fn safety(level: MPI_T_cb_safety) -> Answer<usize> {
         MPI_T_CB_REQUIRE_THREAD_SAFE,
         MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE,
     ];
-    levels.iter().position(|one| *one == level).ok_or_else(|| {
+    levels.iter().position(|known| *known == level).ok_or_else(|| {
         let text = format!("argument cb_safety is {level}; give one of MPI_T_CB_REQUIRE_...");
         fail(MPI_T_ERR_INVALID, text)
     })
@@ -186,20 +187,20 @@ pub fn now() -> MPI_Count {
 }
 
 /// Queue an event on a context, with a process of the world.
-pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
+pub fn raise(kind: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
     if context & LIBRARY != 0 {
         return;
     }
-    for (_, one) in REGISTRATIONS.all() {
-        let Some(comm) = one
+    for (_, registration) in REGISTRATIONS.all() {
+        let Some(comm) = registration
             .scope
             .as_ref()
-            .filter(|comm| one.what == what && engine::messages(comm.context) == context)
+            .filter(|comm| registration.kind == kind && engine::messages(comm.context) == context)
         else {
             continue;
         };
         let index = comm.peers().members.iter().position(|member| *member as usize == rank);
-        let mut state = one.state();
+        let mut state = registration.state();
         if state.watch.is_none() {
             continue;
         }
@@ -216,11 +217,11 @@ pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize
 /// Deliver the queued events to the tools' callbacks, which may call MPI.
 pub fn deliver() {
     let Ok(_delivering) = DELIVERING.try_lock() else { return };
-    for (handle, one) in REGISTRATIONS.all() {
+    for (handle, registration) in REGISTRATIONS.all() {
         let handle = handle as MPI_T_event_registration;
         loop {
             let (dropped, next) = {
-                let mut state = one.state();
+                let mut state = registration.state();
                 let dropped = std::mem::take(&mut state.dropped);
                 let dropped = state.dropped_handler.filter(|_| dropped > 0).map(|to| (to, dropped));
                 // The one with the fewest promises: here it may call anything.
@@ -231,7 +232,8 @@ pub fn deliver() {
             // SAFETY: the tool gave these functions for this use.
             unsafe {
                 if let Some((handler, count)) = dropped {
-                    let data = next.as_ref().map_or(0, |(one, _)| one.user_data) as *mut c_void;
+                    let data =
+                        next.as_ref().map_or(0, |(callback, _)| callback.user_data) as *mut c_void;
                     kept(|| handler(count, handle, 0, MPI_T_CB_REQUIRE_NONE, data));
                 }
                 let Some((Callback { function: Some(function), user_data }, instance)) = next

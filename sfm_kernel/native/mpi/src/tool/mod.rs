@@ -26,6 +26,8 @@ pub mod texts;
 
 use std::sync::Mutex;
 
+use sfm_native::sync::lock;
+
 use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -34,7 +36,7 @@ use crate::handles::*;
 static USERS: Mutex<u32> = Mutex::new(0);
 
 fn users() -> std::sync::MutexGuard<'static, u32> {
-    USERS.lock().expect("no panic under the lock")
+    lock(&USERS)
 }
 
 pub fn start() {
@@ -75,19 +77,19 @@ pub fn answer(function: &str, call: impl FnOnce() -> Answer) -> c_int {
 }
 
 /// The entry with this index, counted from 0.
-pub fn nth<'a, T>(all: &'a [T], index: c_int, what: &str) -> Answer<&'a T> {
+pub fn nth<'a, T>(all: &'a [T], index: c_int, kind: &str) -> Answer<&'a T> {
     usize::try_from(index).ok().and_then(|index| all.get(index)).ok_or_else(|| {
-        let text = format!("there is no {what} {index}: indices are 0 to {}", all.len() - 1);
+        let text = format!("there is no {kind} {index}: indices are 0 to {}", all.len() - 1);
         fail(MPI_T_ERR_INVALID_INDEX, text)
     })
 }
 
 /// The index of the entry with this name.
-pub fn index_of<T>(all: &[T], is_it: impl Fn(&T) -> bool, what: &str, name: &str) -> Answer<c_int> {
+pub fn index_of<T>(all: &[T], is_it: impl Fn(&T) -> bool, kind: &str, name: &str) -> Answer<c_int> {
     all.iter()
         .position(is_it)
         .map(|index| index as c_int)
-        .ok_or_else(|| fail(MPI_T_ERR_INVALID_NAME, format!("no {what} is called {name:?}")))
+        .ok_or_else(|| fail(MPI_T_ERR_INVALID_NAME, format!("no {kind} is called {name:?}")))
 }
 
 /// The communicator of a handle or a registration; None without one.

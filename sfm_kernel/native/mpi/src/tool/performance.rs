@@ -192,7 +192,9 @@ pub static ALL: [Variable; 28] = [
         category: Category::Waiting,
         class: MPI_T_PVAR_CLASS_STATE,
         unit: Unit::Item(Of::State),
-        read: |_| vec![running().map_or(Activity::Idle as u64, |one| state(one.core.shared()))],
+        read: |_| {
+            vec![running().map_or(Activity::Idle as u64, |engine| state(engine.core.shared()))]
+        },
         ..LEVEL
     },
     Variable {
@@ -341,7 +343,7 @@ fn queued(scope: &Scope) -> Amount {
 }
 
 fn posted(scope: &Scope) -> u64 {
-    running().map_or(0, |engine| engine.core.posted(|one| is_meant(scope, one)) as u64)
+    running().map_or(0, |engine| engine.core.posted(|context| is_meant(scope, context)) as u64)
 }
 
 fn waiting(engine: &Engine, rank: usize) -> u64 {

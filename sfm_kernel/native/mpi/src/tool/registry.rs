@@ -5,6 +5,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use sfm_native::sync;
+
 /// Neither null nor MPI_T_PVAR_ALL_HANDLES.
 static NEXT: AtomicUsize = AtomicUsize::new(16);
 
@@ -16,7 +18,7 @@ impl<T> Registry<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<T>>> {
-        self.0.lock().expect("no panic under the lock")
+        sync::lock(&self.0)
     }
 
     pub fn insert(&self, object: T) -> *mut c_void {

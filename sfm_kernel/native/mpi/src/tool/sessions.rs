@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use sfm_native::sync::lock;
+
 use super::counting::Watch;
 use super::performance::{How, Scope, Unit, Variable};
 use super::registry::Registry;
@@ -87,7 +89,7 @@ pub fn open(
 
 fn get(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer<Arc<Handle>> {
     known(session)?;
-    let found = HANDLES.get(handle).filter(|one| one.session == session as usize);
+    let found = HANDLES.get(handle).filter(|handle| handle.session == session as usize);
     found.ok_or_else(|| {
         let text = match is_all(handle) {
             true => "MPI_T_PVAR_ALL_HANDLES is for MPI_T_pvar_start, _stop and _reset only",
@@ -151,8 +153,6 @@ pub unsafe fn read(
     Ok(())
 }
 
-/// Set the value.
-///
 /// # Safety
 /// `from` has as many elements as `open` has returned.
 pub unsafe fn write(
@@ -174,7 +174,6 @@ pub unsafe fn write(
     Ok(())
 }
 
-/// Update the high-water marks.
 pub fn update_high_water() {
     for (_, handle) in HANDLES.all() {
         if handle.variable.how == How::Highest {
@@ -185,7 +184,7 @@ pub fn update_high_water() {
 
 impl Handle {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic under the lock")
+        lock(&self.state)
     }
 
     fn now(&self) -> Vec<u64> {
@@ -196,8 +195,7 @@ impl Handle {
         if self.variable.is_stateful() {
             return Ok(());
         }
-        let text = format!("{} can only be read", self.variable.name);
-        Err(fail(MPI_T_ERR_PVAR_NO_WRITE, text))
+        Err(fail(MPI_T_ERR_PVAR_NO_WRITE, format!("{} can only be read", self.variable.name)))
     }
 
     fn act(&self, action: Action) -> Answer {
@@ -225,7 +223,6 @@ impl Handle {
         Ok(())
     }
 
-    /// Update and return the value.
     fn value(&self, state: &mut State) -> Vec<u64> {
         if self.variable.how == How::Level {
             return self.now();

@@ -61,7 +61,7 @@ impl Combining {
 
     /// The operation that a message encodes, for elements encoded by `code`.
     pub fn of_code(op: MPI_Op, code: MPI_Datatype) -> Answer<Combining> {
-        match named::get(code).and_then(|one| one.basic) {
+        match named::get(code).and_then(|datatype| datatype.basic) {
             Some(element) => Combining::of(op, element),
             None => Err(fail(MPI_ERR_TYPE, "no such datatype")),
         }
@@ -81,13 +81,10 @@ impl Combining {
     /// # Safety
     /// Both have `bytes` bytes, of solid elements.
     pub unsafe fn in_place(&self, from: *const u8, into: *mut u8, bytes: usize) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self.how {
-                How::Keep => {}
-                How::Replace => into.copy_from(from, bytes),
-                How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
-            }
+        match self.how {
+            How::Keep => {}
+            How::Replace => into.copy_from(from, bytes),
+            How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
         }
     }
 
@@ -168,7 +165,7 @@ mod tests {
     #[test]
     fn pairs_with_a_gap_are_combined_without_it() {
         let packed = |all: &[(f64, i32)]| -> Vec<u8> {
-            all.iter().flat_map(|one| [bytes(&[one.0]), bytes(&[one.1])].concat()).collect()
+            all.iter().flat_map(|pair| [bytes(&[pair.0]), bytes(&[pair.1])].concat()).collect()
         };
         let (from, mut into) = (packed(&[(1.0, 7), (5.0, 1)]), packed(&[(2.0, 3), (4.0, 2)]));
         let combining = Combining::of_code(MPI_MAXLOC, MPI_DOUBLE_INT).unwrap();
@@ -179,9 +176,9 @@ mod tests {
     #[test]
     fn elements_with_a_gap_are_those_whose_packed_size_is_smaller() {
         for handle in 0x4c00_0000..0x4c00_3000 {
-            if let Some(one) = named::get(handle).filter(|one| one.size > 0) {
-                let has_gap = one.size as isize != one.extent;
-                assert_eq!(one.basic.unwrap().has_gap(), has_gap, "{}", one.label());
+            if let Some(datatype) = named::get(handle).filter(|datatype| datatype.size > 0) {
+                let has_gap = datatype.size as isize != datatype.extent;
+                assert_eq!(datatype.basic.unwrap().has_gap(), has_gap, "{}", datatype.label());
             }
         }
         for handle in [MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT] {

@@ -12,9 +12,8 @@ use super::hints::Hints;
 use super::route::Route;
 use super::served::{service, Outgoing};
 use super::{LocalMemory, Member, Memory, Window};
-use crate::collective::items::Items;
 use crate::collective::team::{complete, Team};
-use crate::collective::{bcast, words};
+use crate::collective::words;
 use crate::comm::Comm;
 use crate::engine::{engine, Proof, What};
 use crate::errhandlers::Attached as Handler;
@@ -22,7 +21,6 @@ use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::making;
 
-/// The arguments of one process.
 pub struct Arguments {
     pub flavor: c_int,
     /// The program's memory; 0 if the library allocates it.
@@ -54,6 +52,12 @@ struct Made {
     needed: u64,
     free: u64,
     path: [u8; 1024],
+}
+
+impl Made {
+    fn nothing() -> Made {
+        Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] }
+    }
 }
 
 /// The last message of each process.
@@ -92,7 +96,7 @@ async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Wind
     let number = making::agree(team).await?;
     let declared = words::one_of_each(team, declared(&arguments)).await?;
     same_flavor(&declared, arguments.flavor)?;
-    let sizes: Vec<usize> = declared.iter().map(|one| one.size as usize).collect();
+    let sizes: Vec<usize> = declared.iter().map(|member| member.size as usize).collect();
     let (control, offsets) = share(team, number, &arguments, &sizes).await?;
     let rank_here = team.rank;
     let mut memory = None;
@@ -121,7 +125,7 @@ async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Wind
         reaches_all: u64::from(!routes.contains(&Route::Served)),
     };
     let ready = words::first_knows_first(team, ready).await?;
-    if ready.iter().any(|one| one.code != 0) {
+    if ready.iter().any(|process| process.code != 0) {
         return Err(fail(MPI_ERR_NO_MEM, "a process of the window does not have enough memory"));
     }
     let member = |(declared, ready): (&Declaration, &Ready)| Member {
@@ -141,7 +145,7 @@ async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Wind
         members: declared.iter().zip(&ready).map(member).collect(),
         local,
         control,
-        is_served: ready.iter().any(|one| one.reaches_all == 0),
+        is_served: ready.iter().any(|process| process.reaches_all == 0),
         routes,
         _memory: memory,
         attached: Mutex::default(),
@@ -169,7 +173,7 @@ fn declared(arguments: &Arguments) -> Declaration {
 
 /// Refuse a window whose processes call different functions.
 fn same_flavor(declared: &[Declaration], flavor_here: c_int) -> Answer {
-    let Some(rank) = declared.iter().position(|one| one.flavor != flavor_here as u64) else {
+    let Some(rank) = declared.iter().position(|member| member.flavor != flavor_here as u64) else {
         return Ok(());
     };
     let name = |flavor: c_int| match flavor {
@@ -214,19 +218,15 @@ async fn share(
     let contiguous = arguments.flavor == MPI_WIN_FLAVOR_SHARED
         && !arguments.hints.is_set("alloc_shared_noncontig");
     let Some((offsets, total)) = file_offsets(sizes, contiguous) else {
-        return Err(fail(
-            MPI_ERR_SIZE,
-            "the sizes of all processes add up to more than any memory has",
-        ));
+        let text = "the sizes of all processes add up to more than any memory has";
+        return Err(fail(MPI_ERR_SIZE, text));
     };
     let (_, least) = file_offsets(&vec![0; team.size], true).expect("nothing");
-    let mut file = [Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] }];
-    let mut control = None;
+    let (mut file, mut control) = (Made::nothing(), None);
     if team.rank == 0 {
-        (file[0], control) = create(number, arguments.flavor, team.size, least, total);
+        (file, control) = create(number, arguments.flavor, team.size, least, total);
     }
-    bcast::bcast(team, &Items::of_bytes(&mut file)?, 0).await?;
-    let [file] = file;
+    let file = words::from_root(team, file, 0).await?;
     if file.code != 0 {
         return Err(no_room(&file));
     }
@@ -244,7 +244,7 @@ async fn share(
     if team.rank == 0 {
         let _ = std::fs::remove_file(&path); // all have mapped it, or never will
     }
-    match (control, all?.iter().position(|one| *one == 0)) {
+    match (control, all?.iter().position(|has_mapped| *has_mapped == 0)) {
         (Some(control), None) => Ok((control, (file.has_memory != 0).then_some(offsets))),
         (_, lacking) => {
             let why = why.map(|why| format!(" ({why:?})")).unwrap_or_default();
@@ -266,7 +266,7 @@ fn create(
     least: usize,
     total: usize,
 ) -> (Made, Option<Control>) {
-    let mut made = Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] };
+    let mut made = Made::nothing();
     let uid = engine().core.shared().uid();
     let path = engine().endpoint.folder().join(format!("{uid:032x}-{number:032x}.win"));
     let text = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();

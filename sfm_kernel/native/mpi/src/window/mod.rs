@@ -191,7 +191,7 @@ impl Window {
 /// The handle of a new window.
 pub fn open(window: Arc<Window>) -> MPI_Win {
     let mut all = lock(&OPEN);
-    all.retain(|one| one.strong_count() > 0);
+    all.retain(|window| window.strong_count() > 0);
     all.push(Arc::downgrade(&window));
     WINDOWS.insert(window)
 }
@@ -214,7 +214,6 @@ pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
     })
 }
 
-/// Free the handle.
 pub fn release(handle: MPI_Win) {
     WINDOWS.release(handle);
 }

@@ -53,8 +53,8 @@ impl Target<'_> {
         Ok(None)
     }
 
-    pub unsafe fn accumulate(&self, what: &Combined) -> Answer<Progress> {
-        let Combined { combining, origin, result } = what;
+    pub unsafe fn accumulate(&self, operands: &Combined) -> Answer<Progress> {
+        let Combined { combining, origin, result } = operands;
         if let Some(origin) = origin {
             self.fits("origin", origin)?;
         }

@@ -24,7 +24,8 @@ struct Copying {
     pid: u64,
     here: *mut u8,
     write: bool,
-    there: Vec<libc::iovec>,
+    /// The runs of the other process's memory.
+    runs: Vec<libc::iovec>,
     bytes: usize,
     worked: bool,
 }
@@ -36,11 +37,10 @@ struct Copying {
 /// `here` has as many bytes as `there`.
 pub unsafe fn transfer(pid: u64, here: *mut u8, there: &Data, write: bool) -> bool {
     if let Some(at) = there.contiguous() {
-        // SAFETY: as the caller promises.
-        return unsafe { copy(pid, here, at as usize, there.len(), write) };
+        return copy(pid, here, at as usize, there.len(), write);
     }
-    let there_ = Vec::with_capacity(RUNS);
-    let mut copying = Copying { pid, here, write, there: there_, bytes: 0, worked: true };
+    let runs = Vec::with_capacity(RUNS);
+    let mut copying = Copying { pid, here, write, runs, bytes: 0, worked: true };
     there.visit(0..there.len(), &mut copying);
     copying.flush();
     copying.worked
@@ -48,21 +48,21 @@ pub unsafe fn transfer(pid: u64, here: *mut u8, there: &Data, write: bool) -> bo
 
 impl Visitor for Copying {
     fn run(&mut self, at: isize, bytes: usize) {
-        if self.there.len() == RUNS {
+        if self.runs.len() == RUNS {
             self.flush();
         }
-        self.there.push(libc::iovec { iov_base: at as *mut c_void, iov_len: bytes });
+        self.runs.push(libc::iovec { iov_base: at as *mut c_void, iov_len: bytes });
         self.bytes += bytes;
     }
 }
 
 impl Copying {
     fn flush(&mut self) {
-        if !self.worked || self.there.is_empty() {
+        if !self.worked || self.runs.is_empty() {
             return;
         }
         let local = libc::iovec { iov_base: self.here.cast(), iov_len: self.bytes };
-        let (there, count) = (self.there.as_ptr(), self.there.len() as libc::c_ulong);
+        let (there, count) = (self.runs.as_ptr(), self.runs.len() as libc::c_ulong);
         let pid = self.pid as libc::pid_t;
         // SAFETY: the caller of `transfer` promises that these bytes are ours; the kernel checks
         // the other process's.
@@ -75,6 +75,6 @@ impl Copying {
         self.worked = copied == self.bytes as isize;
         self.here = self.here.wrapping_add(self.bytes);
         self.bytes = 0;
-        self.there.clear();
+        self.runs.clear();
     }
 }

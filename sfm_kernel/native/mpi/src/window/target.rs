@@ -69,7 +69,6 @@ impl Window {
         Ok(Some((Target { window: self, rank, route, data }, datatype)))
     }
 
-    /// Check a rank of the window.
     pub fn checked(&self, name: &str, rank: c_int) -> Answer<usize> {
         checks::rank(name, rank, self.size() as c_int, "the window")?;
         Ok(rank as usize)

@@ -1,6 +1,7 @@
 //! Taking locks and turns, ending operations and epochs: everything that waits.
 
 use std::sync::atomic::{fence, Ordering::SeqCst};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,13 +35,11 @@ impl Window {
     /// Wait until `check` returns Ok. `rank`: the target, for observers.
     pub fn wait(&self, rank: Option<usize>, mut check: impl FnMut() -> Checked) -> Answer {
         let call = || {
-            let mut arguments: Vec<_> =
-                rank.map(|rank| ("rank", rank.to_string())).into_iter().collect();
-            arguments.push(("win", self.label()));
-            report::one_by_one(arguments)
+            let rank = rank.map(|rank| ("rank", rank.to_string()));
+            report::one_by_one(rank.into_iter().chain([("win", self.label())]).collect())
         };
         let from = From::Any(&self.comm.group.members);
-        let about = About { from, doing: Activity::Receiving, call: Some(&call) };
+        let about = About { from, activity: Activity::Receiving, call: Some(&call) };
         engine().wait(about, || {
             let missing = check();
             if let Err(rank) = missing {
@@ -140,8 +139,8 @@ impl Window {
         let coming: Vec<_> = ranks.iter().map(|rank| self.expect_from(*rank, POSTED)).collect();
         let waited = self.wait(None, || missing(&coming));
         if waited.is_err() {
-            for one in &coming {
-                engine().cancel_receive(one, engine::Outcome::cancelled());
+            for receiving in &coming {
+                engine().cancel_receive(receiving, engine::Outcome::cancelled());
             }
         }
         waited
@@ -187,27 +186,23 @@ impl Window {
         let to =
             To { context, rank, source: self.comm.rank, tag, what: What::Message, site: NOWHERE };
         // SAFETY: there are no bytes.
-        unsafe { engine().send(to, Sending::Standard, &nothing()) };
+        unsafe { engine().send(to, Sending::Standard, &Data::nothing()) };
     }
 
-    fn expect_from(&self, rank: usize, tag: c_int) -> std::sync::Arc<Receiving> {
+    fn expect_from(&self, rank: usize, tag: c_int) -> Arc<Receiving> {
         let context = engine::collectives(self.comm.context);
         let (source, from) = (rank as c_int, Some(self.process(rank)));
         let pattern = Pattern { context, source, tag, from, what: What::Message };
         // SAFETY: as above.
-        unsafe { engine().receive(&pattern, nothing()) }
+        unsafe { engine().receive(&pattern, Data::nothing()) }
     }
 }
 
-fn nothing() -> Data {
-    Data::bytes(std::ptr::null_mut(), 0)
-}
-
 /// The source of the first message that has not come.
-fn missing(coming: &[std::sync::Arc<Receiving>]) -> Checked {
-    match coming.iter().find(|one| !one.end.is_done()) {
+fn missing(coming: &[Arc<Receiving>]) -> Checked {
+    match coming.iter().find(|receiving| !receiving.end.is_done()) {
         None => Ok(()),
-        Some(one) => Err(Some(one.pattern.source as usize)),
+        Some(receiving) => Err(Some(receiving.pattern.source as usize)),
     }
 }
 

@@ -126,8 +126,8 @@ pub unsafe fn issue(
         operation.unanswered.fetch_add(1, Relaxed);
         outgoing.unanswered.fetch_add(1, Relaxed);
         let result = result.map(|result| (result.clone(), first));
-        let (window_, operation) = (window.clone(), operation.clone());
-        let pending = Pending { window: window_, rank, operation, result };
+        let operation = operation.clone();
+        let pending = Pending { window: window.clone(), rank, operation, result };
         let number = {
             let mut numbered = lock(&PENDING);
             numbered.last = numbered.last.wrapping_add(1);
@@ -147,22 +147,22 @@ pub unsafe fn issue(
 }
 
 /// Arrived messages, in the order of arrival.
-static COME: Mutex<VecDeque<(Note, i64, Vec<u8>)>> = Mutex::new(VecDeque::new());
+static ARRIVED: Mutex<VecDeque<(Note, i64, Vec<u8>)>> = Mutex::new(VecDeque::new());
 /// Held while a message is executed.
-static DOING: Mutex<()> = Mutex::new(());
+static EXECUTING: Mutex<()> = Mutex::new(());
 
 /// Queue a message for a window. The caller holds the core's lock.
 pub fn arrive(note: Note, tag: i64, payload: Payload<'_>) {
     let mut bytes = payload.0.to_vec();
     bytes.extend_from_slice(payload.1);
-    lock(&COME).push_back((note, tag, bytes));
+    lock(&ARRIVED).push_back((note, tag, bytes));
 }
 
 /// Execute the queued messages.
 pub fn catch_up(engine: &Engine) {
-    let _in_order = lock(&DOING);
+    let _in_order = lock(&EXECUTING);
     loop {
-        let next = lock(&COME).pop_front();
+        let next = lock(&ARRIVED).pop_front();
         let Some((note, tag, bytes)) = next else { return };
         match note.kind {
             engine::Kind::Access => {

@@ -37,7 +37,8 @@ pub fn start(window: &Arc<Window>) {
 
 /// Stop serving this window, or all windows (None).
 pub fn stop(window: Option<&Arc<Window>>) {
-    let is_over = |one: &mut Service| window.is_none_or(|window| Arc::ptr_eq(&one.window, window));
+    let is_over =
+        |service: &mut Service| window.is_none_or(|window| Arc::ptr_eq(&service.window, window));
     let over: Vec<_> = lock(&RUNNING).extract_if(.., is_over).collect();
     for Service { window, stopped, thread } in over {
         stopped.store(true, SeqCst);
