@@ -90,6 +90,12 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def fresh(orders: int, report: int) -> Process:
+    """Start a worker as a fresh Python that reads orders from one pipe and reports to another."""
+    words = process.python("sfm_kernel.spawn.worker", str(report))
+    return process.start(words, stdin=orders, pass_fds=(report,))
+
+
 class Job:
     """The processes of one run, in a new world, and the pipes to them.
 
@@ -128,11 +134,9 @@ class Job:
         return self
 
     def _start(self, orders: int, report: int) -> Process:
-        """Start the next worker, which reads orders from one pipe and reports to another. A fork
-        must close ``_orders``: otherwise the pipes would stay open when this process ends, and the
-        other workers would not notice."""
-        words = process.python("sfm_kernel.spawn.worker", str(report))
-        return process.start(words, stdin=orders, pass_fds=(report,))
+        """Start the next worker. A fork must close ``_orders``: otherwise the pipes would stay open
+        when this process ends, and the other workers would not notice."""
+        return fresh(orders, report)
 
     def _begin(self, rank: int) -> None:
         read, orders = os.pipe()
