@@ -7,13 +7,14 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from IPython.core.error import UsageError
 
 import sfm_kernel
 from sfm_kernel import BadName, Endpoint, UnknownName
 from sfm_kernel.directory.sites import are_worth_showing, check_site
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.jupyter.cluster_files import engine_site, notebook_site
-from sfm_kernel.jupyter.names import take_site
+from sfm_kernel.jupyter.starting import parse_site
 from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import snapshot
 from sfm_kernel.transport.base import Member, site_of_host
@@ -88,12 +89,12 @@ def test_observers_see_it(pair: Pair) -> None:
 
 
 def test_magics_take_it_from_their_words() -> None:
-    assert take_site(["4"]) == (["4"], None)
-    assert take_site(["A", "--site", "lyon", "B"]) == (["A", "B"], "lyon")
-    assert take_site(["--site=lyon"]) == ([], "lyon")
+    assert parse_site("start", ["4"]) == (["4"], None)
+    assert parse_site("start", ["A", "--site", "lyon", "B"]) == (["A", "B"], "lyon")
+    assert parse_site("start", ["--site=lyon"]) == ([], "lyon")
     for words in (["--site"], ["--site="], ["--site", "two words"]):
-        with pytest.raises(BadName, match="--site"):
-            take_site(words)
+        with pytest.raises(UsageError, match="--site"):
+            parse_site("start", words)
 
 
 def test_engines_are_where_their_cluster_is(monkeypatch: pytest.MonkeyPatch) -> None:
