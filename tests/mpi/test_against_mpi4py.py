@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("ranks", type=int)
     options = parser.parse_args()
     both = [
-        document(options.program, options.ranks, real=real, whole=True) for real in (True, False)
+        document(options.program, options.ranks, real=real, uncut=True) for real in (True, False)
     ]
     print("\n".join(differences(*both, most=2000)) or "no case differs")
 
