@@ -105,8 +105,9 @@ class Peers:
         return member or self._raise_unknown(name)
 
     def _raise_unknown(self, name: Name) -> NoReturn:
-        living = [member.name for member in self._directory.members() if self.alive(member)]
-        raise UnknownName(name, living, self._directory.world)
+        living = [member for member in self._directory.members() if self.alive(member)]
+        living.sort(key=lambda member: (member.rank is None, member.rank))
+        raise UnknownName(name, [member.name for member in living], self._directory.world)
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation lives, as far as the directory and the connections show."""

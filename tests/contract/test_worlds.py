@@ -29,6 +29,14 @@ def test_late_joiners_are_found(join: Join) -> None:
     assert late.recv(20).n == 2
 
 
+def test_an_unknown_name_is_answered_with_those_in_the_order_of_ranks(join: Join) -> None:
+    b = join("B", rank=1)
+    join("home", guest=True)
+    join("A", rank=0)
+    with pytest.raises(sfm_kernel.UnknownName, match="There: 'A', 'B', 'home'$"):
+        b.send(dest="C")
+
+
 def test_a_process_leaves_and_comes_back(join: Join) -> None:
     a, b = join("A"), join("B")
     a.send(dest="B", n=1)

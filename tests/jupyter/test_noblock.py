@@ -43,7 +43,7 @@ def test_without_a_stream_only_the_error_comes(book: Notebook) -> None:
     book.wait(message)
     cell = book.below(message, lambda cell: "ZeroDivisionError: division" in cell.text)
     assert "[stdout:A]" not in cell.text
-    assert book.run("later.display_outputs()").text.split() == ["[stdout:A]", "quiet"]
+    assert book.text("later.wait(); later.display_outputs()").split() == ["[stdout:A]", "quiet"]
 
 
 def test_an_engine_that_dies_is_told_below_the_cell(book: Notebook) -> None:

@@ -94,7 +94,9 @@ impl Peers {
             return Err(lost());
         }
         let living = self.members.iter().filter(|member| is_alive(Path::new(&member.segment)));
-        let names: Vec<_> = living.map(|member| member.name.to_string()).collect();
+        let mut living: Vec<_> = living.collect();
+        living.sort_by_key(|member| member.rank.unwrap_or(i64::MAX));
+        let names: Vec<_> = living.iter().map(|member| member.name.to_string()).collect();
         let present = if names.is_empty() { "nobody yet".to_owned() } else { names.join(", ") };
         let world = directory.world();
         let text = format!("no process is named {name} in world '{world}'. There: {present}");

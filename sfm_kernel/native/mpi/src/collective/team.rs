@@ -140,8 +140,7 @@ impl Team {
         self.tag as u64
     }
 
-    /// The call has failed here. An interrupt is known only to this process, which therefore
-    /// notifies the others.
+    /// The call has failed here. Only this process knows of an interrupt: it notifies the others.
     pub fn leave(&self, failure: &Failure) {
         if failure.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
             let (context, number) = (self.context, self.tag as u32);
@@ -248,8 +247,7 @@ pub fn other_call(rank: usize, other: What, expected: What) -> Failure {
 /// A sender that the error text cannot name.
 pub const ANOTHER: &str = "another process of the communicator";
 
-/// All processes must agree on the size of each message: an error unless the `bytes` that
-/// `sender` sends equal `room`.
+/// All processes must agree on the size of each message: an error unless `bytes` equal `room`.
 pub fn fits(sender: &str, bytes: usize, room: usize) -> Answer {
     let code = match bytes.cmp(&room) {
         Ordering::Equal => return Ok(()),
