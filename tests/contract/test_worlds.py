@@ -33,7 +33,7 @@ def test_an_unknown_name_is_answered_with_those_in_the_order_of_ranks(join: Join
     b = join("B", rank=1)
     join("home", guest=True)
     join("A", rank=0)
-    with pytest.raises(sfm_kernel.UnknownName, match="There: 'A', 'B', 'home'$"):
+    with pytest.raises(sfm_kernel.UnknownName, match=r"There: 'A', 'B', 'home'$"):
         b.send(dest="C")
 
 
