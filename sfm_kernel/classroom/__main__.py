@@ -19,7 +19,7 @@ from tornado.netutil import bind_sockets
 from sfm_kernel.classroom.shared_worlds import SharedWorlds
 from sfm_kernel.classroom.web import Server, application, certificate
 from sfm_kernel.classroom.web import server as make_server
-from sfm_kernel.transport.address import LOOPBACK, own_ip
+from sfm_kernel.transport.address import LOOPBACK_HOSTS, own_ip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 1
     port = sockets[0].getsockname()[1]
-    local = options.host in LOOPBACK
+    local = options.host in LOOPBACK_HOSTS
     host = own_ip() if options.host in ("0.0.0.0", "::", "") else options.host
     url = f"{'https' if context else 'http'}://{host}:{port}{base}"
     worlds, key = SharedWorlds(), secrets.token_urlsafe(24)

@@ -21,7 +21,7 @@ from sfm_kernel.observe import Observer
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.record.listing import key_of
 from sfm_kernel.observe.snapshot import Remote, folder_of, pulse, snapshot
-from sfm_kernel.transport.address import LOOPBACK
+from sfm_kernel.transport.address import LOOPBACK_HOSTS
 
 EVERY = 1.0
 """Seconds between two observations."""
@@ -215,7 +215,7 @@ class _ClassClient:
             "X-SFM-Share": secrets.token_urlsafe(32),
         }
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if host in LOOPBACK:
+        if host in LOOPBACK_HOSTS:
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
 from sfm_kernel.endpoint.bystanders import hooks
-from sfm_kernel.endpoint.peers import by_name
+from sfm_kernel.endpoint.peers import by_name, in_order
 from sfm_kernel.errors import (
     CollectiveError,
     DeadlockDetected,
@@ -43,10 +43,9 @@ SHOWN = 12
 
 def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
     """The processes with these names or ranks; None: all that have a rank. See ``Group``."""
-    everybody = sfm.members()
+    everybody = in_order(sfm.members())
     if members is None:
-        ranked = [member for member in everybody if member.rank is not None]
-        resolved = sorted(ranked, key=lambda member: member.rank or 0)
+        resolved = [member for member in everybody if member.rank is not None]
     else:
         known = by_name(everybody)
         unknown = [name for name in members if name not in known]

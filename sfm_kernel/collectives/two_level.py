@@ -84,7 +84,8 @@ def reduce(call: Call, value: Any, root: int) -> Any:
     else:
         values = _collected(levels, value)
         lists = None if outer is None else outer.rooted.gather(outer.call, values, home)
-        total = lists and functools.reduce(call.combine, joined(shape.groups, lists))
+        values = None if lists is None else joined(shape.groups, lists)
+        total = None if values is None else functools.reduce(call.combine, values)
     return _to_root(call, total, shape.groups[home][0], root)
 
 

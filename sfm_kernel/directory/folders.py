@@ -17,10 +17,10 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from typing import Self
 
 from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
+from sfm_kernel.transport.base import Closing
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
@@ -55,18 +55,6 @@ def is_alive(segment: str) -> bool:
     finally:
         os.close(fd)
     return False
-
-
-class Closing:
-    """A context manager that closes the object at the end."""
-
-    def close(self) -> object: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class WorldFolder(Closing):

@@ -10,11 +10,11 @@ from typing import Any
 
 from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
-from sfm_kernel.directory.folders import Closing, WorldFolder, is_alive
+from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
 from sfm_kernel.transport.address import check_key
-from sfm_kernel.transport.base import Gateway, Member
+from sfm_kernel.transport.base import Closing, Gateway, Member
 
 FRESH_SECONDS = 0.1
 """The most seconds since an answer about living processes before ``alive`` asks again."""

@@ -16,7 +16,7 @@ import zmq
 
 from sfm_kernel._native import MAX_MEMBERS, knock
 from sfm_kernel.directory.carrier import Carrier
-from sfm_kernel.directory.folders import Closing, check_world
+from sfm_kernel.directory.folders import check_world
 from sfm_kernel.directory.gateways import (
     GATEWAYS_PURPOSE,
     LARGEST_REQUEST,
@@ -37,6 +37,7 @@ from sfm_kernel.directory.zmq.sockets import (
 )
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
 from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
+from sfm_kernel.transport.base import Closing
 
 TICK_MS = 50
 MOST_SUBSCRIBERS = 2 * MAX_MEMBERS

@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import BUFFERING, CombiningTree
@@ -26,7 +25,7 @@ from sfm_kernel.endpoint.peers import Peers, by_name
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.transport.base import Directory, Member, Name, Transport
+from sfm_kernel.transport.base import Closing, Directory, Member, Name, Transport
 
 if TYPE_CHECKING:
     from sfm_kernel.c.functions import Functions
@@ -35,7 +34,7 @@ SOON = 0.5
 """Seconds for which ``wait_for`` polls often, before it polls as seldom as other blocked calls."""
 
 
-class Endpoint(Messaging):
+class Endpoint(Messaging, Closing):
     """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
 
     ``send``, ``recv``, ``recv_nb`` and ``peek`` come from ``Messaging``; ``regcb`` is here. Others
@@ -330,17 +329,6 @@ class Endpoint(Messaging):
     def _end_network_thread(self) -> None:
         if threading.current_thread() is not self._network:  # a callback may close its endpoint
             self._network.join()
-
-    def __enter__(self) -> Endpoint:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 _SHOWN_CONTEXTS, _LONGEST = 20, 60

@@ -105,9 +105,9 @@ class Peers:
         return member or self._raise_unknown(name)
 
     def _raise_unknown(self, name: Name) -> NoReturn:
-        living = [member for member in self._directory.members() if self.alive(member)]
-        living.sort(key=lambda member: (member.rank is None, member.rank))
-        raise UnknownName(name, [member.name for member in living], self._directory.world)
+        members = in_order(self._directory.members())
+        living = [member.name for member in members if self.alive(member)]
+        raise UnknownName(name, living, self._directory.world)
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation lives, as far as the directory and the connections show."""
@@ -294,6 +294,11 @@ class Peers:
                 raise PeerLost(src, " ".join(filter(None, [waited, *reasons])))
 
         return check
+
+
+def in_order(members: Iterable[Member]) -> list[Member]:
+    """The members by rank; those without a rank, such as notebooks, last."""
+    return sorted(members, key=lambda member: (member.rank is None, member.rank))
 
 
 def by_name(members: Iterable[Member]) -> dict[Name, Member]:

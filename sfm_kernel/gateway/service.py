@@ -10,12 +10,11 @@ from typing import Any
 
 from sfm_kernel import _native
 from sfm_kernel.directory.client import Client
-from sfm_kernel.directory.folders import Closing
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.transport.address import own_ip, raise_descriptors
-from sfm_kernel.transport.base import Gateway
+from sfm_kernel.transport.base import Closing, Gateway
 
 UPDATE_SECONDS = 0.25
 """Seconds between two requests for the world's members and gateways."""

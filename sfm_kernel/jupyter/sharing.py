@@ -13,7 +13,7 @@ from sfm_kernel.classroom.sharing import NotShared, Share
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.recording import parse_words, sources
-from sfm_kernel.transport.address import LOOPBACK
+from sfm_kernel.transport.address import LOOPBACK_HOSTS
 
 _USAGE = (
     "%sfm share takes the address on the class's page: `%sfm share http://…/#…`, also with "
@@ -55,7 +55,7 @@ def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
     print(f"shared as {name!r} with {parts.scheme}://{parts.netloc}{parts.path}")
     print(_SEEN)
     print(_CODE if shows_code else _NO_CODE)
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS:
         print("The network carries it as plain HTTP: others on the network can read it.")
     return share
 

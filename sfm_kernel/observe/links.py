@@ -267,7 +267,7 @@ def _sentences(
         if connection["cost_s"] >= WORTH_REPORTING and (connection["restarted_s"] or 0.0) < LATELY
     ]
     if restarts:
-        worst = max(restarts, key=lambda worst: float(worst["cost_s"]))
+        worst = max(restarts, key=lambda restart: float(restart["cost_s"]))
         cure = "a gateway" if via == "direct" else "a heartbeat or BBR"
         yield (
             f"{link} was silent for {worst['silence_s']:.1f} s and restarted from "

@@ -19,7 +19,7 @@ from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Which, name_of
 from sfm_kernel.serving.owner import Attachment
 from sfm_kernel.serving.values import Failure, bad_argument, pack, unpack
-from sfm_kernel.transport.base import Name
+from sfm_kernel.transport.base import Closing, Name
 
 _CallSets = defaultdict[int, set[int]]
 """The indices of some calls, by the number of their ``Calls``."""
@@ -40,7 +40,7 @@ class _WorkerState:
         return sum(map(len, self.held.values()))
 
 
-class Caller:
+class Caller(Closing):
     """Processes that make calls for this one; a context manager that releases them.
 
     Raises:
@@ -109,12 +109,6 @@ class Caller:
     def close(self) -> None:
         """Release the processes, which first finish what they do. Harmless when repeated."""
         self.link.release()
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- giving ----
 

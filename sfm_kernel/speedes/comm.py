@@ -20,6 +20,7 @@ from sfm_kernel.speedes.fuzzy import FuzzyBarrier
 from sfm_kernel.speedes.post import Post
 from sfm_kernel.speedes.reductions import MAX, MIN, SUM, Reduction
 from sfm_kernel.speedes.simtime import SimTime
+from sfm_kernel.transport.base import Closing
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -31,7 +32,7 @@ TYPES = 256
 """Message types are 0 to 255."""
 
 
-class SpeedesComm:
+class SpeedesComm(Closing):
     """One node of a group of nodes. ``start_up`` makes it. It is for one thread, and a context
     manager.
 
@@ -299,12 +300,6 @@ class SpeedesComm:
         or the group is started anew.
         """
         self._end()
-
-    def __enter__(self) -> SpeedesComm:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         node, size = self._post.node, self._post.size

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.errors import WorldAccess, WorldError
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 """Names of this machine for its own programs."""
 SHORTEST_KEY = 16
 BACKLOG = 1024

@@ -100,7 +100,7 @@ def test_a_start_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_without_mpich(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launched, "_mpiexec", lambda: None)
+    monkeypatch.setattr(launched, "beside", lambda tool: None)
     file = tmp_path / "rows.json"
     line = f"mpi --quick --repeat 1 --only send*,put --json {file}"
     assert main(line.split()) == 0

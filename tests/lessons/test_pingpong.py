@@ -135,7 +135,7 @@ def test_a_peer_that_is_not_installed_is_left_out(
 
 def test_without_mpiexec_mpi_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launched, "find_spec", lambda name: object())
-    monkeypatch.setattr(launched, "_mpiexec", lambda: None)
+    monkeypatch.setattr(launched, "beside", lambda tool: None)
     assert "there is no mpiexec" in str(launched.absent("mpi4py"))
     assert launched.absent("ipyparallel") is None
     assert pingpong.available(["SFM", "mpi4py buffers"]) == ["SFM"]
@@ -148,7 +148,7 @@ def test_a_crew_that_does_not_start_says_why(
     mpiexec = tmp_path / "mpiexec"
     mpiexec.write_text(f"#!/usr/bin/env python3\n{command}\n")
     mpiexec.chmod(0o755)
-    monkeypatch.setattr(launched, "_mpiexec", lambda: str(mpiexec))
+    monkeypatch.setattr(launched, "beside", lambda tool: str(mpiexec))
     with pytest.raises(SFMError, match="mpi4py did not start") as failed:
         launched.ranks("mpi4py", 2, RANKS)
     assert ("no MPI today" in str(failed.value)) == ("no MPI" in command)

@@ -27,6 +27,7 @@ from typing import Any
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.engines import START_SECONDS
 from sfm_kernel.spawn import lifeline, process
+from sfm_kernel.transport.base import Closing
 
 Answer = dict[str, Any]
 OURS = "SFM's MPI"
@@ -44,7 +45,7 @@ def absent(kind: str) -> str | None:
     """
     if find_spec(kind) is None:
         return f"{kind} is left out, it is not installed: pip install 'sfm-kernel[bench]'"
-    if kind == "mpi4py" and _mpiexec() is None:
+    if kind == "mpi4py" and beside("mpiexec") is None:
         return "mpi4py is left out, there is no mpiexec: pip install 'sfm-kernel[bench]'"
     return None
 
@@ -53,7 +54,8 @@ def launcher(kind: str, n: int) -> list[str]:
     """The command that starts Python as ``n`` ranks of MPICH ("mpi4py"), or of SFM's MPI."""
     if kind == OURS:
         return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(n)]
-    return [_mpiexec() or "mpiexec", "-n", str(n), sys.executable]
+    # This environment's mpiexec first: that of another MPI would start single processes.
+    return [beside("mpiexec") or "mpiexec", "-n", str(n), sys.executable]
 
 
 def beside(tool: str) -> str | None:
@@ -62,16 +64,12 @@ def beside(tool: str) -> str | None:
     return str(path) if path.exists() else shutil.which(tool)
 
 
-def _mpiexec() -> str | None:
-    return beside("mpiexec")  # that of another MPI would start single processes
-
-
 def ranks(kind: str, n: int, module: str) -> LaunchedJob:
     """A job of ``n`` ranks of an MPI (see ``launcher``); each runs a module."""
     return LaunchedJob(kind, n, [*launcher(kind, n), "-m", module])
 
 
-class LaunchedJob:
+class LaunchedJob(Closing):
     """``n`` processes of a kind, started by the constructor; a context manager that ends them.
 
     Args:
@@ -145,12 +143,6 @@ class LaunchedJob:
         # mpiexec ends its ranks when it is asked to end; it cannot if it is killed.
         process.end([self._process], GRACE)
         self._stack.close()
-
-    def __enter__(self) -> LaunchedJob:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def serve(path: str, rank: int, tasks: Mapping[str, Callable[..., Answer | None]]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from sfm_kernel.lessons.sites.enter import COMMAND
 from sfm_kernel.lessons.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
 from sfm_kernel.spawn import process
+from sfm_kernel.transport.base import Closing
 
 CANNOT_SHOW = (
     "This machine allows no network namespaces. The gateways emulate the path between the sites: "
@@ -29,7 +30,7 @@ def usual_algorithm() -> str:
         return file.read().strip()
 
 
-class Emulated:
+class Emulated(Closing):
     """Replaces ``Lab`` if there are gateways. Each host is an address of the loopback.
 
     Args:
@@ -86,12 +87,6 @@ class Emulated:
         """End all programs. Harmless when repeated."""
         process.end(self._started, 0)
         self._started = []
-
-    def __enter__(self) -> Emulated:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open_lab(sites: Mapping[str, int] | None = None, **about: Any) -> Lab | Emulated:

@@ -33,6 +33,7 @@ from typing import Any
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.enter import COMMAND
 from sfm_kernel.spawn import process
+from sfm_kernel.transport.base import Closing
 
 MTU = 1500
 LATE_SECONDS = 1e-3
@@ -60,7 +61,7 @@ def refusal() -> str:
     return ""
 
 
-class Lab:
+class Lab(Closing):
     """Sites with hosts, and a path between any two of them. Ends with ``close``, or its process.
 
     Args:
@@ -143,12 +144,6 @@ class Lab:
         self._user = None if hello["root"] else fds[0]
         self._hosts = dict(zip(names, fds if hello["root"] else fds[1:], strict=True))
         return hello
-
-    def __enter__(self) -> Lab:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Programs in the hosts
 

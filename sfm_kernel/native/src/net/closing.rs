@@ -7,8 +7,7 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::Exchange;
 use super::link::Link;
-use super::monitor::SECOND;
-use super::now;
+use super::{now, SECOND};
 use crate::sync::lock;
 
 /// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow

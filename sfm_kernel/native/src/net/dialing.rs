@@ -9,10 +9,10 @@ use super::exchange::{Event, Exchange, Remote};
 use super::gateways::{GatewayMonitor, SiteGateway};
 use super::link::Link;
 use super::monitor::{
-    ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER, SECOND,
+    ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER,
 };
 use super::report::REPORT_EVERY;
-use super::{elapsed, now};
+use super::{elapsed, now, SECOND};
 
 /// State of the network thread.
 #[derive(Default)]

@@ -14,8 +14,8 @@ use super::control::{parse_dropped, Reason, Role};
 use super::exchange::{Event, Exchange, Remote};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
-use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY, SECOND};
-use super::{elapsed, now};
+use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY};
+use super::{elapsed, now, SECOND};
 use crate::sync::lock;
 
 /// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what

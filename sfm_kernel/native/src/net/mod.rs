@@ -55,6 +55,8 @@ pub use outgoing::MAX_SINGLE_FRAME;
 pub use report::ConnectionReport;
 pub use socket::{abandon_all, Socket};
 
+const SECOND: u64 = 1_000_000_000;
+
 /// Nanoseconds since a time of `now`; 0 if another thread has noted that time only just now.
 fn elapsed(time: u64) -> u64 {
     now().saturating_sub(time)

@@ -16,11 +16,10 @@ use super::frame::Kind;
 use super::link::Link;
 use super::report::{choose_warmth, Warmth};
 use super::socket::Socket;
-use super::{elapsed, now};
+use super::{elapsed, now, SECOND};
 use crate::tcp_info::{self, TcpInfo};
 
 const MILLISECOND: u64 = 1_000_000;
-pub(super) const SECOND: u64 = 1000 * MILLISECOND;
 /// Pause after a refusal, in nanoseconds.
 pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
 /// Refusals that prove a process's death, since it listens as long as it lives; and the nanoseconds

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::elapsed;
 use super::exchange::{Exchange, Remote};
 use super::link::Link;
+use super::{elapsed, SECOND};
 use crate::json::Json;
 use crate::tcp_history::{unix_time, History};
 use crate::tcp_info::{self, Field, TcpInfo};
@@ -19,7 +19,7 @@ const MAX_REPORT: usize = 2400;
 /// Peers that the report of a gateway's connection names.
 const MAX_NAMED: usize = 16;
 /// Nanoseconds between two reports.
-pub(super) const REPORT_EVERY: u64 = 1_000_000_000;
+pub(super) const REPORT_EVERY: u64 = SECOND;
 
 /// A connection's means to keep its congestion window through a silence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Queries about a datatype: sizes, bounds, name, attributes.
 
 use crate::attributes::{self, Owner};
-use crate::checks::{self, put, put_found, put_text, text, Results};
+use crate::checks::{self, put, put_found, put_new, put_text, text, Results};
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -132,8 +132,8 @@ pub unsafe fn type_create_keyval(
     type_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    let key = attributes::create_key(Owner::Type, copy, delete, extra_state);
-    put("type_keyval", type_keyval, key)
+    let make = || attributes::create_key(Owner::Type, copy, delete, extra_state);
+    put_new("type_keyval", type_keyval, make)
 }
 
 pub unsafe fn type_free_keyval(type_keyval: *mut c_int) -> Answer {
