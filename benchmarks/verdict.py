@@ -65,8 +65,8 @@ def medians(measured: Sequence[Row], keys: Sequence[str], ours: str, other: str)
     for key, group in grouped(measured, keys).items():
         row: Row = dict(zip(keys, key, strict=True))
         for (mechanism,), times in grouped(group, ("mechanism",)).items():
-            row[f"{mechanism} us"] = median(row["us"] for row in times)
-            row[f"{mechanism} fastest"] = min(row["us"] for row in times)
+            us = [timed["us"] for timed in times]
+            row[f"{mechanism} us"], row[f"{mechanism} fastest"] = median(us), min(us)
         if f"{other} us" in row:
             row[f"{ours} / {other}"] = row[f"{ours} us"] / row[f"{other} us"]
         listed.append(row)
