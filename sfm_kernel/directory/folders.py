@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 

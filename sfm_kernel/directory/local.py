@@ -14,7 +14,8 @@ from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
-from sfm_kernel.transport.base import Closing, Gateway, Member
+from sfm_kernel.transport.base import Gateway, Member
+from sfm_kernel.transport.closing import Closing
 
 KEY_BYTES = 32
 

@@ -14,7 +14,8 @@ from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
 from sfm_kernel.transport.address import check_key
-from sfm_kernel.transport.base import Closing, Gateway, Member
+from sfm_kernel.transport.base import Gateway, Member
+from sfm_kernel.transport.closing import Closing
 
 FRESH_SECONDS = 0.1
 """The most seconds since an answer about living processes before ``alive`` asks again."""

@@ -37,7 +37,7 @@ from sfm_kernel.directory.zmq.sockets import (
 )
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
 from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 TICK_MS = 50
 MOST_SUBSCRIBERS = 2 * MAX_MEMBERS

@@ -25,7 +25,8 @@ from sfm_kernel.endpoint.peers import Peers, by_name
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.transport.base import Closing, Directory, Member, Name, Transport
+from sfm_kernel.transport.base import Directory, Member, Name, Transport
+from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
     from sfm_kernel.c.functions import Functions

@@ -14,7 +14,8 @@ from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.transport.address import own_ip, raise_descriptors
-from sfm_kernel.transport.base import Closing, Gateway
+from sfm_kernel.transport.base import Gateway
+from sfm_kernel.transport.closing import Closing
 
 UPDATE_SECONDS = 0.25
 """Seconds between two requests for the world's members and gateways."""

@@ -19,7 +19,8 @@ from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Which, name_of
 from sfm_kernel.serving.owner import Attachment
 from sfm_kernel.serving.values import Failure, bad_argument, pack, unpack
-from sfm_kernel.transport.base import Closing, Name
+from sfm_kernel.transport.base import Name
+from sfm_kernel.transport.closing import Closing
 
 _CallSets = defaultdict[int, set[int]]
 """The indices of some calls, by the number of their ``Calls``."""

@@ -20,7 +20,7 @@ from sfm_kernel.speedes.fuzzy import FuzzyBarrier
 from sfm_kernel.speedes.post import Post
 from sfm_kernel.speedes.reductions import MAX, MIN, SUM, Reduction
 from sfm_kernel.speedes.simtime import SimTime
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint

@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 Name = str | int
 
 
-class Closing:
-    """A context manager that closes the object at the end."""
-
-    def close(self) -> object: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 @dataclass(frozen=True)
 class _Record:
     """An entry of the directory."""

@@ -27,7 +27,7 @@ from typing import Any
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.engines import START_SECONDS
 from sfm_kernel.spawn import lifeline, process
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 Answer = dict[str, Any]
 OURS = "SFM's MPI"

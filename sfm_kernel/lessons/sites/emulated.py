@@ -15,7 +15,7 @@ from typing import Any
 from sfm_kernel.lessons.sites.enter import COMMAND
 from sfm_kernel.lessons.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
 from sfm_kernel.spawn import process
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 CANNOT_SHOW = (
     "This machine allows no network namespaces. The gateways emulate the path between the sites: "

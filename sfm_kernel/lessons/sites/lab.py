@@ -33,7 +33,7 @@ from typing import Any
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.enter import COMMAND
 from sfm_kernel.spawn import process
-from sfm_kernel.transport.base import Closing
+from sfm_kernel.transport.closing import Closing
 
 MTU = 1500
 LATE_SECONDS = 1e-3
