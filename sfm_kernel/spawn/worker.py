@@ -33,18 +33,27 @@ def main(report: int) -> None:
     # Not sys.stdin: its buffer may be locked by a reader that never returns.
     lifeline.follow(partial(os.read, 0, 1), lambda word: orders[word].set(), partial(os._exit, 1))
     try:
-        with join(world, name=name, rank=rank, size=n) as sfm:
-            try:
-                os.write(report, JOINED)
-                orders[GO].wait()
-                function, args, kwargs = cloudpickle.loads(work)
-                value = cloudpickle.dumps(function(sfm, *args, **kwargs))
-                Result(True, value, account=account()).send(report)
-                rest([sfm], orders[END].wait)
-            finally:
-                ending.begin()
-    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is reported
-        Result(False, f"{type(error).__name__}: {error}", traceback.format_exc()).send(report)
+        sfm = join(world, name=name, rank=rank, size=n)
+    except Exception as error:  # noqa: BLE001 - reported in words
+        return _failure(error).send(report)
+    with sfm:
+        try:
+            os.write(report, JOINED)
+            orders[GO].wait()
+            function, args, kwargs = cloudpickle.loads(work)
+            value = cloudpickle.dumps(function(sfm, *args, **kwargs))
+            Result(True, value, account=account()).send(report)
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+            # Reported before this process leaves: the owner hears of the PeerLost of others later.
+            _failure(error).send(report)
+        else:
+            rest([sfm], orders[END].wait)
+        finally:
+            ending.begin()
+
+
+def _failure(error: Exception) -> Result:
+    return Result(False, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 if __name__ == "__main__":

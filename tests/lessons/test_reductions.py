@@ -17,8 +17,10 @@ import sfm_kernel
 from sfm_kernel.collectives import ALGORITHMS, Group
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import reductions
+from sfm_kernel.lessons.reductions import work
 from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LogGP, Prices
 from sfm_kernel.lessons.reductions.plots import Growth, Model, laws
+from sfm_kernel.lessons.reductions.work import _Worlds as Worlds
 from sfm_kernel.plots import still
 from tests.lessons.engines import serving
 from tests.waiting import wait_until
@@ -121,6 +123,26 @@ def test_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SFM_TRANSPORT", "tcp")
     with pytest.raises(SFMError, match="through tcp, not shm"):
         list(reductions.rows(transports=("shm",), processes=(2,), repeat=1))
+
+
+def test_nobody_waits_for_an_engine_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def serve(sfm: sfm_kernel.Endpoint) -> None:
+        endpoint = Worlds.endpoint
+
+        def second_fails(worlds: Worlds, transport: str, processes: int) -> sfm_kernel.Endpoint:
+            if sfm.rank == 1:
+                raise ValueError("out of order")
+            wait_until(lambda: all(member.rank != 1 for member in sfm.members()))
+            return endpoint(worlds, transport, processes)
+
+        Worlds.endpoint = second_fails  # type: ignore[method-assign]
+        work.serve(sfm)
+
+    monkeypatch.setattr(reductions, "serve", serve)
+    monkeypatch.setattr(reductions, "START_SECONDS", 10.0)
+    with pytest.raises(SFMError, match="out of order") as caught:
+        list(reductions.rows(transports=("shm",), processes=(2,), repeat=1))
+    assert "do not answer" not in str(caught.value.__context__)
 
 
 @pytest.mark.parametrize(

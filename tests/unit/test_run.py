@@ -71,6 +71,21 @@ def test_one_that_raises_stops_the_others() -> None:
     assert "in fails" in caught.value.traceback
 
 
+def test_the_one_that_raised_is_named_not_those_that_miss_it() -> None:
+    class SlowToExplainError(Exception):
+        def __str__(self) -> str:
+            time.sleep(2)  # others notice within a second that one has left
+            return "the cause"
+
+    def fails(sfm: Endpoint) -> None:
+        if sfm.rank == 1:
+            raise SlowToExplainError
+        sfm.recv(src=1)
+
+    with pytest.raises(sfm_kernel.ProcessFailed, match="the cause"):
+        sfm_kernel.run(fails, 2)
+
+
 @pytest.mark.fault
 def test_one_that_is_killed_stops_the_others() -> None:
     def dies(sfm: Endpoint) -> None:
