@@ -42,8 +42,9 @@ help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
 # Without all that is compiled the package is not installed, whatever the stamp says.
-COMPILED := $(wildcard sfm_kernel/_native*.so) $(wildcard sfm_kernel/c/lib/lib*.so*)
-ifneq ($(words $(COMPILED)),3)
+COMPILED := sfm_kernel/_native.abi3.so \
+    $(addprefix sfm_kernel/c/lib/,libsfm.so libmpi.so.12 libmpi_abi.so.1)
+ifneq ($(wildcard $(COMPILED)),$(COMPILED))
 $(VENV)/.sfm-%: FORCE
 	@tools/setup.sh $(VENV) $*
 else
