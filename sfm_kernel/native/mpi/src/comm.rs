@@ -53,12 +53,16 @@ static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
 /// See `renumber_collectives`.
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// The first number of collective calls.
+/// The first number of collective calls after the last stop.
 fn first_number() -> u32 {
+    number_after(EPOCH.load(Relaxed))
+}
+
+/// Any of the 2^29 numbers of a collective. The messages of a call that was stopped match a later
+/// one only if their number is among the few that are used until the next stop.
+fn number_after(epoch: u64) -> u32 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    // A million numbers for each value, so that messages of an aborted call never match a later
-    // one.
-    (EPOCH.load(Relaxed).wrapping_mul(ODD) >> 55) as u32 * (1 << 20)
+    (epoch.wrapping_mul(ODD) >> 35) as u32
 }
 
 impl Comm {
@@ -224,4 +228,20 @@ pub fn release(handle: MPI_Comm) -> Answer<Arc<Comm>> {
         return Err(fail(MPI_ERR_COMM, text));
     }
     COMMS.release(handle).ok_or_else(|| wrong(handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_after;
+
+    #[test]
+    fn numbers_after_a_thousand_stops_lie_apart() {
+        let a_day = 1_795_000_000_000_000_000_u64; // nanoseconds, as the notebook has them
+        let mut numbers: Vec<_> =
+            (0..1000).map(|n| number_after(a_day + n * 3_141_592_653)).collect();
+        numbers.push(number_after(0)); // nothing was stopped yet
+        numbers.sort_unstable();
+        assert!(numbers.windows(2).all(|pair| pair[1] - pair[0] > 100));
+        assert!(numbers.iter().all(|number| number >> 29 == 0));
+    }
 }
