@@ -9,6 +9,7 @@ import signal
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
 """Signals for which an owner may have handlers. A fork gets none before ``take_signals``."""
@@ -84,14 +85,14 @@ class Fork:
 
     def __init__(self, body: Callable[[], object]) -> None:
         self.returncode: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            status = 1
-            try:
-                body()
-                status = 0
-            finally:
-                os._exit(status)
+        # What a handler raises in a function that os.fork calls would be lost.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _run(body, former)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def poll(self) -> int | None:
         """The return code as in ``subprocess``; None while the process lives."""
@@ -105,3 +106,13 @@ class Fork:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
+
+
+def _run(body: Callable[[], object], mask: Collection[int]) -> NoReturn:
+    status = 1
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        body()
+        status = 0
+    finally:
+        os._exit(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -29,3 +30,22 @@ def test_a_process_that_is_asked_ends_by_itself() -> None:
     willing.stdout.readline()
     process.end([willing], 60)
     assert willing.returncode == 3
+
+
+STOPPED_AT_A_FORK = """
+import os, signal
+from sfm_kernel.spawn.forked import Fork
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+try:
+    Fork(lambda: None)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_an_owner_that_is_asked_to_end_while_it_forks_hears_it() -> None:
+    """Python ignores errors in functions that os.fork calls; logging has such a function."""
+    command = [sys.executable, "-c", STOPPED_AT_A_FORK]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
