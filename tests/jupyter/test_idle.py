@@ -68,10 +68,11 @@ def test_a_running_program_is_never_ended() -> None:
 
 
 def test_another_notebook_counts() -> None:
-    with notebook() as first, notebook() as second:
+    with notebook("%sfm start A") as first, notebook("%sfm connect") as second:
+        busy = second.send(f"import time; print('busy'); time.sleep({LONG})")
+        second.wait(busy, lambda cell: "busy" in cell.text)
         first.run("%sfm start A --idle 2s").ok()
-        second.run("%sfm connect").ok()
-        second.run(f"import time; time.sleep({LONG})").ok()
+        second.wait(busy)
         second.run("%%sfm\nprint('still there')").ok()
         ended(first)
         assert "WorldGone" in second.run("%%sfm\nprint('gone')").error
