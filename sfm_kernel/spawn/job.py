@@ -195,6 +195,7 @@ class Job:
                     watching.check()
                     pause = max(0.0, watching.due - time.monotonic())
                     rest = pause if rest is None else min(rest, pause)
+                ended: list[int] = []
                 for event, _ in selector.select(rest):
                     report = reports[event.data]
                     data = os.read(event.fd, 1 << 20)
@@ -204,7 +205,9 @@ class Job:
                         self.order(GO)
                     if not data:
                         selector.unregister(event.fd)
-                        results[event.data] = self._result(event.data, bytes(report))
+                        ended.append(event.data)
+                for rank in sorted(ended, key=lambda rank: _failed_at(reports[rank])):
+                    results[rank] = self._result(rank, bytes(reports[rank]))
         return [results[rank] for rank in range(self._size)]
 
     def end(self) -> None:
@@ -245,3 +248,12 @@ class Job:
             os.close(self._reports.pop())
         with contextlib.suppress(OSError):
             remove_world(self.world)
+
+
+def _failed_at(report: bytes | bytearray) -> float:
+    """The time of the failure that is reported; the first failure may be the cause of others.
+
+    A process that died could not tell. Its death comes first: others notice it only afterwards.
+    """
+    text = report.removeprefix(JOINED)
+    return Result(*pickle.loads(text)).failed_at if text else 0.0

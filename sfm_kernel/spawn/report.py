@@ -23,12 +23,14 @@ class Result(NamedTuple):
         value: its pickled return value, or its error in words.
         trace: the traceback of its error.
         account: the calls of groups that it has made, if it has returned.
+        failed_at: the time of its error, in seconds of the machine's monotonic clock.
     """
 
     good: bool
     value: Any
     trace: str = ""
     account: Account | None = None
+    failed_at: float = 0.0
 
     def send(self, fd: int) -> None:
         """Write the result to a pipe, and close the pipe, which ends the report."""

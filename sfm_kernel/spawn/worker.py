@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 import traceback
 from functools import partial
 
@@ -53,7 +54,8 @@ def main(report: int) -> None:
 
 
 def _failure(error: Exception) -> Result:
-    return Result(False, f"{type(error).__name__}: {error}", traceback.format_exc())
+    failed_at, text = time.monotonic(), f"{type(error).__name__}: {error}"
+    return Result(False, text, traceback.format_exc(), failed_at=failed_at)
 
 
 if __name__ == "__main__":

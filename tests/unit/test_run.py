@@ -19,6 +19,8 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, watching
 from sfm_kernel.endpoint.seen import Account, disagreement
+from sfm_kernel.spawn.job import Job
+from sfm_kernel.spawn.report import GO
 from tests.observe.harness import running
 from tests.waiting import wait_until
 
@@ -84,6 +86,28 @@ def test_the_one_that_raised_is_named_not_those_that_miss_it() -> None:
 
     with pytest.raises(sfm_kernel.ProcessFailed, match="the cause"):
         sfm_kernel.run(fails, 2)
+
+
+@pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.fault)])
+def test_the_first_failure_is_named_if_all_have_been_reported(dies: bool) -> None:
+    def fails(sfm: Endpoint) -> None:
+        if sfm.rank == 1:
+            sfm.recv(src=0)
+            if dies:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ValueError
+        sfm.wait_for(1)
+        sfm.send(dest=1)
+        while any(member.rank == 1 and sfm.alive(member) for member in sfm.members()):
+            time.sleep(0.01)
+        raise KeyError
+
+    with Job("test", 2, fails) as job:
+        job.order(GO)
+        wait_until(lambda: all(process.poll() is not None for process in job._processes))
+        with pytest.raises(sfm_kernel.ProcessFailed) as caught:
+            job.results(None)
+    assert caught.value.rank == 1
 
 
 @pytest.mark.fault
