@@ -5,6 +5,7 @@ in a checkout but not in an installation: ``python -m benchmarks`` lists them. E
 generates rows, like the programs of ``sfm_kernel.lessons``, on which they are built.
 
 inbox, peers, collectives, farm, mpi, c, sites, targets   the benchmarks
+turns         measures mechanisms in turns
 verdict       compares a measured ratio with its target
 patterns      patterns of communication, the same for SFM and MPI
 communicator  the calls of MPI that ``mpi`` measures

@@ -10,10 +10,10 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import RANKS
+from benchmarks.turns import Answer, in_turns
 from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.collectives import Group
 from sfm_kernel.lessons.measure.arguments import chosen, numbers
@@ -40,8 +40,6 @@ BARRIER, SMALL, OBJECT, ARRAY, BCAST = (
 CALLS = (BARRIER, SMALL, OBJECT, ARRAY, BCAST)
 """``allreduce 8 B`` and ``1 MB`` reduce arrays into arrays allocated before (mpi4py's
 ``Allreduce``), ``allreduce of a float`` an object (its ``allreduce``)."""
-
-MOST, FEWEST = 20_000, 2
 
 
 # The work of one process
@@ -116,27 +114,21 @@ def rows(
     calls = chosen(calls, CALLS, "call")
     mpi = mpi and absent("mpi4py") is None
     for n in processes:
-        with ExitStack() as stack:
-            engines = stack.enter_context(driving("collectives", serve, n))
-            asking: dict[str, Callable[[str, int], float]] = {
-                SFM: lambda call, count, n=n, ask=engines: (  # type: ignore[misc]
-                    ask(engines=n, call=call, count=count).seconds
-                )
-            }
-            if mpi:
-                launched = stack.enter_context(ranks("mpi4py", n, RANKS))
-                asking[MPI] = lambda call, count, launched=launched: float(  # type: ignore[misc]
-                    launched.ask("collective", call=call, count=count)["seconds"]
-                )
-            counts: dict[tuple[str, str], int] = {}
-            for number, call, mechanism in product(range(repeat), calls, asking):
-                ask, cell = asking[mechanism], (call, mechanism)
-                if cell not in counts:  # the first call opens channels; the second gives the count
-                    ask(call, 1)
-                    counts[cell] = max(FEWEST, min(MOST, int(seconds / ask(call, 10))))
-                us = ask(call, counts[cell]) * 1e6
-                about: Row = {"call": call, "processes": n, "mechanism": mechanism}
-                yield about | {"round": number, "us": us}
+        yield from _calls(n, calls, mpi, repeat, seconds)
+
+
+def _calls(n: int, calls: Sequence[str], mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
+    with ExitStack() as stack:
+        engines = stack.enter_context(driving("collectives", serve, n))
+        asking: dict[str, Callable[[str, int], Answer]] = {
+            SFM: lambda call, count: engines(engines=n, call=call, count=count)
+        }
+        if mpi:
+            launched = stack.enter_context(ranks("mpi4py", n, RANKS))
+            asking[MPI] = lambda call, count: launched.ask("collective", call=call, count=count)
+        for number, call, mechanism, found in in_turns(asking, calls, repeat, seconds):
+            about: Row = {"call": call, "processes": n, "mechanism": mechanism}
+            yield about | {"round": number, "us": 1e6 * found["seconds"]}
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:

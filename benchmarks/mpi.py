@@ -10,17 +10,19 @@ from __future__ import annotations
 import argparse
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 
 from benchmarks import RANKS
 from benchmarks.communicator import ALLREDUCE, BARRIER, CALLS, cells
+from benchmarks.turns import Answer, in_turns
 from benchmarks.verdict import Pair, medians, verdict
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import usable_cores
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
-from sfm_kernel.lessons.measure.launched import OURS, absent, launcher, ranks
+from sfm_kernel.lessons.measure.launched import OURS, LaunchedJob, absent, launcher, ranks
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import THREE
 
@@ -37,8 +39,6 @@ QUICK = (THREE, "8 B", "1 MB", "", PROGRAM)
 CROWD = {True: (0.1, ", crowded"), False: (0.6, "")}
 """The largest ratio of a barrier's and a small allreduce's time to MPICH's. In a crowd, which is
 more than two processes a core, MPICH's ranks take the cores from those for which they wait."""
-
-MOST, FEWEST = 20_000, 2
 
 
 def rows(
@@ -89,19 +89,20 @@ def _calls(
     n: int, selected: Sequence[tuple[str, str]], kinds: Sequence[str], repeat: int, seconds: float
 ) -> Iterator[Row]:
     with ExitStack() as stack:
-        started = {kind: stack.enter_context(ranks(KINDS[kind], n, RANKS)) for kind in kinds}
-        counts: dict[tuple[str, str, str], int] = {}
-        for number, (call, message), kind in product(range(repeat), selected, kinds):
-            launched, cell = started[kind], (call, message, kind)
-            if cell not in counts:  # the first call opens channels; the second gives the count
-                launched.ask("measure", call=call, message=message, count=1)
-                trial = launched.ask("measure", call=call, message=message, count=5)
-                counts[cell] = max(FEWEST, min(MOST, int(seconds / trial["seconds"])))
-            found = launched.ask("measure", call=call, message=message, count=counts[cell])
+        asking: dict[str, Callable[[tuple[str, str], int], Answer]] = {}
+        for kind in kinds:
+            launched = stack.enter_context(ranks(KINDS[kind], n, RANKS))
+            asking[kind] = partial(_asked, launched)
+        for number, (call, message), kind, found in in_turns(asking, selected, repeat, seconds):
             about: Row = {"call": call, "message": message, "processes": n}
             about |= {"crowded": n > 2 * usable_cores(), "mechanism": kind}
             about |= {"library": found["route"], "round": number}
             yield about | {"us": 1e6 * found["seconds"]}
+
+
+def _asked(launched: LaunchedJob, cell: tuple[str, str], count: int) -> Answer:
+    call, message = cell
+    return launched.ask("measure", call=call, message=message, count=count)
 
 
 def _start(kind: str) -> float:

@@ -22,6 +22,7 @@ import sfm_kernel
 from benchmarks import RANKS
 from benchmarks.memory import talk_to_all
 from benchmarks.patterns import PATTERNS, WORK, Talk
+from benchmarks.turns import Answer, in_turns
 from sfm_kernel.lessons.measure.arguments import numbers
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
 from sfm_kernel.lessons.measure.launched import absent, ranks
@@ -41,8 +42,8 @@ CALLBACK, BLOCKED_IN, MEMORY = "callback", "blocked in ", "shared memory"
 WORLDS = {"4 engines": 4, "8 engines and a notebook": 9}
 """A world whose shared memory is measured -> its number of processes."""
 
-MOST, FEWEST = 2000, 1
-"""The largest and smallest number of rounds, or of messages of each sender, in one measurement."""
+MOST = 2000
+"""The largest number of rounds, or of messages of each sender, in one measurement."""
 
 PAUSE = 0.003
 """Seconds between two messages for a callback, in which its process falls asleep again."""
@@ -152,25 +153,20 @@ def rows(
 def _patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
     with ExitStack() as stack:
         engines = stack.enter_context(driving("peers", serve, n))
-        asking: dict[str, Callable[[str, int], float]] = {
-            SFM: lambda pattern, count: (
-                engines(work="pattern", engines=n, pattern=pattern, count=count).seconds
+        asking: dict[str, Callable[[str, int], Answer]] = {
+            SFM: lambda pattern, count: engines(
+                work="pattern", engines=n, pattern=pattern, count=count
             )
         }
         if mpi:
             launched = stack.enter_context(ranks("mpi4py", n, RANKS))
-            asking[MPI] = lambda pattern, count: float(
-                launched.ask("pattern", name=pattern, count=count)["seconds"]
-            )
-        counts: dict[tuple[str, str], int] = {}
-        for number, pattern, mechanism in product(range(repeat), PATTERNS, asking):
-            ask, cell = asking[mechanism], (pattern, mechanism)
-            if cell not in counts:  # the first call opens channels; the second gives the count
-                ask(pattern, 1)
-                counts[cell] = int(seconds / (ask(pattern, 5) * 2 * (n - 1)))
-            us = ask(pattern, max(FEWEST, min(MOST, counts[cell]))) * 1e6
+            asking[MPI] = lambda pattern, count: launched.ask("pattern", name=pattern, count=count)
+        each = seconds / (2 * (n - 1))  # a round of a pattern has so many messages
+        for number, pattern, mechanism, found in in_turns(
+            asking, tuple(PATTERNS), repeat, each, MOST
+        ):
             about: Row = {"what": pattern, "processes": n, "mechanism": mechanism}
-            yield about | {"round": number, "us": us}
+            yield about | {"round": number, "us": 1e6 * found["seconds"]}
 
 
 def _waiting(mpi: bool, repeat: int, blocked_seconds: float, calls: int) -> Iterator[Row]:

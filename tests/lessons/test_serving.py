@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ from benchmarks import inbox
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import chunks, cpi, dot, pingpong, reductions
 from sfm_kernel.lessons.__main__ import main
+from sfm_kernel.lessons.measure.rows import Row
 from tests.lessons.engines import serving
 
 
@@ -81,3 +83,13 @@ def test_a_missing_folder_is_noticed_before_measuring(
 ) -> None:
     assert main(["cpi", "--json", str(tmp_path / "none/rows.json")]) == 1
     assert "there is no folder" in capsys.readouterr().err
+
+
+def test_an_error_while_measuring_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(options: object) -> Iterator[Row]:
+        yield {"us": 1.0}
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(cpi, "measure", fails)
+    with pytest.raises(ValueError, match="a bug"):
+        main(["cpi"])

@@ -372,16 +372,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
-    try:
-        yield from rows(
-            options.engines,
-            works=WORKS if options.work == "all" else (options.work,),
-            algorithms=options.only or REDUCTIONS,
-            lengths=options.lengths or (LENGTHS[:2] if options.quick else LENGTHS),
-            m=options.m or (max(32, options.engines) if options.quick else M),
-            tolerance=options.tolerance,
-            repeat=options.repeat or (1 if options.quick else 3),
-            seconds=0.01 if options.quick else 0.05,
-        )
-    except ValueError as problem:  # found before anything was started
-        raise SFMError(str(problem)) from None
+    return rows(
+        options.engines,
+        works=WORKS if options.work == "all" else (options.work,),
+        algorithms=options.only or REDUCTIONS,
+        lengths=options.lengths or (LENGTHS[:2] if options.quick else LENGTHS),
+        m=options.m or (max(32, options.engines) if options.quick else M),
+        tolerance=options.tolerance,
+        repeat=options.repeat or (1 if options.quick else 3),
+        seconds=0.01 if options.quick else 0.05,
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -71,7 +71,7 @@ def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
         print(line)
     print(flush=True)
 
-    measured = list(_progress(module.measure(options)))
+    measured = _all(module.measure(options))
     summary = module.summary(measured)
     if hasattr(module, "tables"):
         shown = [f"{title}\n{table(rows)}" for title, rows in module.tables(measured).items()]
@@ -89,11 +89,19 @@ def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
     return 0
 
 
-def _progress(rows: Iterator[Row]) -> Iterator[Row]:
+def _all(rows: Iterable[Row]) -> list[Row]:
+    """The rows. A ValueError before the first one is about an option; nothing was measured."""
     watched = sys.stderr.isatty()
-    for number, row in enumerate(rows, start=1):
-        if watched:
-            print(f"\r{number} measured", end="", file=sys.stderr, flush=True)
-        yield row
+    measured: list[Row] = []
+    try:
+        for row in rows:
+            measured.append(row)
+            if watched:
+                print(f"\r{len(measured)} measured", end="", file=sys.stderr, flush=True)
+    except ValueError as problem:
+        if measured:
+            raise
+        raise SFMError(str(problem)) from None
     if watched:
         print("\r" + " " * 24 + "\r", end="", file=sys.stderr)
+    return measured

@@ -333,16 +333,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
-    try:
-        yield from rows(
-            transports=TRANSPORTS if options.transport == "all" else (options.transport,),
-            algorithms=options.only or ALGORITHMS["allreduce"],
-            processes=options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
-            sizes=options.bytes or SIZES,
-            model_sizes=MODEL_SIZES[:3] if options.quick else MODEL_SIZES,
-            cores=options.cores,
-            repeat=options.repeat or (2 if options.quick else 5),
-            seconds=options.seconds or (0.01 if options.quick else 0.03),
-        )
-    except ValueError as error:  # found before anything was started
-        raise SFMError(str(error)) from None
+    return rows(
+        transports=TRANSPORTS if options.transport == "all" else (options.transport,),
+        algorithms=options.only or ALGORITHMS["allreduce"],
+        processes=options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
+        sizes=options.bytes or SIZES,
+        model_sizes=MODEL_SIZES[:3] if options.quick else MODEL_SIZES,
+        cores=options.cores,
+        repeat=options.repeat or (2 if options.quick else 5),
+        seconds=options.seconds or (0.01 if options.quick else 0.03),
+    )
