@@ -195,7 +195,7 @@ class Job:
                     watching.check()
                     pause = max(0.0, watching.due - time.monotonic())
                     rest = pause if rest is None else min(rest, pause)
-                ended: list[int] = []
+                ended: dict[int, Result | None] = {}
                 for event, _ in selector.select(rest):
                     report = reports[event.data]
                     data = os.read(event.fd, 1 << 20)
@@ -205,9 +205,13 @@ class Job:
                         self.order(GO)
                     if not data:
                         selector.unregister(event.fd)
-                        ended.append(event.data)
-                for rank in sorted(ended, key=lambda rank: _failed_at(reports[rank])):
-                    results[rank] = self._result(rank, bytes(reports[rank]))
+                        ended[event.data] = _decoded(report)
+                # The first failure may be the cause of the others. A death comes before them all:
+                # other processes notice it only afterwards.
+                for rank, result in sorted(
+                    ended.items(), key=lambda item: item[1].failed_at if item[1] else 0.0
+                ):
+                    results[rank] = self._result(rank, result)
         return [results[rank] for rank in range(self._size)]
 
     def end(self) -> None:
@@ -224,14 +228,12 @@ class Job:
                 orders.write(word)
                 orders.flush()
 
-    def _result(self, rank: int, report: bytes) -> Any:
-        text = report.removeprefix(JOINED)
-        if not text:
+    def _result(self, rank: int, result: Result | None) -> Any:
+        if result is None:
             process.wait([self._processes[rank]])
             code = self._processes[rank].returncode or 0
             early = "" if code < 0 else " before it returned"
             raise ProcessFailed(rank, died(code) + early)
-        result = Result(*pickle.loads(text))
         if not result.good:
             raise ProcessFailed(rank, f"raised {result.value}", result.trace)
         if result.account is not None:
@@ -250,10 +252,9 @@ class Job:
             remove_world(self.world)
 
 
-def _failed_at(report: bytes | bytearray) -> float:
-    """The time of the failure that is reported; the first failure may be the cause of others.
-
-    A process that died could not tell. Its death comes first: others notice it only afterwards.
-    """
-    text = report.removeprefix(JOINED)
-    return Result(*pickle.loads(text)).failed_at if text else 0.0
+def _decoded(report: bytearray) -> Result | None:
+    """The result; None if the process has died before its report was complete."""
+    try:
+        return Result(*pickle.loads(report.removeprefix(JOINED)))
+    except (EOFError, pickle.UnpicklingError):
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, watching
 from sfm_kernel.endpoint.seen import Account, disagreement
 from sfm_kernel.spawn.job import Job
-from sfm_kernel.spawn.report import GO
+from sfm_kernel.spawn.report import GO, Result
 from tests.observe.harness import running
 from tests.waiting import wait_until
 
@@ -119,6 +120,19 @@ def test_one_that_is_killed_stops_the_others() -> None:
 
     with pytest.raises(sfm_kernel.ProcessFailed, match="rank 1 was killed by SIGKILL"):
         sfm_kernel.run(dies, 2)
+
+
+@pytest.mark.fault
+def test_one_that_is_killed_while_it_reports() -> None:
+    def dies(sfm: Endpoint) -> None:
+        def send(self: Result, fd: int) -> None:
+            os.write(fd, pickle.dumps(tuple(self))[:-5])
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        Result.send = send  # type: ignore[method-assign]
+
+    with pytest.raises(sfm_kernel.ProcessFailed, match="rank 0 was killed by SIGKILL"):
+        sfm_kernel.run(dies, 1)
 
 
 def test_timeout() -> None:

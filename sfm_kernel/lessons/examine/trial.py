@@ -25,6 +25,7 @@ from sfm_kernel.spawn import worker
 from sfm_kernel.spawn.forked import Fork
 from sfm_kernel.spawn.job import Job
 from sfm_kernel.spawn.process import Process
+from sfm_kernel.spawn.report import Result
 from sfm_kernel.watching import Watching
 
 LATE = 0.03
@@ -157,8 +158,8 @@ class _Forks(Job):
         others = [order.fileno() for order in self._orders]
         return Fork(lambda: _work(orders, report, others, site))
 
-    def _result(self, rank: int, report: bytes) -> Any:
-        outcome: Outcome = super()._result(rank, report)
+    def _result(self, rank: int, result: Result | None) -> Any:
+        outcome: Outcome = super()._result(rank, result)
         if outcome.error:  # otherwise the others wait for it, and that would be the report
             raise ProcessFailed(rank, outcome.error)
         return outcome
