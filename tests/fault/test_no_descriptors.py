@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import subprocess
@@ -26,6 +27,8 @@ while True: sfm.send(dest="home", echo=sfm.recv(src="home").n)
 @contextlib.contextmanager
 def no_descriptors() -> Iterator[None]:
     """Until the end, this process can open nothing."""
+    gc.collect()  # what earlier tests have left would give descriptors back meanwhile
+    gc.disable()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 200), hard))
@@ -38,6 +41,7 @@ def no_descriptors() -> Iterator[None]:
         for fd in taken:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        gc.enable()
 
 
 @pytest.mark.tcp
