@@ -1,4 +1,4 @@
 """Transports of packets: within a process, through shared memory, and between machines over TCP.
 
-``base`` holds the contract; each other module is one implementation.
+``base`` holds the contract, which ``inproc``, ``shm`` and ``tcp`` implement.
 """
