@@ -119,8 +119,7 @@ def test_thirty_are_seen_at_once(shown: Page, screenshots: Path, scheme: str) ->
 
 
 def test_a_click_tells_all_of_one(shown: Page, screenshots: Path) -> None:
-    shown.locator("#worlds button").first.focus()
-    shown.keyboard.press("Enter")
+    shown.locator("#worlds button").first.press("Enter")
     dialog = shown.get_by_role("dialog")
     ui.expect(dialog.get_by_role("heading", level=2)).to_contain_text("Donald Z.: stuck for")
     ui.expect(dialog).to_contain_text("A waits for recv(src='B', tag=2) in cell 2, line 3.")

@@ -245,8 +245,7 @@ def test_keyboard_reaches_rows_places_and_queue(shown: Page, stream: fake.Stream
     rows = ui.rows(panel)
     ui.expect(rows).to_have_count(3)
     assert [row.get_attribute("tabindex") for row in rows.all()] == ["0", "-1", "-1"]
-    rows.first.focus()
-    shown.keyboard.press("ArrowDown")
+    rows.first.press("ArrowDown")
     ui.expect(rows.nth(1)).to_be_focused()
     assert [row.get_attribute("tabindex") for row in rows.all()] == ["-1", "0", "-1"]
     shown.keyboard.press("ArrowRight")

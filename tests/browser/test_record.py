@@ -74,8 +74,7 @@ def test_it_looks_right(shown: Page, screenshots: Path, request: pytest.FixtureR
 
 
 def test_keys_choose_a_message_and_its_lines_are_marked(shown: Page) -> None:
-    chart(shown).focus()
-    shown.keyboard.press("Enter")
+    chart(shown).press("Enter")
     details = shown.get_by_role("region", name="Chosen")
     expect(details).to_contain_text("Message")
     assert marked(shown) == ['a.send(dest="B", tag=number, text=END)', "b.recv(tag=number)"]

@@ -107,8 +107,7 @@ def test_message_is_chosen_by_a_click(page: Page, view: Locator) -> None:
 
 def test_messages_are_walked_through_by_keys(page: Page, view: Locator) -> None:
     view.get_by_role("button", name="Run", exact=True).click()
-    view.get_by_role("application").focus()
-    page.keyboard.press("Enter")
+    view.get_by_role("application").press("Enter")
     chosen = view.get_by_role("region", name="Chosen")
     ui.expect(chosen).to_contain_text("tag")
     before = chosen.inner_text()
@@ -124,8 +123,7 @@ def test_time_is_zoomed_shifted_and_scrubbed(page: Page, view: Locator) -> None:
     now = labels(view)
     view.get_by_role("button", name="+", exact=True).click()
     now = changes(page, view, now)
-    view.get_by_role("application").focus()
-    page.keyboard.press("ArrowLeft")
+    view.get_by_role("application").press("ArrowLeft")
     now = changes(page, view, now)
     view.locator(".sfm-Timeline-plot canvas").hover()
     page.keyboard.down("Control")  # without it the page scrolls
