@@ -116,6 +116,8 @@ def test_activities_outside_of_calls(shown: Page, stream: fake.Stream) -> None:
         "D stopped … s cell 7 line 1",
         f"E unreachable … s {why}",
     ]
+    seconds = [int(found) for text in texts for found in re.findall(r"(\d+) s ", text)]
+    assert all(now >= 3 for now in seconds[:3]) and seconds[3] >= 9 and len(seconds) == 4
 
 
 def test_durations_go_on_and_rates_fall_while_nothing_comes(
