@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.lessons.measure.launched import OURS, Answer, launcher, serve
 
 Run = Callable[[int, int, int], list[Any]]
@@ -23,8 +23,8 @@ Run = Callable[[int, int, int], list[Any]]
 
 SFM, EXECUTOR = "SFM farm", "SFM Executor"
 FUTURES, MPI, IPYPARALLEL, DASK = "concurrent.futures", "mpi4py.futures", "ipyparallel", "Dask"
-MODULES = {IPYPARALLEL: "ipyparallel", DASK: "distributed"}
-"""Pool -> the module that it needs."""
+PACKAGES = {IPYPARALLEL: "ipyparallel>=9", DASK: "distributed>=2024.8"}
+"""Pool -> the package that it needs, and from which version on."""
 
 NAME = "benchmarks.pools"
 
@@ -38,8 +38,9 @@ def task(ms: int) -> int:
 
 def absent(pool: str) -> str | None:
     """Why this pool cannot run here, and what to install; None if it can."""
-    if pool in MODULES and find_spec(MODULES[pool]) is None:
-        return f"{pool} is left out, it is not installed: pip install 'sfm-kernel[bench]'"
+    package = PACKAGES.get(pool)
+    if package is not None and find_spec(package.partition(">")[0]) is None:
+        return f"{pool} is left out, it is not installed: {pip_install(package)}"
     return None
 
 

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 
@@ -15,6 +17,15 @@ def printable(text: str) -> str:
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text
     )
+
+
+def pip_install(requirement: str) -> str:
+    """The command that installs a package for this Python, for the text of an error.
+
+    Not ``pip install``: the ``pip`` on the PATH may be that of another Python. Not an extra of this
+    package either: it may be a clone, which no index knows.
+    """
+    return f"{shlex.quote(sys.executable or 'python')} -m pip install {shlex.quote(requirement)}"
 
 
 class SFMError(Exception):

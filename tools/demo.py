@@ -23,6 +23,8 @@ from sfm_kernel.directory.unix import can_listen
 from sfm_kernel.lessons import machine
 
 CELL_SECONDS = 600
+ALL_TAKE = "about 8 minutes on 2 cores"
+
 PAGE = "index.html"
 
 
@@ -61,6 +63,8 @@ def run_demo(
     Args:
         tables: whether to print their DataFrames; None: if the output is not a terminal.
 
+    Says first how many there are and how long all of them take, and after each how many have ended.
+
     Returns the exit status: 0, 1 if a notebook failed, 2 if there is none, 130 after Ctrl-C.
     """
     numbered = sorted(notebooks.glob("[0-9][0-9]-*.ipynb"))
@@ -73,13 +77,17 @@ def run_demo(
         )
         return 2
     output.mkdir(parents=True, exist_ok=True)
+    page = (output / PAGE).resolve().as_uri()
+    how_many = f"{len(found)} notebook{'s' * (len(found) != 1)}"
+    print(f"demo: runs {how_many}; all of this repository's take {ALL_TAKE}")
+    print(f"Those that have ended are on this page: {page}\n", flush=True)
     tables = not sys.stdout.isatty() if tables is None else tables
     runs = [Run(path) for path in found]
     width = max(len(path.name) for path in found)
     status = 0
-    for run in runs:
+    for number, run in enumerate(runs, 1):
         write_page(output / PAGE, runs)  # users may open it during the run
-        notebook = _run(run, output, width)
+        notebook = _run(run, output, width, f"{number:{len(str(len(runs)))}} of {len(runs)}")
         if tables:
             _print_tables(notebook)
         if run.state == "interrupted":
@@ -88,12 +96,11 @@ def run_demo(
         status |= run.state != "passed"
     write_page(output / PAGE, runs)
     passed = sum(run.state == "passed" for run in runs)
-    page = (output / PAGE).resolve().as_uri()
     print(f"\n{passed} of {len(runs)} passed; all on one page: {page}")
     return status
 
 
-def _run(run: Run, output: Path, width: int) -> Any:
+def _run(run: Run, output: Path, width: int, where: str) -> Any:
     """Run a notebook, print its progress in one line, write its outputs; return the notebook."""
     import nbformat
 
@@ -103,7 +110,7 @@ def _run(run: Run, output: Path, width: int) -> Any:
     heading = text[0].partition("\n")[0] if text else ""
     run.title, run.cells = heading.lstrip("# ") or run.path.stem, len(code)
     run.state = "runs"
-    with _progress(run, width):
+    with _progress(run, width, where):
         try:
             _execute(notebook, run)
             run.state = "passed"
@@ -158,14 +165,15 @@ def _described(problem: Exception, cell: str) -> str:
 
 
 @contextmanager
-def _progress(run: Run, width: int) -> Iterator[None]:
+def _progress(run: Run, width: int, where: str) -> Iterator[None]:
     """Print the progress of the notebook in one line: live in a terminal, otherwise at its end."""
     began = time.monotonic()
     ended = threading.Event()
     shown: TextIO = sys.stdout
 
     def line() -> str:
-        return f"{run.path.name:{width}}  {run.done:3} of {run.cells:3} cells  {run.seconds:6.1f} s"
+        cells = f"{run.done:3} of {run.cells:3} cells"
+        return f"{where}  {run.path.name:{width}}  {cells}  {run.seconds:6.1f} s"
 
     def show() -> None:
         while not ended.wait(0.5):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sfm_kernel.errors import CompileError
+from sfm_kernel.errors import CompileError, pip_install
 
 _ON_PATH = {"c": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
 _VARIABLE = {"c": "SFM_CC", "c++": "SFM_CXX"}
@@ -155,8 +155,8 @@ def _no_compiler(language: str) -> str:
         "c++": ("C++", "g++", "cxx-compiler"),
     }[language]
     return (
-        f"there is no {name} compiler. Install one: `pip install 'sfm-kernel[c]'` (needs nothing "
-        f"else), or `apt install {debian}`, or `conda install {conda}`; or let "
+        f"there is no {name} compiler. Install one: `{pip_install('ziglang>=0.14')}` (needs "
+        f"nothing else), or `apt install {debian}`, or `conda install {conda}`; or let "
         f"{_VARIABLE[language]} name it"
     )
 

@@ -16,7 +16,7 @@ from types import FrameType
 
 from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
 from sfm_kernel.c import LIBMPI, LIBMPI_ABI
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
@@ -43,7 +43,7 @@ def _module() -> tuple[str, str]:
 
     found = find_spec("mpi4py")
     if found is None or not found.submodule_search_locations:
-        raise SFMError("mpi4py is not installed: `pip install 'mpi4py>=4.1'`")
+        raise SFMError(f"mpi4py is not installed: `{pip_install('mpi4py>=4.1')}`")
     for folder in found.submodule_search_locations:
         for name in sorted(os.listdir(folder)):
             if name.startswith("MPI.") and name.endswith(".so"):
@@ -57,7 +57,7 @@ def _module() -> tuple[str, str]:
                         return path, os.path.basename(library)
     raise SFMError(
         "the mpi4py that is installed was built for another MPI; it has to be one for MPICH's ABI, "
-        "as `pip install 'mpi4py>=4.1'` brings it, or for that of MPI 5.0"
+        f"as `{pip_install('mpi4py>=4.1')}` brings it, or for that of MPI 5.0"
     )
 
 
@@ -89,7 +89,7 @@ class Check:
         if not LIBMPI.endswith(needed):
             raise ImportError(
                 "the mpi4py that is installed was built for the ABI of MPI 5.0; engines need one "
-                "for MPICH's: `pip install 'mpi4py>=4.1'`. The launcher takes both",
+                f"for MPICH's: `{pip_install('mpi4py>=4.1')}`. The launcher takes both",
                 name=name,
             )
 

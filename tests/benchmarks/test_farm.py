@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import farm, pools
 from benchmarks.__main__ import main
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 
 FAST = (pools.SFM, pools.EXECUTOR, pools.FUTURES)
 
@@ -59,9 +59,9 @@ def test_targets_are_about_short_tasks_and_pools_as_they_are() -> None:
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(pools.MODULES, pools.DASK, "no_such_module")
+    monkeypatch.setitem(pools.PACKAGES, pools.DASK, "no_such_package>=1")
     told = farm.notes(argparse.Namespace(only=None))
-    assert told == ["Dask is left out, it is not installed: pip install 'sfm-kernel[bench]'"]
+    assert told == [f"Dask is left out, it is not installed: {pip_install('no_such_package>=1')}"]
     assert list(farm.rows(tasks=(0,), pools=(pools.DASK,), repeat=1)) == []
 
 

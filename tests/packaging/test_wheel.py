@@ -1,4 +1,4 @@
-"""The result of `pip install sfm-kernel` on a machine without a compiler, cargo and node.
+"""What `pip install` makes of the wheel on a machine without a compiler, cargo and node.
 
 SFM_WHEEL and SFM_SDIST name what is tested (`make wheel-test`). Without them a wheel is packed from
 what the installation has compiled: in a checkout that is installed nothing is compiled again.

@@ -73,5 +73,12 @@ def test_readme_is_one_screen_and_has_the_commands() -> None:
     text = (ROOT / "README.md").read_text()
     assert text.count("\n") <= 70
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
-    for command in ("lab", "demo", "test", "docs"):
+    for command in ("lab", "demo", "test", "docs", "wheel"):
         assert f"make {command}" in text and command in targets
+
+
+def test_the_first_commands_are_those_of_a_clone() -> None:
+    """No release is on PyPI: what asks an index for this package fails for everybody."""
+    for page in (ROOT / "README.md", ROOT / "docs/install.md"):
+        commands = re.findall(r"```bash\n(.*?)```", page.read_text(), re.S)
+        assert re.findall(r"^make (\w+)", commands[0], re.M) == ["demo", "test", "lab"], page

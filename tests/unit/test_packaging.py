@@ -186,6 +186,20 @@ def test_no_file_names(files: list[Path], subject: str, pattern: str) -> None:
     assert found == [], f"these name {subject}"
 
 
+def test_what_pip_is_asked_for_is_there(files: list[Path]) -> None:
+    """A release of this package is not; what it depends on is asked for with pyproject's bounds."""
+    project = PYPROJECT["project"]
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    bounds = requirements([*project["dependencies"], *extras])
+    asked = re.compile(r"""pip[ _]install[ (]f?["']?([a-z][\w-]*)(\[\w+\]|>=[\d.]+)""")
+    found = []
+    for name, text in texts(files).items():
+        if name.startswith(("README", "docs/", "notebooks/", "sfm_kernel/", "benchmarks/")):
+            found += [(name, package, bound) for package, bound in asked.findall(text)]
+    assert {package for _, package, _ in found} >= {"ziglang", "mpich", "distributed", "mpi4py"}
+    assert [one for one in found if bounds.get(one[1]) != one[2]] == []
+
+
 def test_scripts_can_be_run(files: list[Path]) -> None:
     for name, text in texts(files).items():
         if text.startswith("#!") and not name.endswith(".rs"):

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.lessons.measure.launched import beside
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.spawn.process import end, start
@@ -47,11 +47,11 @@ def compiler() -> list[str] | None:
 def absent(library: str) -> str | None:
     """Why programs cannot run on this library here, and what to install; None if they can."""
     if compiler() is None:
-        return "C is left out, there is no C compiler: pip install 'sfm-kernel[c]' brings one"
+        return f"C is left out, there is no C compiler: {pip_install('ziglang>=0.14')} brings one"
     if library == SFM and not _is_built():
         return "C is left out, libmpi.so.12 was not built: install sfm-kernel again"
     if library == MPICH and not (beside("mpicc") and beside("mpiexec") and _is_mpich()):
-        return "MPICH is left out, there is no mpicc of it: pip install 'sfm-kernel[bench]'"
+        return f"MPICH is left out, there is no mpicc of it: {pip_install('mpich>=5')}"
     return None
 
 

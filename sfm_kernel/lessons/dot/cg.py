@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def matrix(m: int) -> Any:
     try:
         from scipy import sparse
     except ImportError:
-        raise SFMError("the matrix needs SciPy: pip install scipy") from None
+        raise SFMError(f"the matrix needs SciPy: {pip_install('scipy>=1.13')}") from None
     line = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(m, m))
     return sparse.kronsum(line, line, format="csr")
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.lessons.measure.engines import START_SECONDS
 from sfm_kernel.spawn import lifeline, process
 from sfm_kernel.transport.closing import Closing
@@ -32,6 +32,9 @@ from sfm_kernel.transport.closing import Closing
 Answer = dict[str, Any]
 OURS = "SFM's MPI"
 """The kind of a job whose mpi4py runs on SFM's library, in ranks of SFM's launcher."""
+
+PACKAGES = {"mpi4py": "mpi4py>=4.1", "ipyparallel": "ipyparallel>=9"}
+"""What pip is asked for, by the kind of a job."""
 
 GRACE = 10.0
 """Seconds before processes are killed; a cluster of ipyparallel takes some to end."""
@@ -44,9 +47,9 @@ def absent(kind: str) -> str | None:
         kind: "mpi4py" or "ipyparallel".
     """
     if find_spec(kind) is None:
-        return f"{kind} is left out, it is not installed: pip install 'sfm-kernel[bench]'"
+        return f"{kind} is left out, it is not installed: {pip_install(PACKAGES[kind])}"
     if kind == "mpi4py" and beside("mpiexec") is None:
-        return "mpi4py is left out, there is no mpiexec: pip install 'sfm-kernel[bench]'"
+        return f"mpi4py is left out, there is no mpiexec: {pip_install('mpich>=5')}"
     return None
 
 
