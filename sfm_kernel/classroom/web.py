@@ -5,6 +5,7 @@ Everything that a student sends is treated as hostile: bounded before it is read
 
 from __future__ import annotations
 
+import functools
 import hmac
 import json
 import ssl
@@ -14,11 +15,12 @@ from typing import Any
 from tornado import web
 from tornado.httpserver import HTTPServer
 
+from sfm_kernel.classroom.connections import Connections
 from sfm_kernel.classroom.report import LARGEST, BadReport
 from sfm_kernel.classroom.shared_worlds import Refused, SharedWorlds
 
 CONNECTIONS = 400
-"""Most connections at a time; further ones are closed."""
+"""Most connections at a time. Half of them may come from one address and have shown no token."""
 
 SLOW = 10.0
 """Seconds for a request's body; its head, and the pause between two requests, have twice that."""
@@ -31,6 +33,7 @@ POLICY = (
 FILES = {"page.js": "text/javascript", "page.css": "text/css"}
 
 
+@functools.cache
 def file(name: str) -> str:
     """The text of the page, its script or its style sheet."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -40,6 +43,14 @@ def bearer(request: Any) -> str:
     """The token of a request; empty if it has none."""
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
+
+
+def prove(handler: web.RequestHandler) -> None:
+    """Note that a request has shown a token, so that its connection keeps its place."""
+    connections: Connections | None = handler.settings.get("connections")  # a Jupyter server: none
+    stream = getattr(handler.request.connection, "stream", None)
+    if connections is not None and stream is not None:
+        connections.prove(stream)
 
 
 @web.stream_request_body
@@ -64,6 +75,7 @@ class Share(web.RequestHandler):
             if self._worlds is None:
                 raise Refused(404, "no class is open here: the teacher opens its page first")
             self._worlds.check(bearer(self.request))
+            prove(self)
             if int(self.request.headers.get("Content-Length") or 0) > LARGEST:
                 raise Refused(413, f"a report has at most {LARGEST} bytes")
         except Refused as problem:
@@ -111,6 +123,8 @@ class Teacher(web.RequestHandler):
         if not hmac.compare_digest(bearer(self.request).encode(), self._key.encode()):
             self.set_status(403)
             self.finish(json.dumps({"message": "only the teacher's key opens this page"}))
+        else:
+            prove(self)
 
     def get(self, *path: str) -> None:
         """Answer the session, all worlds or one world."""
@@ -180,22 +194,19 @@ def application(worlds: SharedWorlds, key: str, base: str = "/", url: str = "") 
 class Server(HTTPServer):
     """A server that slow clients and many connections cannot exhaust."""
 
-    def initialize(self, *args: Any, most: int, **more: Any) -> None:  # type: ignore[override]
+    def initialize(self, *args: Any, connections: Connections, **more: Any) -> None:  # type: ignore[override]
         """Tornado calls this instead of ``__init__``."""
-        self._most, self._open = most, 0
+        self._limited = connections
         super().initialize(*args, **more)
 
     def handle_stream(self, stream: Any, address: Any) -> None:
-        """Take a new connection, or close it if there are too many."""
-        if self._open >= self._most:
-            stream.close()
-            return
-        self._open += 1
+        """Take a new connection."""
+        self._limited.add(stream, address[0] if isinstance(address, tuple) else "")
         super().handle_stream(stream, address)
 
-    def on_close(self, server_conn: object) -> None:
-        """Count a closed connection."""
-        self._open -= 1
+    def on_close(self, server_conn: Any) -> None:
+        """Note that a connection has ended."""
+        self._limited.discard(server_conn.stream)
         super().on_close(server_conn)
 
 
@@ -207,9 +218,11 @@ def server(
     slow: float = SLOW,
 ) -> Server:
     """A server for a class; ``most`` and ``slow`` are like CONNECTIONS and SLOW."""
+    connections = Connections(most, from_one=most // 2)
+    app.settings["connections"] = connections
     return Server(
         app,
-        most=most,
+        connections=connections,
         ssl_options=context,
         max_header_size=8192,
         max_body_size=LARGEST,
