@@ -90,6 +90,16 @@ class Watching:
         except OSError:  # the world does not exist yet, or no longer
             return
 
+    def why(self) -> str:
+        """Why the processes do not go on now, in lines; "" if their world does not exist."""
+        from sfm_kernel.observe.deadlocks import explanation
+        from sfm_kernel.observe.explain import explain
+
+        try:
+            return explanation(explain(self._folder))
+        except OSError:
+            return ""
+
     def _begin(self) -> DeadlockReporter:
         from sfm_kernel.observe import deadlocks
 

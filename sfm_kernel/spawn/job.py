@@ -52,7 +52,7 @@ def run(
         n: number of processes, at least 1. Each is a fresh Python on this machine.
         args, kwargs: further arguments of the function.
         names: names of the ranks; without them a process's name is its rank.
-        timeout: seconds after which all processes are stopped.
+        timeout: seconds after which all processes are stopped; the error explains what they did.
         detect: end calls that wait for each other for ever, with DeadlockDetected.
         record: path of an HTML file to write, also after a failure: the timeline, the explanation
             of a deadlock, and the code. See ``sfm_kernel.observe.record``.
@@ -190,7 +190,9 @@ class Job:
                 rest = None if deadline is None else deadline - time.monotonic()
                 if rest is not None and rest <= 0:
                     missing = [rank for rank in range(self._size) if rank not in results]
-                    raise RecvTimeout(f"ranks {missing} had not returned within {timeout} s")
+                    late = f"ranks {missing} had not returned within {timeout} s"
+                    why = watching.why() if watching is not None else ""
+                    raise RecvTimeout(f"{late}.\n{why}" if why else late)
                 if watching is not None:
                     watching.check()
                     pause = max(0.0, watching.due - time.monotonic())

@@ -376,6 +376,7 @@ class Job:
 
     def _time_is_up(self) -> None:
         self._err.say(f"sfm: the ranks are ended after {self._timeout:g} s\n")
+        self._say(self._watching.why())
         self._stop(signal.SIGINT, _STATUS_OF_TIMEOUT)
 
     def _lifeline_ended(self) -> None:

@@ -90,8 +90,13 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     """The diagnosis of a wait-for graph."""
     cycle = graph.cycle()
     nodes = _in_order(graph, cycle)
+    doubtful = but_for.but_for(graph)
+    without = doubtful[1] if doubtful else graph
     near = {node.uid: near_misses(polls.as_receive(node.process)) for node in nodes}
-    judgements = [_judgement(node, graph, near[node.uid], traces) for node in nodes]
+    judgements = [_judgement(node, graph, near[node.uid]) for node in nodes]
+    if traces is not None:
+        for judgement, node in zip(judgements, nodes, strict=True):
+            judgement["text"] += _received_before(node, without, traces)
     ended = [_ended(process) for process in graph.processes if not process["alive"]]
     pairs = zip(judgements, nodes, strict=True)
     sentences = [judgement["text"] for judgement, node in pairs if _has_sentence(node, graph)]
@@ -101,9 +106,9 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     waiting = [(process, graph.nodes[uid].process) for process, uid in waits if uid in graph.nodes]
     sentences += outside.links_in_trouble(waiting, graph.links)
     sentences += words.summary(graph, cycle)
-    title, doubtful = words.title(graph, cycle), but_for.but_for(graph)
+    title = words.title(graph, cycle)
     if doubtful:
-        about, without = doubtful
+        about = doubtful[0]
         title = but_for.title(about, words.title(without, without.cycle()))
         sentences.append(but_for.summary(about))
     blocked = graph.blocked()
@@ -149,12 +154,19 @@ def _verdict(graph: Graph) -> str:
     return "running" if {"running", "damaged"} & set(states) else "idle"
 
 
-def _judgement(
-    node: Node, graph: Graph, near: list[dict[str, Any]], traces: Traces | None
-) -> dict[str, Any]:
+def _received_before(node: Node, graph: Graph, traces: Traces) -> str:
+    """A sentence on what a stuck receive waits for, and was received before; "" if there is none.
+
+    ``graph``: also one without threads and callbacks, of a deadlock that only these could resolve.
+    """
+    alone = graph.nodes[node.uid]
+    if node.uid not in graph.stuck or alone.kind != "recv":
+        return ""
+    return taken(alone.process, graph.processes, traces, node.process["others"])
+
+
+def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str, Any]:
     process, text = node.process, words.sentence(node, graph)
-    if traces is not None and node.uid in graph.stuck and node.kind == "recv":
-        text += taken(process, graph.processes, traces)
     if process["state"] == "idle":
         verdict = "idle"
     elif node.uid in graph.stuck and node.is_blocked:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfm_kernel._native import SHOWN_CHARACTERS
-from sfm_kernel.observe.literals import literal
+from sfm_kernel.observe.literals import LONGEST, literal
 
 SHOWN = 3
 
@@ -66,6 +67,23 @@ def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> b
         condition["name"] in has and _equal(condition["value"], has[condition["name"]])
         for condition in template
     )
+
+
+def template_of(call: str) -> list[dict[str, Any]] | None:
+    """The template of a call that is given as its text, ``regcb(tag=1)``; None if it is cut, or has
+    a predicate."""
+    if len(call) > LONGEST:
+        return None
+    try:
+        found = ast.parse(call, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    if not isinstance(found, ast.Call) or not all(keyword.arg for keyword in found.keywords):
+        return None
+    return [
+        {"name": keyword.arg, "value": ast.unparse(keyword.value), "predicate": False}
+        for keyword in found.keywords
+    ]
 
 
 def _misses(

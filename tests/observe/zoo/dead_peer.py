@@ -34,7 +34,8 @@ STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
 A waits for recv(tag='result') in {here}. No process is left that could send. \
-The only message that would have fitted was received in {first}.
+The only message that would have fitted was received before, in {first}, from \
+worker.
 worker has died.
 B has come to its end.
 No message is on its way.

@@ -22,7 +22,8 @@ STUCK = ["server", "C"]
 SAID = """
 Deadlock: server and C wait for a message that nobody will send
 server waits for recv(tag='request') in {serve}. No process is left that could send. \
-server has received all 3 messages that would have fitted, the last one in {serve}.
+server has received 3 of 3 messages that would have fitted, from A, B and C, the last one in \
+{serve}.
 C waits for recv(src='server', tag='reply') in {ask}.
 A and B have come to their end.
 No message is on its way.

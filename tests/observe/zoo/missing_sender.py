@@ -17,8 +17,8 @@ CYCLE: list[str] = []
 STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
-A waits for recv(tag='result') in {here}. No process is left that could send. A has received all 2 \
-messages that would have fitted, the last one in {here}.
+A waits for recv(tag='result') in {here}. No process is left that could send. A has received 2 of \
+2 messages that would have fitted, from B and C, the last one in {here}.
 B and C have come to their end.
 No message is on its way.
 """

@@ -23,7 +23,7 @@ SAID = """
 Deadlock: master waits for a message that nobody will send
 master waits for recv(src='A', tag='data') in {here}. A has come to its end and sends nothing. \
 master's inbox holds 1 message that nearly fits: src is 'B', not 'A'. The only message that would \
-have fitted was received in {first}.
+have fitted was received before, in {first}, from A.
 B has come to its end.
 No message is on its way.
 """
