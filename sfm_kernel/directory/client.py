@@ -16,7 +16,7 @@ from sfm_kernel import errors
 from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE, GatewayKey
 from sfm_kernel.directory.zmq.curve import Keys
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
-from sfm_kernel.directory.zmq.sockets import Context, Wake, descriptor, has_mail
+from sfm_kernel.directory.zmq.sockets import Context, Wake, descriptor, frames, has_mail
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
 
 ANSWER_SECONDS = 10.0
@@ -121,11 +121,11 @@ class Client:
             number = self._number
             request = json.dumps({"number": number, "ask": kind, **details}).encode()
             self._monitor.update()
-            frames = [request, body] if body else [request]
+            pieces = frames(request, body)
             if not self._monitor.dead:
-                self._dealer.send_multipart(frames)
+                self._dealer.send_multipart(pieces)
             try:
-                self._wait_for(number, frames, deadline)
+                self._wait_for(number, pieces, deadline)
                 answer, bodies = self._answers[number]
             finally:
                 self._answers.clear() if self._thread is None else self._answers.pop(number, None)

@@ -34,6 +34,7 @@ from sfm_kernel.directory.zmq.sockets import (
     Wake,
     descriptor,
     has_mail,
+    joined,
 )
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
 from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
@@ -130,8 +131,8 @@ class DirectoryServer(Closing):
                     frames = self._router.recv_multipart(copy=False)
                     self._authenticated.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
                     user = str(frames[-1].get("User-Id"))
-                    client, request, *rest = (frame.bytes for frame in frames)
-                    self._serve_one(client, user, request, rest[0] if rest else b"")
+                    client, *pieces = (frame.bytes for frame in frames)
+                    self._serve_one(client, user, *joined(pieces))
                 # No descriptor signals what arrived during a send.
                 if not self._publish() and not self._carrier.release():
                     self._wait()  # the last read of each ZeroMQ socket found nothing

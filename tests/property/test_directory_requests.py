@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import MEMBERS_PURPOSE as PURPOSE
 from sfm_kernel.directory.zmq.curve import Keys
+from sfm_kernel.directory.zmq.sockets import frames
 
 KEY = bytes(range(32))
 WORLD = "requests"
@@ -61,18 +62,18 @@ def test_every_request_is_answered(
     asked: tuple[zmq.Socket[bytes], DirectoryServer], request_: Any, body: bytes
 ) -> None:
     dealer, _ = asked
-    dealer.send_multipart([json.dumps(request_).encode(), body])
+    dealer.send_multipart(frames(json.dumps(request_).encode(), body))
     dealer.send(b'{"number": "last", "ask": "hello"}')
     while json.loads(dealer.recv_multipart()[0]).get("number") != "last":
         pass  # a relay or an observer may be answered later
 
 
-@given(st.binary(max_size=300))
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=4))
 def test_noise_with_a_key_is_answered(
-    asked: tuple[zmq.Socket[bytes], DirectoryServer], noise: bytes
+    asked: tuple[zmq.Socket[bytes], DirectoryServer], noise: list[bytes]
 ) -> None:
     dealer, server = asked
-    dealer.send(noise)
+    dealer.send_multipart(noise)
     dealer.send(b'{"number": "last", "ask": "hello"}')
     while json.loads(dealer.recv_multipart()[0]).get("number") != "last":
         pass

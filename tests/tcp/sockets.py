@@ -117,3 +117,10 @@ def connections(*wanted: int) -> int:
     found = psutil.Process().net_connections("tcp")
     accepted = (conn for conn in found if conn.status == psutil.CONN_ESTABLISHED)
     return sum(conn.laddr.port in wanted for conn in accepted)
+
+
+def unread(port: int) -> int:
+    """The bytes that the processes of this machine have yet to read at this port."""
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if int(row[1][9:], 16) == port)

@@ -5,6 +5,7 @@ The server speaks ZeroMQ.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import time
@@ -14,10 +15,12 @@ import psutil
 import pytest
 import zmq
 
+from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.zmq import monitor
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
-from tests.tcp.sockets import connect
+from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
+from tests.tcp.sockets import connect, place, unread
 from tests.tcp.strangers import (
     FEW,
     assert_not_taken_in,
@@ -72,8 +75,7 @@ def test_a_stranger_that_does_not_complete_a_handshake_is_dropped(address: str) 
 
 
 SERVER = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, ({few}, {few}))
+import sys
 from sfm_kernel.directory import DirectoryServer
 with DirectoryServer(sys.argv[1], bytes(range(32)), "tcp://127.0.0.1:0") as server:
     print(server.url, flush=True)
@@ -81,15 +83,37 @@ with DirectoryServer(sys.argv[1], bytes(range(32)), "tcp://127.0.0.1:0") as serv
 """
 
 
+LIMITED = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({few}, {few}))" + SERVER
+
+
 @pytest.mark.fault
 def test_a_crowd_does_not_keep_members_from_joining(world: str) -> None:
-    with running(SERVER, world) as (server, address):
+    with running(LIMITED, world) as (server, address):
         with crowd(address):
             for _ in range(20):
                 with RemoteDirectory(world, address, KEY) as client:
                     assert client.members() == []
             wait_until(lambda: psutil.Process(server.pid).num_fds() < FEW - 20)
         assert "have not shown the world's key" in said(server)
+
+
+MEMORY = 32 << 20
+"""Bytes that all strangers together may take of a server."""
+
+
+@pytest.mark.parametrize("length", [LARGEST_FRAME, LARGEST_FRAME + 1, (2 << 20) - 1])
+def test_strangers_share_little_memory(world: str, length: int) -> None:
+    """Each sends a frame but for its last byte, which ZeroMQ keeps while it waits."""
+    with running(SERVER, world) as (server, address):
+        process, port = psutil.Process(server.pid), place(address)[1]
+        before = process.memory_info().rss
+        with contextlib.ExitStack() as strangers:
+            for _ in range(MAX_MEMBERS):
+                stranger = strangers.enter_context(connect(address))
+                with contextlib.suppress(ConnectionError):  # hung up on already
+                    stranger.sendall(GREETING + claim(length) + bytes(length - 1))
+            wait_until(lambda: unread(port) == 0)
+            assert process.memory_info().rss - before < MEMORY
 
 
 # ---- strangers, and peers that are only slow -------------------------------------------------

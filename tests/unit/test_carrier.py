@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from sfm_kernel.directory import Client, DirectoryServer, carrier
 from sfm_kernel.directory.carrier import Carrier
-from sfm_kernel.errors import WorldError, WorldGone
+from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
+from sfm_kernel.errors import WorldError
 from tests.unit.states import RELAY, UID
 
 pytestmark = pytest.mark.tcp
@@ -182,13 +184,12 @@ def test_the_server_outlives_nonsense(world: str) -> None:
                 with pytest.raises(WorldError):
                     client.exchange(ask, b"x", **rest)
             rest = {field: value for field, value in COMPLETE.items() if field != "ask"}
-            assert client.exchange("relay", SNAPSHOT, **rest)[0]["snapshot"] == 1
-            _, bodies = client.exchange("snapshots", known={}, fresh=False)
-            assert bodies == [SNAPSHOT]
-            with pytest.raises(WorldGone):  # it hangs up on whoever sends too much
-                client.exchange("relay", bytes(4 << 20), 2.0, **rest)
+            large = random.randbytes(carrier.LARGEST_SNAPSHOT)  # in many pieces
+            for snapshot in (SNAPSHOT, large):
+                assert client.exchange("relay", snapshot, **rest)[0]["snapshot"] == 1
+                assert client.exchange("snapshots", known={}, fresh=False)[1] == [snapshot]
+            with pytest.raises(WorldError, match="has at most"):
+                client.exchange("relay", large + b"x", **rest)
+            assert client.ask("hello", more="é" * LARGEST_FRAME)["world"] == world
         finally:
             client.close()
-        other = Client(world, server.url, KEY)
-        assert other.ask("hello")["world"] == world
-        other.close()
