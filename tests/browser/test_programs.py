@@ -66,6 +66,7 @@ def folder(lab: Lab) -> Path:
     made.mkdir()
     (made / "ring.py").write_text(PROGRAM)
     (made / "picture.png").write_bytes(b"")
+    (made / "line\n.py").write_text("")  # an input field would make "line.py" of it
     return made
 
 
@@ -98,6 +99,11 @@ def test_program_runs_in_a_terminal_beside_its_picture(
     dialog.get_by_label("Program").fill("nothing.c")
     dialog.get_by_role("button", name="Run").click()
     ui.expect(dialog).to_contain_text("there is no nothing.c")
+    dialog.get_by_role("button").last.click()
+
+    menu(page, "line")
+    item.click()
+    ui.expect(dialog).to_contain_text("its name has control characters")
     dialog.get_by_role("button").last.click()
 
     menu(page, "picture.png")

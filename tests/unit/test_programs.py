@@ -16,7 +16,10 @@ from sfm_kernel.jupyter.server.clusters import BadProgram, command
 def root(tmp_path: Path) -> Path:
     top = tmp_path / "shown"
     (top / "my programs").mkdir(parents=True)
-    for name in ("ring.c", "my programs/it's $HOME.py", "-n.c"):
+    (top / "my programs\x1b[6n").mkdir()
+    names = ["ring.c", "my programs/it's $HOME.py", "-n.c", "^C\x03ring.c"]
+    names += ["ring.c\rtouch there\r.c", "my programs\x1b[6n/ring.c"]
+    for name in names:
         (top / name).write_text("")
     (tmp_path / "secret.py").write_text("")
     return top
@@ -47,6 +50,10 @@ def test_names_mean_themselves_and_arguments_what_a_shell_makes_of_them(root: Pa
         {"path": "ring.c", "ranks": 4, "arguments": "1\rrm"},
         {"path": "nothing.c", "ranks": 4, "arguments": ""},
         {"path": "", "ranks": 4, "arguments": ""},
+        {"path": "^C\x03ring.c", "ranks": 4, "arguments": ""},
+        {"path": "ring.c\rtouch there\r.c", "ranks": 4, "arguments": ""},
+        {"path": "my programs\x1b[6n/ring.c", "ranks": 4, "arguments": ""},
+        {"path": "\0", "ranks": 4, "arguments": ""},
         {"path": "../secret.py", "ranks": 4, "arguments": ""},
         {"path": "my programs/../../secret.py", "ranks": 4, "arguments": ""},
     ],

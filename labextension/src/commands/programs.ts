@@ -50,8 +50,16 @@ export function addProgramCommands(
     isVisible: args => args['chosen'] !== true || chosen() !== '',
     execute: async () => {
       const { terminals } = app.serviceManager;
+      const first = chosen();
+      if (/\p{Cc}/u.test(first)) {
+        // The dialog's field would leave a line's end out, and so name another file.
+        await attempt('The program was not started', () =>
+          Promise.reject(new Error(`its name has control characters: rename ${JSON.stringify(first)}`))
+        );
+        return;
+      }
       const runs = ((await state?.fetch(KEY)) ?? {}) as unknown as Runs;
-      const chosenRun = await ask(chosen() || Object.keys(runs).at(-1) || '', runs);
+      const chosenRun = await ask(first || Object.keys(runs).at(-1) || '', runs);
       if (!chosenRun) {
         return;
       }

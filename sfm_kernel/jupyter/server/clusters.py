@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import sys
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -249,6 +250,9 @@ def command(root: str, request: Mapping[str, Any]) -> str:
         raise BadProgram(f"{ranks} processes: choose a number from 1 to {MOST_RANKS}")
     if not arguments.isprintable():
         raise BadProgram("the arguments are one line of printable characters")
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in path):
+        # It is typed into a terminal, where quotes do not keep ^C or a Tab from acting.
+        raise BadProgram(f"the name {path!r} has control characters: rename the file or folder")
     top = Path(root).resolve()
     program = Path(os.path.normpath(top / path.lstrip("/")))
     if not program.is_relative_to(top) or not program.exists() or program == top:
