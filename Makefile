@@ -33,7 +33,7 @@ CARGO_ARGS := --manifest-path $(CRATE)/Cargo.toml
 CRATES := $(CRATE) $(patsubst %/Cargo.toml,%,$(wildcard $(CRATE)/*/Cargo.toml))
 # What an editable install compiles or copies; Python sources are used in place.
 INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
-    $(foreach crate,$(CRATES),$(wildcard $(crate)/Cargo.toml $(crate)/build.rs $(crate)/*.txt)) \
+    $(foreach crate,$(CRATES),$(wildcard $(crate)/Cargo.toml $(crate)/*.rs $(crate)/*.txt)) \
     $(shell find $(CRATES:%=%/src) sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 

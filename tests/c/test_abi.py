@@ -4,6 +4,7 @@ MPI 5.0, whose header MPICH has, too."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -131,3 +132,48 @@ def test_the_library_exports_every_name(soname: str) -> None:
         input=" ".join(wanted), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["[]", "True"]
+
+
+NULLS = """
+import ctypes, json, sys
+library, calls = ctypes.CDLL(sys.argv[1]), json.load(sys.stdin)
+number = ctypes.byref(ctypes.c_int())
+handle = ctypes.c_int if sys.argv[1].endswith(".12") else ctypes.c_void_p
+library.MPI_T_init_thread(0, number)
+library.MPI_Init(None, None)
+for comm in json.loads(sys.argv[2]):
+    library.MPI_Comm_set_errhandler(handle(comm), handle(json.loads(sys.argv[3])))
+for function, parameters, null in calls:
+    text = ctypes.create_string_buffer(1024)
+    given = [None if name == null or not pointer else text for name, pointer in parameters]
+    print(function, null, end=" ", flush=True)
+    code = getattr(library, function)(*given)
+    library.MPI_Error_string(code, text, number)
+    print(text.value.endswith(f"{function}: argument {null} is a null pointer".encode()))
+library.MPI_Finalize()
+"""
+"""Calls each function with one null pointer, other pointers to zeros, and zero for the rest."""
+
+
+@pytest.mark.parametrize("table", ["constants.txt", "constants_abi.txt"])
+def test_a_null_pointer_to_a_handle_is_an_error_in_every_function(table: str) -> None:
+    handles = "Comm|Datatype|Errhandler|File|Group|Info|Message|Op|Request|Session|Win"
+    handles += "|T_[cp]var_handle|T_pvar_session|T_event_registration"
+    calls = []
+    for prototype in prototypes():
+        function, parameters = re.fullmatch(r"\w+ (\w+)\((.*)\)", prototype, re.S).groups()
+        pairs = [(text.split(" ")[-1], "*" in text) for text in parameters.split(", ")]
+        if " desc," in parameters:  # there, null means that a result is not wanted
+            continue
+        for name in re.findall(rf"\bMPI_(?:{handles})\* (\w+)(?=,|$)", parameters):
+            calls.append((function, pairs, name))
+    assert len(calls) > 250
+    value = dict(re.findall(r"(?m)^(\w+) \w+ (\w+)$", (TABLES / table).read_text()))
+    comms = [int(value[name], 0) for name in ("MPI_COMM_WORLD", "MPI_COMM_SELF")]
+    soname = "libmpi_abi.so.1" if "abi" in table else "libmpi.so.12"
+    words = [str(library(soname)), str(comms), str(int(value["MPI_ERRORS_RETURN"], 0))]
+    done = subprocess.run(
+        [sys.executable, "-c", NULLS, *words], input=json.dumps(calls), capture_output=True, text=True
+    )
+    wrong = [line for line in done.stdout.splitlines() if not line.endswith(" True")]
+    assert (wrong, done.returncode, done.stderr) == ([], 0, "")

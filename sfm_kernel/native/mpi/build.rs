@@ -21,6 +21,29 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
+use prototype::{parse, Prototype};
+
+mod prototype;
+
+/// Types of handles, without `MPI_`.
+const HANDLES: [&str; 15] = [
+    "Comm",
+    "Datatype",
+    "Errhandler",
+    "File",
+    "Group",
+    "Info",
+    "Message",
+    "Op",
+    "Request",
+    "Session",
+    "Win",
+    "T_cvar_handle",
+    "T_event_registration",
+    "T_pvar_handle",
+    "T_pvar_session",
+];
+
 /// Files of src/collective.
 const COLLECTIVES: [&str; 3] = ["arguments.rs", "reductions.rs", "neighbors.rs"];
 
@@ -76,7 +99,9 @@ fn main() {
         (soname, table) = ("libmpi_abi.so.1", "constants_abi.txt");
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
-    for read in ["build.rs", "standard.txt", table, "src/functions", "src/collective"] {
+    for read in
+        ["build.rs", "prototype.rs", "standard.txt", table, "src/functions", "src/collective"]
+    {
         println!("cargo:rerun-if-changed=../mpi/{read}");
     }
     let text = |name: &str| fs::read_to_string(here.join(name)).expect("a table of this crate");
@@ -127,14 +152,6 @@ fn constants(table: &str) -> String {
         .expect("a String can be written to");
     }
     rust
-}
-
-struct Prototype {
-    early: bool,
-    name: String,
-    returns: String,
-    /// Name and type in Rust.
-    parameters: Vec<(String, String)>,
 }
 
 fn entries(
@@ -272,11 +289,6 @@ fn pointed(kind: &str) -> Option<(&str, &str)> {
     ["c_int", "MPI_Aint", "MPI_Count"].contains(&to).then_some((how, to))
 }
 
-/// `MPI_Comm_rank` is written as `comm_rank`.
-fn short(name: &str) -> String {
-    name.split_once('_').expect("MPI_").1.to_lowercase()
-}
-
 fn listed(prototype: &Prototype, typed: bool) -> String {
     let text = |(name, kind): &(String, String)| match typed {
         true => format!("{name}: {kind}"),
@@ -304,7 +316,24 @@ fn object(prototype: &Prototype) -> String {
             return format!("Some(errors::On::{kind}({name}))");
         }
     }
-    "None".into()
+    match of("MPI_Errhandler") {
+        Some((name, _)) => format!("Some(errors::On::Handler({name}))"), // that of the new object
+        None => "None".into(),
+    }
+}
+
+/// The body after a check of its pointers to handles, which must not be null. Arrays of handles are
+/// checked together with their length.
+fn checked(prototype: &Prototype, mut body: String) -> String {
+    // A null pointer leaves out a result of MPI_T's descriptions.
+    let may_be_null = prototype.parameters.iter().any(|(name, _)| name == "desc");
+    for (name, kind) in prototype.parameters.iter().rev().filter(|_| !may_be_null) {
+        let to = kind.strip_prefix("*mut MPI_").unwrap_or_default();
+        if HANDLES.contains(&to) && !name.starts_with("array_of_") {
+            body = format!("checks::not_null(\"{name}\", {name}).and_then(|()| {body})");
+        }
+    }
+    body
 }
 
 /// The common body of both twins: check that MPI runs, call, and pass a failure to the error
@@ -314,7 +343,7 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     let on = object(prototype);
     let value = returns != "c_int" || name.ends_with("_toint");
     let body = match body {
-        Some(body) => body,
+        Some(body) => checked(prototype, body),
         // A file's handle is a number that looks like a pointer (src/file/mod.rs).
         None if is_conversion(prototype) => {
             format!("{} as usize as u32 as isize as {returns}", prototype.parameters[0].0)
@@ -347,52 +376,7 @@ fn is_conversion(prototype: &Prototype) -> bool {
         && !prototype.name.starts_with("MPI_Status")
 }
 
-fn parse(line: &str) -> Prototype {
-    let (when, prototype) = line.split_once(' ').expect("standard.txt");
-    let (head, rest) = prototype.split_once('(').expect("standard.txt");
-    let (returns, name) = head.rsplit_once(' ').expect("standard.txt");
-    let parameters = rest.trim_end_matches(')').split(", ");
-    Prototype {
-        early: when == "early",
-        name: name.to_owned(),
-        returns: rust_type(returns, ""),
-        // Arguments behind an ellipsis are ignored, and the caller removes them.
-        parameters: parameters
-            .filter(|text| !["void", "..."].contains(text))
-            .map(parameter)
-            .collect(),
-    }
-}
-
-/// `const int counts[]` is `counts: *const c_int`.
-fn parameter(text: &str) -> (String, String) {
-    let brackets = text.find('[').unwrap_or(text.len());
-    let (text, array) = text.split_at(brackets);
-    let (kind, name) = text.rsplit_once(' ').expect("a parameter has a type");
-    let name = if name == "type" || name == "fn" { format!("{name}_") } else { name.to_owned() };
-    (name, rust_type(kind, array))
-}
-
-fn rust_type(c: &str, array: &str) -> String {
-    let constant = c.starts_with("const ");
-    let base = c.trim_start_matches("const ").trim_end_matches('*');
-    let stars = c.len() - c.trim_end_matches('*').len() + usize::from(!array.is_empty());
-    let rust = match base {
-        "int" => "c_int",
-        "double" => "f64",
-        "char" => "c_char",
-        "void" => "c_void",
-        other => other,
-    };
-    if base.ends_with("_function") || base.ends_with("_function_c") {
-        return rust.to_owned(); // a pointer to it, which may be null
-    }
-    if array == "[][3]" {
-        return format!("*mut [{rust}; 3]");
-    }
-    let first = if constant { "*const " } else { "*mut " };
-    match stars {
-        0 => rust.to_owned(),
-        levels => "*mut ".repeat(levels - 1) + first + rust,
-    }
+/// `MPI_Comm_rank` is written as `comm_rank`.
+fn short(name: &str) -> String {
+    name.split_once('_').expect("MPI_").1.to_lowercase()
 }

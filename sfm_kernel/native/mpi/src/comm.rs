@@ -15,9 +15,18 @@ use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::info::Info;
+use crate::info::{Hints, Known};
 use crate::table::Table;
 use crate::topology::Topology;
+
+/// The program's assertions, which the standard defines. None of them has an effect.
+pub const HINTS: &Known = &[
+    ("mpi_assert_no_any_tag", "false"),
+    ("mpi_assert_no_any_source", "false"),
+    ("mpi_assert_exact_length", "false"),
+    ("mpi_assert_allow_overtaking", "false"),
+    ("mpi_assert_strict_persistent_collective_ordering", "false"),
+];
 
 pub struct Comm {
     /// The context in every message of this communicator, so that no other communicator receives
@@ -32,7 +41,7 @@ pub struct Comm {
     pub topology: Option<Topology>,
     pub errhandler: Attached,
     pub attributes: Attributes,
-    pub info: Mutex<Info>,
+    pub hints: Mutex<Hints>,
     pub buffer: Buffer,
     /// The session that it derives from, or MPI_SESSION_NULL.
     pub session: MPI_Session,
@@ -76,7 +85,7 @@ impl Comm {
             topology: None,
             errhandler: Attached::new(),
             attributes: Attributes::default(),
-            info: Mutex::default(),
+            hints: Mutex::new(Hints::new(HINTS)),
             buffer: Buffer::default(),
             session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(first_number()),

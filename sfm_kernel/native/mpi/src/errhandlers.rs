@@ -106,15 +106,16 @@ fn of(on: On) -> Option<MPI_Errhandler> {
     }
 }
 
-/// Call the handler of the object, or the one for errors without an object.
-pub fn handle(code: c_int, text: &str, on: Option<On>) {
+/// Call the handler of the object, or the one for errors without an object. Returns the code that
+/// the failed call returns: the handler may change it.
+pub fn handle(mut code: c_int, text: &str, on: Option<On>) -> c_int {
     let found = on.and_then(of);
     let handler = found.unwrap_or_else(without_object);
     if handler == MPI_ERRORS_RETURN {
-        return;
+        return code;
     }
     let comm = on.filter(|_| found.is_some()).and_then(On::comm);
-    let (mut code, end) = (code, std::ptr::null_mut::<c_void>());
+    let end = std::ptr::null_mut::<c_void>();
     // SAFETY, of each: the program gave this function for this use; it gets a handle and the code,
     // and the null ends the variable arguments.
     match (HANDLERS.get(handler).as_deref(), on) {
@@ -135,6 +136,7 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
         },
         _ => fatal(code, text, comm),
     }
+    code
 }
 
 /// The handler of errors without an object. Before version 4 of the standard it was

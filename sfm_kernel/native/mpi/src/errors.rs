@@ -60,15 +60,15 @@ impl Failure {
         Failure { on: Some(object), ..self }
     }
 
-    /// Call the error handler. Returns the code, unless the handler ends the program.
+    /// Call the error handler. Returns the code, which the handler may have changed, unless the
+    /// handler ends the program.
     #[cold]
     pub fn raise(self, function: &str, on: Option<On>) -> c_int {
         if self.code == INTERRUPTED {
             return MPI_ERR_OTHER;
         }
         let text = self.note(function);
-        errhandlers::handle(self.code, &text, self.on.or(on));
-        self.code
+        errhandlers::handle(self.code, &text, self.on.or(on))
     }
 
     /// Store the text for MPI_Error_string, and return it.

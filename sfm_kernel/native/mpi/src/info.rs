@@ -32,6 +32,49 @@ impl Info {
     }
 }
 
+/// Keys of hints that an object has, each with its default value.
+pub type Known = [(&'static str, &'static str)];
+
+/// The hints of an object: the program's values, and defaults for the others. Unknown hints are
+/// ignored, as the standard demands, and are not returned.
+#[derive(Clone)]
+pub struct Hints {
+    known: &'static Known,
+    given: Info,
+}
+
+impl Hints {
+    pub const fn new(known: &'static Known) -> Hints {
+        Hints { known, given: Info { entries: Vec::new() } }
+    }
+
+    pub fn of(known: &'static Known, given: &Info) -> Hints {
+        let mut hints = Hints::new(known);
+        hints.change(given);
+        hints
+    }
+
+    pub fn change(&mut self, given: &Info) {
+        for (key, _) in self.known {
+            if let Some(value) = given.get(key) {
+                self.given.set((*key).into(), value.into());
+            }
+        }
+    }
+
+    pub fn is_set(&self, key: &str) -> bool {
+        self.given.get(key) == Some("true")
+    }
+
+    /// All hints, as the program may ask for them.
+    pub fn info(&self) -> Info {
+        let value = |(key, usual): &(&str, &'static str)| {
+            ((*key).into(), self.given.get(key).unwrap_or(usual).into())
+        };
+        Info { entries: self.known.iter().map(value).collect() }
+    }
+}
+
 static INFOS: Table<Mutex<Info>> = Table::new(0x9c00_0000);
 static ENVIRONMENT: Mutex<Option<Info>> = Mutex::new(None);
 

@@ -7,9 +7,10 @@
 //! partitions: both have the same bytes in the same order, and a partition of the receiver has
 //! arrived when all of the sender's partitions that overlap it have.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -76,9 +77,19 @@ impl Partitioning {
     }
 }
 
+/// For each process and call, the number of sends that this process has made there for that
+/// process and never started: no message exists of them.
+static NEVER_STARTED: Mutex<BTreeMap<(usize, u32), usize>> = Mutex::new(BTreeMap::new());
+
+/// The number of partitioned sends to a process that a call has made and nobody has started.
+pub fn never_started(receiver: usize, site: u32) -> usize {
+    lock(&NEVER_STARTED).get(&(receiver, site)).copied().unwrap_or(0)
+}
+
 pub struct Outgoing {
     /// The destination of the partitions; None for MPI_PROC_NULL.
     to: Option<To>,
+    is_started: AtomicBool,
     data: Data,
     partitioning: Partitioning,
     round: Mutex<Sent>,
@@ -118,17 +129,22 @@ impl Outgoing {
         };
         let context = engine::partitioned(comm.context);
         if let Some(to) = to {
+            *lock(&NEVER_STARTED).entry((to.rank, to.site)).or_default() += 1;
             let to = To { context, ..to };
             // SAFETY: the words are valid.
             unsafe { engine().send_copy(to, Mode::Standard, &as_data(&partitioning.words())) };
         }
         let to = to.map(|to| To { context: engine::partitions(comm.context), ..to });
-        Outgoing { to, data, partitioning, round: Mutex::default() }
+        let is_started = AtomicBool::new(false);
+        Outgoing { to, is_started, data, partitioning, round: Mutex::default() }
     }
 
     fn start(self: &Arc<Outgoing>) -> Work {
         let remaining = self.partitioning.partitions as usize;
         *lock(&self.round) = Sent { ready: vec![false; remaining], remaining, going: Vec::new() };
+        if let Some(to) = self.to.filter(|_| !self.is_started.swap(true, Relaxed)) {
+            lock(&NEVER_STARTED).entry((to.rank, to.site)).and_modify(|count| *count -= 1);
+        }
         let (this, to) = (self.clone(), self.to.map(|to| to.rank));
         let algorithm = poll_fn(move |_| this.sent());
         Work::Schedule(Schedule::with(to, Outcome::of_send(), algorithm))

@@ -17,21 +17,33 @@ pub struct Session {
     pub info: Info,
 }
 
+/// An info key of sessions, and its values.
+const THREAD_LEVEL: &str = "thread_level";
+const LEVELS: [&str; 4] =
+    ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+
 static SESSIONS: Table<Session> = Table::new(0xb800_0000);
 
 /// Open a session; from now on the process is a member of its world.
 pub fn open(info: &Info, errhandler: MPI_Errhandler) -> Answer<MPI_Session> {
     let attached = Attached::new();
     attached.set(errhandler)?;
-    world::open_session()?;
     let mut used = Info::default();
-    used.set("thread_level".into(), "MPI_THREAD_MULTIPLE".into());
+    used.set(THREAD_LEVEL.into(), thread_level(info)?.into());
     used.set("mpi_memory_alloc_kinds".into(), "mpi,system".into());
-    let hints = info.entries.iter().filter(|(key, _)| used.get(key).is_none());
-    let hints: Vec<_> = hints.cloned().collect();
-    used.entries.extend(hints);
+    world::open_session()?;
     let (buffer, info) = (Buffer::default(), used);
     Ok(SESSIONS.insert(Arc::new(Session { errhandler: attached, buffer, info })))
+}
+
+/// The level of thread support that a session provides: the requested one, or the highest.
+fn thread_level(info: &Info) -> Answer<&str> {
+    let level = info.get(THREAD_LEVEL).unwrap_or(LEVELS[3]);
+    if LEVELS.contains(&level) {
+        return Ok(level);
+    }
+    let text = format!("info key {THREAD_LEVEL} is {level:?}; give one of {}", LEVELS.join(", "));
+    Err(fail(MPI_ERR_ARG, text))
 }
 
 pub fn find(handle: MPI_Session) -> Option<Arc<Session>> {
@@ -57,13 +69,13 @@ pub fn close(handle: MPI_Session) -> Answer {
 /// Names of the process sets that every process knows.
 pub const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The processes of a process set.
+/// The processes of a process set. Its name is a URI, in which the case of letters means nothing.
 pub fn set(handle: MPI_Session, name: &str) -> Answer<Arc<Group>> {
     get(handle)?;
-    let group = match name {
-        "mpi://WORLD" => world::everybody(),
-        "mpi://SELF" => Group::new(vec![process::this().number()]),
-        _ => {
+    let group = match SETS.iter().position(|set| set.eq_ignore_ascii_case(name)) {
+        Some(0) => world::everybody(),
+        Some(_) => Group::new(vec![process::this().number()]),
+        None => {
             let text = format!("there is no set {name:?}; the sets are {}", SETS.join(" and "));
             return Err(fail(MPI_ERR_ARG, text));
         }

@@ -14,7 +14,7 @@ use sfm_native::packet::Envelope;
 use crate::engine::report::Arguments;
 use crate::engine::{self, engine, report, Kind, Note, What};
 use crate::handles::*;
-use crate::{comm, launcher, message, process, request};
+use crate::{comm, launcher, message, partitioned, process, request};
 
 /// The number of the program's current call, for the operations that it begins.
 pub fn site() -> u32 {
@@ -117,6 +117,11 @@ pub fn ask_senders() {
 /// Report that `receiver` has never received `count` messages that this process has sent in one
 /// call.
 pub fn never_received(receiver: usize, site: u32, count: usize, arguments: &str) {
+    // What a partitioned send announces when it is made becomes a message when it is started.
+    let count = count.saturating_sub(partitioned::never_started(receiver, site));
+    if count == 0 {
+        return;
+    }
     let messages = if count == 1 { "message" } else { "messages" };
     report(Some(receiver), &format!("never received {count} {messages}"), arguments, site);
 }

@@ -46,10 +46,13 @@ int main(int argc, char **argv)
         }
         if (is("probed")) MPI_Send(values, 1, MPI_INT, 0, 4, all);
         if (is("psend")) MPI_Psend_init(values, 3, 1, MPI_INT, 0, 6, pairs, MPI_INFO_NULL, &one);
+        if (is("psend")) MPI_Start(&one), MPI_Pready_range(0, 2, one), MPI_Wait(&one, MPI_STATUS_IGNORE);
         if (is("psend")) MPI_Request_free(&one);
         if (is("lock")) MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, memory);
     }
     if (is("clean")) {
+        MPI_Psend_init(values, 1, 1, MPI_INT, 1 - rank, 6, all, MPI_INFO_NULL, &one);
+        MPI_Request_free(&one); /* which was not started */
         MPI_Isend(values, 1, MPI_INT, rank, 3, all, &one);
         MPI_Request_free(&one);
         MPI_Irecv(values + 1, 1, MPI_INT, rank, 3, all, &one);

@@ -3,6 +3,8 @@
  * ranks: 3
  * expected:
  *   sets: mpi://WORLD mpi://SELF
+ *   MPI_THREAD_FUNNELED: MPI_THREAD_FUNNELED
+ *   many: refused
  *   before MPI_Init: 3 processes, sum 3
  *   once more: 3 processes, sum 3
  *   beside MPI_COMM_WORLD: 3 processes, sum 3
@@ -101,7 +103,7 @@ static void ask(void) {
         CHECK(length == (int)strlen(n ? "mpi://SELF" : "mpi://WORLD") + 1);
         MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, name[n]);
     }
-    MPI_Session_get_pset_info(session, "mpi://SELF", &info);
+    MPI_Session_get_pset_info(session, "MPI://self", &info); /* a URI: any case of letters */
     MPI_Info_get(info, "mpi_size", 19, value, &flag);
     CHECK(flag && strcmp(value, "1") == 0);
     MPI_Info_free(&info);
@@ -116,9 +118,34 @@ static void ask(void) {
     MPI_Session_finalize(&session);
 }
 
+/* The level that a session gets for one that is asked for; other hints are not returned. */
+static void level(const char *asked) {
+    MPI_Session session;
+    MPI_Info info, used;
+    char value[40];
+    int flag;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", asked);
+    MPI_Info_set(info, "no_such_hint", "1");
+    if (MPI_Session_init(info, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS) {
+        MPI_Session_get_info(session, &used);
+        MPI_Info_get(used, "no_such_hint", 39, value, &flag);
+        CHECK(!flag);
+        MPI_Info_get(used, "thread_level", 39, value, &flag);
+        MPI_Info_free(&used);
+        MPI_Session_finalize(&session);
+    } else {
+        strcpy(value, "refused");
+    }
+    if (rank == 0) printf("%s: %s\n", asked, value);
+    MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
     MPI_Session long_one;
     ask();
+    level("MPI_THREAD_FUNNELED");
+    level("many");
     once("before MPI_Init", "a");
     once("once more", "a");
     MPI_Init(&argc, &argv);

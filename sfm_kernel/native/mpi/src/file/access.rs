@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::moving::{Buffer, Moved, Moving};
 use super::view::View;
 use super::{agreeing, get, File};
-use crate::checks::{self, put};
+use crate::checks::put;
 use crate::data::UserBuffer;
 use crate::datatype;
 use crate::engine::Outcome;
@@ -97,7 +97,6 @@ impl Access {
     /// # Safety
     /// As for `perform`; `request` is null, which is refused, or may be written to.
     pub unsafe fn begin(&self, request: *mut MPI_Request) -> Answer {
-        checks::not_null("request", request)?;
         let outcome = Outcome { status: self.perform()?, ..Outcome::of_send() };
         put("request", request, request::open(MPI_COMM_SELF, Partner::Others, Work::Ended(outcome)))
     }

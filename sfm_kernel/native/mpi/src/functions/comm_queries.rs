@@ -78,16 +78,11 @@ pub unsafe fn comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Answer 
 
 pub unsafe fn comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Answer {
     let found = comm::get(comm)?;
-    put_new("info_used", info_used, || info::open(lock(&found.info).clone()))
+    put_new("info_used", info_used, || info::open(lock(&found.hints).info()))
 }
 
-/// Store the hints for comm_get_info; none of them has an effect.
 pub unsafe fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Answer {
     let found = comm::get(comm)?;
-    let hints = info::copy_or_empty(info)?;
-    let mut current = lock(&found.info);
-    for (key, value) in hints.entries {
-        current.set(key, value);
-    }
+    lock(&found.hints).change(&info::copy_or_empty(info)?);
     Ok(())
 }

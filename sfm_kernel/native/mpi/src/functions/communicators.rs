@@ -10,7 +10,7 @@ use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
-use crate::info::{self, Info};
+use crate::info::{self, Hints, Info};
 use crate::request::{self, Partner, Work};
 use crate::{inter, making};
 
@@ -24,7 +24,8 @@ unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64, info: Info) -> A
     let attributes = comm.attributes.copy(handle)?;
     let mut copy = making::child(comm, number, comm.group.clone(), comm.rank as usize);
     (copy.remote, copy.topology) = (comm.remote.clone(), comm.topology.clone());
-    (copy.attributes, copy.info) = (attributes, Mutex::new(info));
+    copy.attributes = attributes;
+    copy.hints = Mutex::new(Hints::of(comm::HINTS, &info));
     Ok(copy)
 }
 

@@ -63,7 +63,6 @@ pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
 }
 
 pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> Answer {
-    crate::checks::not_null("errhandler", errhandler)?;
     errhandlers::free(*errhandler)?;
     *errhandler = MPI_ERRHANDLER_NULL;
     Ok(())

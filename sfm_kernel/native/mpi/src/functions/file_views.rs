@@ -1,6 +1,6 @@
 //! Views of files, data representations, and the positions of the file pointers.
 
-use crate::checks::{array_mut, not_null, put, put_text, text, Results};
+use crate::checks::{array_mut, put, put_text, text, Results};
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::file::representation::{self, Conversion, Representation};
@@ -82,8 +82,6 @@ pub unsafe fn file_get_view(
 ) -> Answer {
     let view = file::get(fh)?.view();
     array_mut("datarep", datarep, 1)?;
-    not_null("etype", etype)?;
-    not_null("filetype", filetype)?;
     put("disp", disp, view.displacement)?;
     put("etype", etype, datatype::open(view.etype.clone()))?;
     put("filetype", filetype, datatype::open(view.filetype.clone()))?;

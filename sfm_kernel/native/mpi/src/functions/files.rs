@@ -41,7 +41,6 @@ pub unsafe fn file_open(
 
 /// Written data is in the system's memory, visible to all; MPI_File_sync is for the disk.
 pub unsafe fn file_close(fh: *mut MPI_File) -> Answer {
-    not_null("fh", fh)?;
     let handle = *fh;
     opening::close(handle).map_err(|failure| failure.on(On::File(handle as usize)))?;
     *fh = MPI_FILE_NULL;

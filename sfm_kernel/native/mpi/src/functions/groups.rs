@@ -135,7 +135,6 @@ unsafe fn listed(n: c_int, ranges: *const [c_int; 3]) -> Answer<Vec<c_int>> {
 }
 
 pub unsafe fn group_free(group: *mut MPI_Group) -> Answer {
-    checks::not_null("group", group)?;
     group::free(*group)?;
     *group = MPI_GROUP_NULL;
     Ok(())

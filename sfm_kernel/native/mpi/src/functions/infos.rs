@@ -32,12 +32,10 @@ pub unsafe fn info_create_env(
 }
 
 pub unsafe fn info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> Answer {
-    checks::not_null("newinfo", newinfo)?;
     put("newinfo", newinfo, info::open(info::with(info, |info| info.clone())?))
 }
 
 pub unsafe fn info_free(info: *mut MPI_Info) -> Answer {
-    checks::not_null("info", info)?;
     info::free(*info)?;
     *info = MPI_INFO_NULL;
     Ok(())

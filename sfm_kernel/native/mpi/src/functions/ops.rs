@@ -16,7 +16,6 @@ pub unsafe fn op_create_c(user_fn: MPI_User_function_c, commute: c_int, op: *mut
 }
 
 pub unsafe fn op_free(op: *mut MPI_Op) -> Answer {
-    checks::not_null("op", op)?;
     op::free(*op)?;
     *op = MPI_OP_NULL;
     Ok(())

@@ -8,7 +8,7 @@ use crate::errhandlers;
 use crate::errors::{fail, Answer, On};
 use crate::group::{self, Group};
 use crate::handles::*;
-use crate::info::{self, Info};
+use crate::info::{self, Hints, Info};
 use crate::{inter, making, session};
 
 pub unsafe fn session_init(
@@ -16,15 +16,10 @@ pub unsafe fn session_init(
     errhandler: MPI_Errhandler,
     session: *mut MPI_Session,
 ) -> Answer {
-    let opened = || {
-        checks::not_null("session", session)?;
-        put("session", session, session::open(&info::copy_or_empty(info)?, errhandler)?)
-    };
-    opened().map_err(|failure| failure.on(On::Handler(errhandler)))
+    put("session", session, session::open(&info::copy_or_empty(info)?, errhandler)?)
 }
 
 pub unsafe fn session_finalize(session: *mut MPI_Session) -> Answer {
-    checks::not_null("session", session)?;
     session::close(*session)?;
     *session = MPI_SESSION_NULL;
     Ok(())
@@ -92,19 +87,16 @@ pub unsafe fn comm_create_from_group(
     errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> Answer {
-    let made = || {
-        put("newcomm", newcomm, MPI_COMM_NULL)?;
-        let (group, tag) = (group::get(group)?, text("stringtag", stringtag)?);
-        let info = info::copy_or_empty(info)?;
-        if group.size() == 0 {
-            return Ok(());
-        }
-        let rank = member("group", &group)?;
-        let number = making::from_group(&group, rank, &tag)?;
-        let made = Comm::new(number, group, rank as c_int);
-        put("newcomm", newcomm, opened(made, info, errhandler)?)
-    };
-    made().map_err(|failure| failure.on(On::Handler(errhandler)))
+    put("newcomm", newcomm, MPI_COMM_NULL)?;
+    let (group, tag) = (group::get(group)?, text("stringtag", stringtag)?);
+    let info = info::copy_or_empty(info)?;
+    if group.size() == 0 {
+        return Ok(());
+    }
+    let rank = member("group", &group)?;
+    let number = making::from_group(&group, rank, &tag)?;
+    let made = Comm::new(number, group, rank as c_int);
+    put("newcomm", newcomm, opened(made, info, errhandler)?)
 }
 
 pub unsafe fn intercomm_create_from_groups(
@@ -117,24 +109,21 @@ pub unsafe fn intercomm_create_from_groups(
     errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> Answer {
-    let made = || {
-        put("newintercomm", newintercomm, MPI_COMM_NULL)?;
-        let (local, tag) = (group::get(local_group)?, text("stringtag", stringtag)?);
-        let info = info::copy_or_empty(info)?;
-        let rank = member("local_group", &local)?;
-        checks::rank("local_leader", local_leader, local.size(), "local_group")?;
-        let far = match rank == local_leader as usize {
-            false => None,
-            true => {
-                let remote = group::get(remote_group)?;
-                checks::rank("remote_leader", remote_leader, remote.size(), "remote_group")?;
-                Some(remote.members[remote_leader as usize])
-            }
-        };
-        let made = inter::from_groups(&local, rank, local_leader as usize, far, &tag)?;
-        put("newintercomm", newintercomm, opened(made, info, errhandler)?)
+    put("newintercomm", newintercomm, MPI_COMM_NULL)?;
+    let (local, tag) = (group::get(local_group)?, text("stringtag", stringtag)?);
+    let info = info::copy_or_empty(info)?;
+    let rank = member("local_group", &local)?;
+    checks::rank("local_leader", local_leader, local.size(), "local_group")?;
+    let far = match rank == local_leader as usize {
+        false => None,
+        true => {
+            let remote = group::get(remote_group)?;
+            checks::rank("remote_leader", remote_leader, remote.size(), "remote_group")?;
+            Some(remote.members[remote_leader as usize])
+        }
     };
-    made().map_err(|failure| failure.on(On::Handler(errhandler)))
+    let made = inter::from_groups(&local, rank, local_leader as usize, far, &tag)?;
+    put("newintercomm", newintercomm, opened(made, info, errhandler)?)
 }
 
 fn member(name: &str, group: &Arc<Group>) -> Answer<usize> {
@@ -143,7 +132,7 @@ fn member(name: &str, group: &Arc<Group>) -> Answer<usize> {
 }
 
 fn opened(mut made: Comm, info: Info, errhandler: MPI_Errhandler) -> Answer<MPI_Comm> {
-    made.info = Mutex::new(info);
+    made.hints = Mutex::new(Hints::of(comm::HINTS, &info));
     made.errhandler.set(errhandler)?;
     made.session = made.group.session;
     Ok(comm::open(made))

@@ -108,7 +108,6 @@ pub unsafe fn comm_get_parent(parent: *mut MPI_Comm) -> Answer {
 /// Like MPI_Comm_free, but after everything sent on it is received: the two sides no longer need
 /// each other.
 pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
-    checks::not_null("comm", comm)?;
     let old = comm::get(*comm)?;
     old.buffer.flush()?;
     let context = engine::messages(old.context);

@@ -63,14 +63,12 @@ pub unsafe fn t_cvar_handle_alloc(
     count: *mut c_int,
 ) -> Answer {
     let variable = variable(cvar_index)?;
-    not_null("handle", handle)?;
     not_null("count", count)?;
     (*handle, *count) = control::open(variable);
     Ok(())
 }
 
 pub unsafe fn t_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> Answer {
-    not_null("handle", handle)?;
     control::close(*handle)?;
     *handle = std::ptr::null_mut();
     Ok(())

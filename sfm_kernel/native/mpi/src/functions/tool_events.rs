@@ -83,7 +83,6 @@ pub unsafe fn t_event_handle_alloc(
 ) -> Answer {
     let (kind, ..) = event(event_index)?;
     hints(info)?;
-    not_null("event_registration", event_registration)?;
     *event_registration = events::open(*kind, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
     Ok(())
 }

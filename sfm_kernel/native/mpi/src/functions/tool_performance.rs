@@ -61,7 +61,6 @@ pub unsafe fn t_pvar_session_create(pe_session: *mut MPI_T_pvar_session) -> Answ
 }
 
 pub unsafe fn t_pvar_session_free(pe_session: *mut MPI_T_pvar_session) -> Answer {
-    not_null("pe_session", pe_session)?;
     sessions::end(*pe_session)?;
     *pe_session = std::ptr::null_mut();
     Ok(())
@@ -75,7 +74,6 @@ pub unsafe fn t_pvar_handle_alloc(
     count: *mut c_int,
 ) -> Answer {
     let variable = variable(pvar_index)?;
-    not_null("handle", handle)?;
     not_null("count", count)?;
     let scope = tool::bound(variable.bind(), obj_handle)?;
     (*handle, *count) = sessions::open(pe_session, variable, scope)?;
@@ -86,7 +84,6 @@ pub unsafe fn t_pvar_handle_free(
     pe_session: MPI_T_pvar_session,
     handle: *mut MPI_T_pvar_handle,
 ) -> Answer {
-    not_null("handle", handle)?;
     sessions::close(pe_session, *handle)?;
     *handle = std::ptr::null_mut();
     Ok(())

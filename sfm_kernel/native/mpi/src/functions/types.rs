@@ -168,13 +168,11 @@ pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Ans
 }
 
 pub unsafe fn type_commit(datatype: *mut MPI_Datatype) -> Answer {
-    checks::not_null("datatype", datatype)?;
     datatype::get(*datatype)?.commit();
     Ok(())
 }
 
 pub unsafe fn type_free(datatype: *mut MPI_Datatype) -> Answer {
-    checks::not_null("datatype", datatype)?;
     if let Held::Derived(found) = datatype::get(*datatype)? {
         use self::{MPI_COMBINER_F90_COMPLEX as COMPLEX, MPI_COMBINER_F90_INTEGER as INTEGER};
         if [COMPLEX, INTEGER, MPI_COMBINER_F90_REAL].contains(&found.made.combiner) {

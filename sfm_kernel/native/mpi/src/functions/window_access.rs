@@ -72,7 +72,6 @@ unsafe fn by_request(
     request: *mut MPI_Request,
     begin: impl FnOnce(Named) -> Answer<Progress>,
 ) -> Answer {
-    checks::not_null("request", request)?;
     let work = match begin(target.by_request())? {
         None => Work::Ended(Outcome::of_send()),
         Some(fragments) => {

@@ -7,8 +7,7 @@ use crate::comm::{self, Comm};
 use crate::engine::What;
 use crate::errors::{fail, Answer, On};
 use crate::handles::*;
-use crate::info;
-use crate::window::hints::Hints;
+use crate::info::{self, Hints};
 use crate::window::making::{make, Arguments};
 use crate::window::route::Route;
 use crate::window::served::service;
@@ -49,7 +48,7 @@ unsafe fn made(
         let text = format!("argument base is a null pointer, but the call needs {bytes} bytes");
         return Err(fail(MPI_ERR_BASE, text));
     }
-    let hints = Hints::of(&info::copy_or_empty(info)?);
+    let hints = Hints::of(window::HINTS, &info::copy_or_empty(info)?);
     let arguments = Arguments { flavor, base: base as usize, size: bytes, disp_unit, hints };
     let window = make(&comm, arguments)?;
     put("win", win, window::open(window.clone()))?;
@@ -110,7 +109,6 @@ pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_W
 
 /// Called by all processes of the window, which must have ended their epochs.
 pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
-    checks::not_null("win", win)?;
     let (handle, window) = (*win, window::get(*win)?);
     let ended = match window.epochs().open() {
         Some(open) => {

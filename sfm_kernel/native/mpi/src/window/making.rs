@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use sfm_native::shm::ShmError;
 
 use super::control::{file_offsets, Control, MOST};
-use super::hints::Hints;
 use super::route::Route;
 use super::served::{service, Outgoing};
 use super::{LocalMemory, Member, Memory, Window};
@@ -19,6 +18,7 @@ use crate::engine::{engine, Proof, What};
 use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
+use crate::info::Hints;
 use crate::making;
 
 pub struct Arguments {

@@ -18,14 +18,13 @@
 //! combining  the effect of accumulate operations on elements
 //! waiting    taking locks, ending operations, and other waits
 //! served     operations as messages, and the thread that serves them
-//! attached, hints
+//! attached
 //! ```
 
 pub mod attached;
 pub mod combining;
 pub mod control;
 pub mod epoch;
-pub mod hints;
 pub mod lock;
 pub mod making;
 pub mod operation;
@@ -45,15 +44,25 @@ use crate::engine::Receiving;
 use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::info::Info;
+use crate::info::{Hints, Info, Known};
 use crate::table::Table;
 use crate::unfinished;
 
 use attached::Attached;
 use control::Control;
 use epoch::Epochs;
-use hints::Hints;
 use route::Route;
+
+/// The hints that the standard defines for windows.
+pub const HINTS: &Known = &[
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("mpi_accumulate_granularity", "0"),
+    ("alloc_shared_noncontig", "false"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+];
 
 pub struct Window {
     /// A communicator of the window's processes, for this window only.
