@@ -172,8 +172,7 @@ def test_a_null_pointer_to_a_handle_is_an_error_in_every_function(table: str) ->
     comms = [int(value[name], 0) for name in ("MPI_COMM_WORLD", "MPI_COMM_SELF")]
     soname = "libmpi_abi.so.1" if "abi" in table else "libmpi.so.12"
     words = [str(library(soname)), str(comms), str(int(value["MPI_ERRORS_RETURN"], 0))]
-    done = subprocess.run(
-        [sys.executable, "-c", NULLS, *words], input=json.dumps(calls), capture_output=True, text=True
-    )
+    command, given = [sys.executable, "-c", NULLS, *words], json.dumps(calls)
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
     wrong = [line for line in done.stdout.splitlines() if not line.endswith(" True")]
     assert (wrong, done.returncode, done.stderr) == ([], 0, "")

@@ -68,6 +68,20 @@ def test_a_worker_that_dies_ends_all(programs: Path) -> None:
     assert "the other ranks were ended" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("case", "who"),
+    [
+        ("lost worker", "process 1 of spawned world 1"),
+        ("lost parent", "process 1 of the first MPI_COMM_WORLD"),
+    ],
+)
+def test_a_process_of_another_world_is_named_by_its_world(
+    programs: Path, case: str, who: str
+) -> None:
+    done = spawner(programs, case, ranks=2)
+    assert f": MPI_Recv: {who} has ended, so this call would wait for ever" in done.stderr
+
+
 def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:
     """Each is a Python of its own, which writes its traceback in pieces."""
     (tmp_path / "workers.py").write_text(

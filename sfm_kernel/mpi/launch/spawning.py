@@ -39,8 +39,7 @@ def spawn(
     except (Refused, OSError) as problem:
         asker.answer({"error": str(problem)})
         return
-    first = sum(world.size for world in worlds)
-    world = Spawned(len(worlds), first, [size for size, _ in programs], asker)
+    world = Spawned(worlds, [size for size, _ in programs], asker)
     worlds.append(world)
     for number, (size, program) in enumerate(programs):
         for _ in range(size):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sfm_kernel.directory import root
@@ -25,7 +26,7 @@ _RANK, _SIZE = ("PMI_RANK", "MPI_LOCALRANKID"), ("PMI_SIZE", "MPI_LOCALNRANKS")
 
 _OF_OTHERS = (
     "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
-    "SFM_MPI_UNIVERSE",
+    "SFM_MPI_UNIVERSE", "SFM_MPI_WORLDS",
 )  # fmt: skip
 """Variables of a world between machines and of an outer launcher, which no rank inherits."""
 
@@ -103,20 +104,31 @@ class World:
 class Spawned(World):
     """A world that a rank has asked for, and waits for.
 
+    Args:
+        worlds: the worlds that were started before.
+        sizes: for each of its programs, the number of processes.
+        asker: the rank.
     Attributes:
         refused: whether it could not be started; the rank then knows the reason.
     """
 
-    def __init__(self, number: int, first: int, sizes: list[int], asker: Child) -> None:
-        super().__init__(number, first, sum(sizes))
+    def __init__(self, worlds: Sequence[World], sizes: list[int], asker: Child) -> None:
+        firsts = [world.first for world in worlds]
+        first = sum(world.size for world in worlds)
+        super().__init__(len(worlds), first, sum(sizes))
         self._sizes, self._asker = sizes, asker
+        self._worlds = [*firsts, first, first + self.size]
         self._answered = self.refused = False
+
+    def environment(self) -> dict[str, str]:
+        """The variables that identify the next rank; it also knows all worlds (process.rs)."""
+        return super().environment() | {"SFM_MPI_WORLDS": " ".join(map(str, self._worlds))}
 
     def joined(self) -> None:
         """Answer the rank that has asked, when all ranks have reached MPI_Init."""
         joined = [child for child in self.children if child.joined]
         if not self._answered and len(joined) == self.size:
-            self._answer(first=self.first, sizes=self._sizes)
+            self._answer(first=self.first, sizes=self._sizes, worlds=self._worlds)
 
     def refuse(self, why: str) -> bool:
         """End the world if it is not complete; returns whether its start has failed."""

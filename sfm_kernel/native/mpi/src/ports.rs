@@ -108,7 +108,10 @@ pub fn join(comm: &Comm, socket: RawFd) -> Answer<Option<Comm>> {
 /// Exchange facts with the other root; both get the same number.
 fn greet(comm: &Comm, socket: RawFd) -> io::Result<Value> {
     let number = making::next();
-    let facts = json!({"number": number, "members": comm.group.members, "machine": machine()});
+    let worlds = process::worlds();
+    let facts = json!({
+        "number": number, "members": comm.group.members, "machine": machine(), "worlds": worlds
+    });
     let facts = facts.to_string().into_bytes();
     sockets::send(socket, &(facts.len() as u64).to_le_bytes())?;
     sockets::send(socket, &facts)?;
@@ -136,6 +139,10 @@ fn joined(comm: &Comm, greeting: &Value) -> Answer<Comm> {
     let members = greeting["members"].as_array().into_iter().flatten();
     let remote =
         Group::new(members.filter_map(Value::as_i64).map(|number| number as c_int).collect());
+    if remote.members.iter().all(|member| process::nth(*member as usize).is_some()) {
+        let worlds = greeting["worlds"].as_array().into_iter().flatten();
+        process::note_worlds(worlds.filter_map(Value::as_u64).map(|first| first as usize));
+    }
     if remote.members.iter().any(|member| comm.group.rank_of(*member).is_some()) {
         return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
     }

@@ -49,6 +49,23 @@ pub struct Identity {
 static THIS: AtomicPtr<Identity> = AtomicPtr::new(std::ptr::null_mut());
 static MAKING: Mutex<()> = Mutex::new(());
 
+/// The index of the first process of each world of our launch, in the order in which they were
+/// started, and then the number of processes; as far as this process knows.
+static WORLDS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// The worlds that this process knows, for processes that it meets.
+pub fn worlds() -> Vec<usize> {
+    lock(&WORLDS).clone()
+}
+
+/// Learn of the worlds of our launch.
+pub fn note_worlds(worlds: impl Iterator<Item = usize>) {
+    let (worlds, mut known): (Vec<_>, _) = (worlds.collect(), lock(&WORLDS));
+    if worlds.len() > known.len() {
+        *known = worlds; // none is ever removed
+    }
+}
+
 /// The core's numbers of all engines that this process has seen.
 static UIDS_OF: Mutex<BTreeMap<usize, u128>> = Mutex::new(BTreeMap::new());
 
@@ -106,6 +123,8 @@ impl Identity {
             let text = format!("SFM_MPI_LAUNCH={launch} or SFM_MPI_FIRST={first} is too large");
             return Err(fail(MPI_ERR_OTHER, text));
         }
+        let worlds = std::env::var("SFM_MPI_WORLDS").unwrap_or_default();
+        note_worlds(worlds.split(' ').filter_map(|first| first.parse().ok()));
         Ok(Identity { world, launch, first, rank, size, engines: None })
     }
 
@@ -219,10 +238,18 @@ pub fn named(process: usize) -> String {
     let (launch, nth) = launch_and_index(process);
     match this().rank_of(process) {
         Some(rank) => format!("process {rank} of MPI_COMM_WORLD"),
-        None if launch == this().launch => {
-            format!("process {nth} of this launch, which is not in MPI_COMM_WORLD")
-        }
+        None if launch == this().launch => in_launch(nth, &lock(&WORLDS)),
         None => format!("process {nth} of another launch"),
+    }
+}
+
+/// The name of the `nth` process of our launch, which is not in our MPI_COMM_WORLD.
+fn in_launch(nth: usize, worlds: &[usize]) -> String {
+    let world = worlds.iter().rposition(|first| *first <= nth);
+    match world.filter(|world| world + 1 < worlds.len()) {
+        Some(0) => format!("process {nth} of the first MPI_COMM_WORLD"),
+        Some(world) => format!("process {} of spawned world {world}", nth - worlds[world]),
+        None => format!("process {nth} of this launch"),
     }
 }
 
@@ -270,6 +297,16 @@ mod tests {
         assert_eq!(this.rank_of(this.number() as usize), Some(1));
         assert_eq!(this.rank_of(this.of_launch(1) as usize), None);
         assert_eq!(this.rank_of(this.of_launch(6) as usize), None);
+    }
+
+    #[test]
+    fn a_process_is_named_by_its_world() {
+        let name = |nth| in_launch(nth, &[0, 2, 5, 6]);
+        assert_eq!(name(1), "process 1 of the first MPI_COMM_WORLD");
+        assert_eq!(name(4), "process 2 of spawned world 1");
+        assert_eq!(name(5), "process 0 of spawned world 2");
+        assert_eq!(name(6), "process 6 of this launch");
+        assert_eq!(in_launch(3, &[]), "process 3 of this launch");
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub fn spawn(comm: &Comm, root: usize, programs: Answer<Option<Vec<Program>>>) -
         let all = answer[name].as_array().into_iter().flatten();
         all.filter_map(Value::as_u64).map(|number| number as usize).collect()
     };
+    process::note_worlds(numbers("worlds").into_iter());
     let started = numbers("sizes").into_iter().chain(std::iter::repeat(0));
     let sizes = numbers("asked").into_iter().zip(started).collect();
     if let Err(failure) = check(&answer, MPI_ERR_SPAWN) {

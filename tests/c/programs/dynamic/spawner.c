@@ -19,6 +19,7 @@ static void work(MPI_Comm parent, const char *what) {
     fflush(stdout);
     MPI_Barrier(parent); /* from here on the parent's call has ended */
     if (strcmp(what, "dies") == 0 && rank == 1) abort();
+    if (strcmp(what, "lost parent") == 0) MPI_Recv(&rank, 1, MPI_INT, 1, 0, parent, MPI_STATUS_IGNORE);
     MPI_Comm_disconnect(&parent);
 }
 
@@ -40,6 +41,7 @@ int main(int argc, char **argv) {
         else if (strcmp(what, "soft") == 0) both = spawn(argv[0], words, 600, "soft", "1:2,590:600");
         else both = spawn(argv[0], words, 2, NULL, NULL);
         MPI_Barrier(both);
+        if (strcmp(what, "lost worker") == 0) MPI_Recv(&rank, 1, MPI_INT, 1, 0, both, MPI_STATUS_IGNORE);
         MPI_Comm_disconnect(&both);
         printf("parent %d has gone on\n", rank);
     }
