@@ -191,6 +191,13 @@ def line_of(code: str, line: int) -> str:
     return in_line(code_location(code, line))
 
 
+def stopped(report: str) -> str:
+    """The line in which a C program was stopped, from the report that it wrote; "" if unknown."""
+    from sfm_kernel.observe.crashes import crash_place
+
+    return crash_place(report)
+
+
 def crash(report: str) -> str:
     """The signal that killed a C program, and the line, from the report that it wrote."""
     from sfm_kernel.observe.crashes import crash_text

@@ -47,16 +47,23 @@ _CHECKS = {
 
 def crash_text(report: str) -> str:
     """The signal, its meaning and the line: "SIGFPE (a division by zero) in a.c, line 3"."""
-    first, cell, *lines = report.split("\n")
-    number, code, address, full, check = map(int, first.split())
+    number, code, address, full, check = map(int, report.partition("\n")[0].split())
     name = _name(number)
     meaning = _meaning(number, code, address, bool(full), check)
-    location = _innermost(lines, cell)
     text = f"{name} ({meaning})" if meaning else name
-    if location is None:
-        return text
-    line = _line(location)
-    return f"{text} in {words(location)}" + (f': "{line}"' if line else "")
+    place = crash_place(report)
+    return f"{text} in {place}" if place else text
+
+
+def crash_place(report: str) -> str:
+    """The line in which the signal came, with its source: 'a.c, line 3 (main): "x = 1 / 0;"'.
+
+    Empty if it is unknown.
+    """
+    _, cell, *lines = report.split("\n")
+    location = _innermost(lines, cell)
+    line = _line(location) if location is not None else ""
+    return words(location) + (f': "{line}"' if line else "")
 
 
 def call_text(report: str) -> tuple[str, str]:

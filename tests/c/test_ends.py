@@ -3,6 +3,7 @@ and says what to do."""
 
 from __future__ import annotations
 
+import re
 import signal
 
 import pytest
@@ -102,11 +103,20 @@ def test_abort_ends_all(case: str, others: str) -> None:
     assert mpi_worlds() == []
 
 
-def test_stop_says_nothing_else() -> None:
-    with launched("-n", "3", str(SOURCE), "not", "receive", "one") as process:
+@pytest.mark.parametrize("case", ["compute", "sleep", "receive"])
+def test_stop_says_where_the_ranks_were(case: str) -> None:
+    """In a loop, in a call of the system, and in a call of MPI."""
+    with launched("-n", "2", str(SOURCE), "not", case, "one") as process:
         assert lines(process, 1) == ["before the end\n"]
         process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == "" and process.returncode == 130
+        first, second = sorted(process.communicate()[1].splitlines())
+    assert process.returncode == 130
+    after = LINES.index("    MPI_Barrier(MPI_COMM_WORLD);")  # or still on the way there
+    for line, rank in ((first, 0), (second, 1)):
+        found = re.fullmatch(rf'sfm: rank {rank} was in ends.c, line (\d+) \(\w+\): "(.*)"', line)
+        assert found and LINES[int(found[1]) - 1].strip() == found[2], line
+        is_there = f'is(2, "{case}")' in LINES[int(found[1]) - 2]
+        assert int(found[1]) > after or (is_there and rank == 0), line
 
 
 def test_a_deadlock_that_is_ended_is_told_once() -> None:

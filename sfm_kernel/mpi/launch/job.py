@@ -17,6 +17,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world
@@ -244,7 +245,7 @@ class Job:
             self._unfinished.append((child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
-        elif child.world.refuse(wording.too_soon(child, report)):
+        elif child.world.refuse(partial(wording.too_soon, child, report)):
             pass
         elif report.kind == reports.FINISHED:
             child.finished = True
@@ -256,7 +257,8 @@ class Job:
             child.release()  # all ranks are being ended: it need not wait
         elif self._stopped is not None:
             if report.kind == reports.INTERRUPTED:
-                self._err.say(f"sfm: {child.rank} was in {report.text}\n", child.prefix)
+                where = wording.interrupted_in(child, report)
+                self._err.say(f"sfm: {child.rank} was in {where}\n", child.prefix)
             elif report.kind in (reports.RAISED, reports.EXITED):
                 self._err.say(report.text, child.prefix)
         else:
@@ -307,7 +309,8 @@ class Job:
     def _ended(self, child: Child) -> None:
         if not child.has_left_processes():
             self._note(f"-{child.pid}")
-        if self._stopped is not None or child.report or child.world.refuse(wording.too_soon(child)):
+        too_soon = partial(wording.too_soon, child)
+        if self._stopped is not None or child.report or child.world.refuse(too_soon):
             pass
         elif child.status:
             report = Report(wording.DIED, child.status)

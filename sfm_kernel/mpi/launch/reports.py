@@ -39,10 +39,11 @@ class Report(NamedTuple):
         kind: one of the above.
         status: the rank's exit status.
         text: the text to show, such as the traceback; for INTERRUPTED, the rank's line of the
-            program; for CHECKED, the line and the error in it; for CRASHED, the input of
-            ``watching.crash``; for FAILED, CUT_OFF and ABORTED of a C program, the input of
-            ``watching.call``; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for LEFT,
-            the input of ``wording.unfinished``; for SPAWN, the input of ``spawning.read`` as JSON.
+            program, or for a C program the input of ``watching.stopped``; for CHECKED, the line
+            and the error in it; for CRASHED, the input of ``watching.crash``; for FAILED, CUT_OFF
+            and ABORTED of a C program, the input of ``watching.call``; for FINISHED, its
+            ``Account`` (endpoint/seen.py) as JSON; for LEFT, the input of ``wording.unfinished``;
+            for SPAWN, the input of ``spawning.read`` as JSON.
     """
 
     kind: str

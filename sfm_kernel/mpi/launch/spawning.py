@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from sfm_kernel.errors import SFMError
@@ -47,7 +48,7 @@ def spawn(
                 variables = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": request["parent"]}
                 begin(world, program, variables)
             except OSError as problem:
-                world.refuse(f"no process can be started: {problem}")
+                world.refuse(partial(str, f"no process can be started: {problem}"))
                 return
     world.joined()  # a request may be for no process
 

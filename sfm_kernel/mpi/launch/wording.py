@@ -9,7 +9,7 @@ from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.spawn.report import died
-from sfm_kernel.watching import call, crash, line_of
+from sfm_kernel.watching import call, crash, line_of, stopped
 
 DIED = "died"
 UNFINISHED = "unfinished"  # the rank ended after MPI_Init, and has not called MPI_Finalize
@@ -35,7 +35,7 @@ def deed(child: Child, report: Report) -> str:
         place, why = call(report.text)
         return f"was stopped{place}: {why}"
     if report.kind == reports.INTERRUPTED:
-        return f"was interrupted in {report.text}"
+        return f"was interrupted in {interrupted_in(child, report)}"
     if report.kind == UNFINISHED:
         return "ended without MPI_Finalize, which every rank calls at its end"
     if report.kind == ABSENT:
@@ -47,6 +47,11 @@ def deed(child: Child, report: Report) -> str:
     if report.kind in (DIED, reports.EXITED):
         return died(child.code if report.kind == DIED else report.status)
     return "raised this"
+
+
+def interrupted_in(child: Child, report: Report) -> str:
+    """The line in which a rank was interrupted."""
+    return report.text if child.program is None else stopped(report.text) or "an unknown line"
 
 
 def too_soon(child: Child, report: Report | None = None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sfm_kernel.directory import root
@@ -87,7 +87,7 @@ class World:
     def joined(self) -> None:
         """Called when a rank has reached MPI_Init."""
 
-    def refuse(self, why: str) -> bool:
+    def refuse(self, why: Callable[[], str]) -> bool:
         """Let the start of this world fail if it is not complete; whether it has failed."""
         return False
 
@@ -130,11 +130,11 @@ class Spawned(World):
         if not self._answered and len(joined) == self.size:
             self._answer(first=self.first, sizes=self._sizes, worlds=self._worlds)
 
-    def refuse(self, why: str) -> bool:
+    def refuse(self, why: Callable[[], str]) -> bool:
         """End the world if it is not complete; returns whether its start has failed."""
         if not self._answered:
             self.refused = True
-            self._answer(error=why)
+            self._answer(error=why())
             for child in self.children:
                 if child.status is None:
                     child.signal(signal.SIGKILL)

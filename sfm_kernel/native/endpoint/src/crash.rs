@@ -1,6 +1,7 @@
 //! Crash reports of a program to its launcher: the signal, and the frames.
 //!
-//! Handlers take the signals that crashes raise, if the program has no handlers of its own. They
+//! Handlers take the signals that crashes raise, and SIGINT, by which the launcher stops the
+//! program and learns where it was, if the program has no handlers of its own. They
 //! send a report on the launcher's socket (sfm_kernel/mpi/launch/reports.py), and then let the
 //! program die as it would have without them: exit status and core dump stay. They allocate nothing
 //! and take no lock but the dynamic linker's; should one of them crash over a broken stack, a
@@ -20,8 +21,15 @@ use self::report::Report;
 use crate::host::this_thread;
 use crate::modules;
 
-const SIGNALS: [c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
+const SIGNALS: [c_int; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGTRAP,
+    libc::SIGINT,
+];
 
 /// Bytes of the handlers' stack: the program's may be full.
 const STACK: usize = 256 << 10;

@@ -16,7 +16,8 @@ const END: usize = 8;
 impl Report {
     pub fn write(&mut self, about: &About, frames: &[usize]) -> fmt::Result {
         let status = 128 + about.signal;
-        write!(self, "[\"crashed\", {status}, \"")?;
+        let kind = if about.signal == libc::SIGINT { "interrupted" } else { "crashed" };
+        write!(self, "[\"{kind}\", {status}, \"")?;
         let _ = self.write_text(about, frames);
         self.put(b"\"]")
     }
