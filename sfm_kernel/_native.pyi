@@ -7,7 +7,7 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when their 
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final, Self, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -57,6 +57,7 @@ __all__ = [
     "abandon_connections",
     "congestion",
     "decode",
+    "frame_of",
     "is_arena_size",
     "is_ring_size",
     "judge",
@@ -78,6 +79,7 @@ __all__ = [
     "set_mpi_buffering",
     "set_mpi_world",
     "setns",
+    "stacks",
     "tcp_info",
     "unshare",
 ]
@@ -392,6 +394,19 @@ class RaiseInstead:
 
     def __new__(cls, error: BaseException, end: Callable[[FrameType], object]) -> Self: ...
     def __call__(self, frame: FrameType, event: str, argument: object, /) -> Self: ...
+
+_Frame = tuple[CodeType, int, str]
+"""A frame's code, its line, and the name of its module."""
+
+def stacks() -> dict[int, list[_Frame]]:
+    """The frames of each thread, innermost first, by the thread's identity.
+
+    No other thread runs meanwhile, and no object of the program lives longer for it. Only the
+    innermost 10,000 frames of a stack are listed.
+    """
+
+def frame_of(coroutine: object, /) -> _Frame | None:
+    """The frame of a coroutine, which may run in another thread; None if it has ended."""
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
     """Have ``function`` find the main thread's line: code, line, whether it waits for input."""

@@ -12,14 +12,13 @@ import functools
 import json
 import os
 import signal
-import sys
 import threading
 from _signal import getsignal  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, NamedTuple
 
-from sfm_kernel._native import OTHERS_BYTES, set_bystanders, set_main_line
+from sfm_kernel._native import OTHERS_BYTES, frame_of, set_bystanders, set_main_line, stacks
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import OWN, locate
@@ -41,6 +40,9 @@ _SERVING = (
 """The outermost functions of threads that serve the front end, also by ZeroMQ: module and name.
 They send none of the program's messages, unless they run one of the user's functions."""
 
+_WORKER = "concurrent.futures.thread:_worker"
+"""The outermost function of a ThreadPoolExecutor's threads."""
+
 _STARTING = ("threading", "_pydev_bundle.pydev_monkey")
 """Modules whose functions call those of threads; the second is a debugger's."""
 
@@ -57,6 +59,9 @@ _SHOWN = 6
 
 CHECK_EVERY = 0.25
 """Seconds between two checks whether the bystanders that a program has left have ended."""
+
+Frame = tuple[CodeType, int, str]
+"""A frame's code, its line, and the name of its module: see ``_native.stacks``."""
 
 
 class Bystander(NamedTuple):
@@ -127,55 +132,41 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
     ``idle``: include workers of thread pools that have no work.
     """
     known = {thread.ident: thread for thread in threading.enumerate()}  # the oldest first
-    frames = sys._current_frames()
-    for ident in dict.fromkeys([*known, *frames]):
-        if ident in blocked or ident not in frames:
+    running = stacks()
+    for ident in dict.fromkeys([*known, *running]):
+        if ident is None or ident in blocked or ident not in running:
             continue
-        thread = known.get(ident)
-        stack = _stack(frames[ident])
+        thread, stack = known.get(ident), running[ident]
         if _acts(thread, stack, idle):
             name = "" if thread is None else thread.name
             yield Bystander(ident, "thread", name, *_location(thread, stack))
 
 
-def _location(
-    thread: threading.Thread | None, stack: list[FrameType]
-) -> tuple[CodeType | None, int]:
+def _location(thread: threading.Thread | None, stack: list[Frame]) -> tuple[CodeType | None, int]:
     """The user's line that a thread is in; without one, the function that it runs or will run."""
     if shown := next(filter(_is_users, stack), None) or _outermost(stack):
-        return shown.f_code, shown.f_lineno
+        return shown[:2]
     code = _code(getattr(thread, "function", None) or getattr(thread, "_target", None))
     return code, code.co_firstlineno if code else 0
 
 
-def _stack(frame: FrameType | None) -> list[FrameType]:
-    """The frame and its callers, innermost first."""
-    stack = []
-    while frame is not None:
-        stack.append(frame)
-        frame = frame.f_back
-    return stack
-
-
-def _outermost(stack: list[FrameType]) -> FrameType | None:
+def _outermost(stack: list[Frame]) -> Frame | None:
     """The frame of a thread's function; None if that is native, or has not begun."""
-    for frame in reversed(stack):
-        if frame.f_globals.get("__name__") not in _STARTING:
-            return frame
-    return None
+    return next((frame for frame in reversed(stack) if frame[2] not in _STARTING), None)
 
 
-def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -> bool:
+def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bool:
     name = "" if thread is None else thread.name
     outermost = _outermost(stack)
-    if thread is None and outermost is not None and outermost.f_code is main_line.__code__:
-        return False  # it reads the main thread's line for an observer
     if outermost is None:
         return not (name.startswith("sfm-network-") and _is_native(thread))
-    function = f"{outermost.f_globals.get('__name__')}:{outermost.f_code.co_qualname}"
-    if function == "concurrent.futures.thread:_worker":
-        return idle or not _is_idle(stack)
-    if name.startswith("sfm-") and outermost.f_code.co_filename.startswith(OWN):
+    code, _, module = outermost
+    if thread is None and code is main_line.__code__:
+        return False  # it reads the main thread's line for an observer
+    function = f"{module}:{code.co_qualname}"
+    if thread is not None and function == _WORKER:
+        return idle or not _is_idle(thread, stack)
+    if name.startswith("sfm-") and code.co_filename.startswith(OWN):
         serves = not name.startswith(("sfm-mpi", "sfm-futures"))  # those send for the program
     else:
         serves = function.startswith(_SERVING)
@@ -188,21 +179,19 @@ def _is_native(thread: threading.Thread | None) -> bool:
     return type(owner).__module__ == "sfm_kernel._native"
 
 
-def _is_idle(stack: list[FrameType]) -> bool:
+def _is_idle(thread: threading.Thread, stack: list[Frame]) -> bool:
     """Whether a worker of a ThreadPoolExecutor waits for work, and its queue is empty.
 
     Only a thread that could go on can give it work, and that one is a bystander itself.
     """
-    innermost = stack[0]
-    if innermost.f_code.co_qualname != "_worker":
-        return False
-    variables = innermost.f_locals
-    queue = variables.get("work_queue")
-    return variables.get("work_item") is None and queue is not None and bool(queue.empty())
+    from concurrent.futures.thread import _threads_queues  # the thread's function stands there
+
+    queue = _threads_queues.get(thread)
+    return stack[0] == _outermost(stack) and queue is not None and queue.empty()
 
 
-def _is_users(frame: FrameType) -> bool:
-    return _is_users_file(frame.f_code.co_filename)
+def _is_users(frame: Frame) -> bool:
+    return _is_users_file(frame[0].co_filename)
 
 
 @functools.lru_cache(1024)
@@ -220,17 +209,16 @@ def main_line() -> tuple[str, int, bool] | None:
         The code as ``locate`` describes it, the line, and whether the thread waits there for the
         user to type something.
     """
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    stack = _stack(frame)
-    shown = next(filter(_is_users, stack), None)
-    code = shown and locate(shown.f_code.co_filename, shown.f_code.co_name)
-    return (code, shown.f_lineno, any(map(_awaits_input, stack))) if shown and code else None
+    stack = stacks().get(threading.main_thread().ident or 0, [])
+    code, line, _ = next(filter(_is_users, stack), (None, 0, ""))
+    located = code and locate(code.co_filename, code.co_name)
+    return (located, line, any(map(_awaits_input, stack))) if located else None
 
 
-def _awaits_input(frame: FrameType) -> bool:
+def _awaits_input(frame: Frame) -> bool:
     """Whether it is a Jupyter kernel's, which waits for the user to type into the notebook."""
-    module = str(frame.f_globals.get("__name__"))
-    return module.startswith("ipykernel.") and frame.f_code.co_name == "_input_request"
+    code, _, module = frame
+    return module.startswith("ipykernel.") and code.co_name == "_input_request"
 
 
 # ---- functions that are called ----
@@ -312,12 +300,9 @@ def _scheduled(loop: Any) -> list[Bystander]:
 
     found = []
     for task in asyncio.all_tasks(loop):
-        inside = task.get_coro()
-        frame = getattr(inside, "cr_frame", None)
-        module = "" if frame is None else str(frame.f_globals.get("__name__"))
-        is_own = frame is not None and frame.f_code.co_filename.startswith(OWN)
+        code, line, module = frame_of(task.get_coro()) or (None, 0, "")
+        is_own = code is not None and code.co_filename.startswith(OWN)
         if not is_own and module.partition(".")[0] not in _FRONT_END - {"asyncio"}:
-            code, line = (frame.f_code, frame.f_lineno) if frame else (None, 0)
             found.append(Bystander(id(task), "task", task.get_name(), code, line))
     for timer in list(getattr(loop, "_scheduled", ())):  # of asyncio's own loops
         if not timer.cancelled():

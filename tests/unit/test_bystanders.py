@@ -6,6 +6,8 @@ import asyncio
 import functools
 import json
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +65,13 @@ def test_a_thread_is_asked_nothing() -> None:
     assert [bystander[1] for bystander in reported()] == ["worker"] and not called
     over.set()
     worker.join()
+
+
+def test_a_program_does_not_notice_that_its_frames_are_read() -> None:
+    """It does not crash, and nothing of it lives longer: its own thread runs its finalizers."""
+    program = [sys.executable, "-m", "tests.unit.looked_at"]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "MainThread\n", "")
 
 
 def test_a_thread_left_by_an_earlier_cell_is_reported_with_that_cell() -> None:

@@ -8,10 +8,8 @@ can be compared, since they share one machine's clock.
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -327,7 +325,6 @@ class Program:
 
 def main(arguments: list[str]) -> int:
     """Do the job of each line of stdin, until it ends."""
-    faulthandler.register(signal.SIGUSR1)
     program = Program(*arguments)
     for line in sys.stdin:
         job = json.loads(line)

@@ -26,6 +26,7 @@
 //! observe/observer        reads the segments of other processes
 //! observe/binaries        file and line of an address in a compiled program
 //! observe/location        the line of the program that a call comes from
+//! observe/stacks          the frames of other threads
 //! observe/main_thread     the line of the program that its main thread is in
 //! mpi/program, engines    Python around the MPI calls of mpi4py: in any program, in an engine
 //! mpi/frames              the program's call that a thread without the GIL is in
@@ -73,6 +74,7 @@ mod observe {
     pub mod location;
     pub mod main_thread;
     pub mod observer;
+    pub mod stacks;
 }
 mod mpi {
     pub mod engines;
@@ -115,6 +117,8 @@ mod native {
     use crate::observe::main_thread::set_main_line;
     #[pymodule_export]
     use crate::observe::observer::{judge, Observer};
+    #[pymodule_export]
+    use crate::observe::stacks::{frame_of, stacks};
     #[pymodule_export]
     use crate::packet::decode::{decode, Region};
     #[pymodule_export]

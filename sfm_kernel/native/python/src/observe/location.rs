@@ -39,13 +39,21 @@ pub fn set_locator(py: Python<'_>, function: Py<PyAny>) {
     let _ = LOCATOR.set(py, function);
 }
 
-/// Functions of the interpreter outside the stable interface.
-struct FrameFunctions {
-    instruction: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int,
-    back: unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject,
+type Symbol = *mut libc::c_void;
+type Instruction = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
+type Back = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
+type Globals = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyObject;
+
+/// Functions of the interpreter outside the stable interface, public since 3.11 or before.
+pub struct FrameFunctions {
+    instruction: Instruction,
+    pub back: Back,
+    pub globals: Globals,
+    /// The address of the type of frames.
+    pub frame_type: usize,
 }
 
-fn frame_functions() -> Option<&'static FrameFunctions> {
+pub fn frame_functions() -> Option<&'static FrameFunctions> {
     static FUNCTIONS: OnceLock<Option<FrameFunctions>> = OnceLock::new();
     let symbol = |name: &CStr| {
         // SAFETY: looks a name up; null if there is none.
@@ -54,17 +62,14 @@ fn frame_functions() -> Option<&'static FrameFunctions> {
     };
     let find = || {
         let (instruction, back) = (symbol(c"PyFrame_GetLasti")?, symbol(c"PyFrame_GetBack")?);
-        // SAFETY: public functions of CPython since 3.11 and 3.9, with these signatures.
+        let (globals, frame_type) = (symbol(c"PyFrame_GetGlobals")?, symbol(c"PyFrame_Type")?);
+        // SAFETY: the functions have these signatures.
         Some(unsafe {
             FrameFunctions {
-                instruction: std::mem::transmute::<
-                    *mut libc::c_void,
-                    unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int,
-                >(instruction),
-                back: std::mem::transmute::<
-                    *mut libc::c_void,
-                    unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject,
-                >(back),
+                instruction: std::mem::transmute::<Symbol, Instruction>(instruction),
+                back: std::mem::transmute::<Symbol, Back>(back),
+                globals: std::mem::transmute::<Symbol, Globals>(globals),
+                frame_type: frame_type as usize,
             }
         })
     };
