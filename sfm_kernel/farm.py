@@ -52,14 +52,13 @@ def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) ->
     Args:
         sfm: this process's endpoint; needed only if the process has several.
         names: names or ranks of the workers; by default every other process that has a rank. In a
-            notebook these are the engines.
+            notebook these are the engines, and one that dies in this moment is left out.
     Raises:
         WorkersLost: there is no worker.
         UnknownName: a name is not in the world.
         PeerLost: a named process has died.
     """
-    sfm = sfm or serving.only_endpoint()
-    return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
+    return Farm(sfm or serving.only_endpoint(), names, _Worker, "farm")
 
 
 class _Worker(serving.Callee):
@@ -336,9 +335,14 @@ class Executor(futures.Executor):
     """
 
     def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
-        started = serving.LocalProcesses(workers) if isinstance(workers, int) else None
-        given = (workers.sfm, workers.workers) if isinstance(workers, Farm) else (workers, None)
-        self._farm = connect(*((started.sfm, None) if started else given))
+        started = None
+        if isinstance(workers, int):
+            started = serving.LocalProcesses(workers)
+            workers = started.sfm
+        if isinstance(workers, Farm):  # some may have died since it has heard of them
+            self._farm = Farm(workers.sfm, workers.workers, _Worker, "farm", partly=True)
+        else:
+            self._farm = connect(workers)
         self._tasks = _Futures(self._farm)
         run, done = self._tasks.run, started.close if started else bool
         self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)

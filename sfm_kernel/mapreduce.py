@@ -112,11 +112,10 @@ def run(
     job = _Job(map, reduce, combine, memory, spill)
     if not isinstance(where, Endpoint):
         return _run_on_dask(where, job, inputs, split)
-    names = serving.workers(where) if workers is None else [*workers]
-    if not names:
-        raise SFMError("nobody can work: start engines, or let other processes serve(sfm)")
     rows, counts, wanting = list[Entry](), Counter[str](), list[Name]()
-    with serving.Attachment(where, names, Worker, "mapreduce.run") as attachment:
+    with serving.Attachment(where, workers, Worker, "mapreduce.run") as attachment:
+        if not attachment.names:
+            raise SFMError("nobody can work: start engines, or let other processes serve(sfm)")
         late, busy, attached = ({*attachment.names} for _ in range(3))
         splits = cut([*inputs], split, len(busy))
         try:

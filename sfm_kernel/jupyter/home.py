@@ -28,6 +28,8 @@ from sfm_kernel.world import join
 
 _MOST_DEADLOCKS = 20
 """Deadlocks that a notebook remembers, for `%sfm record`."""
+_GONE = KeyError, NoEnginesRegistered
+"""What ipyparallel's client raises if an engine has just died."""
 
 
 class Home:
@@ -207,14 +209,15 @@ class Home:
 
     def _serve(self, names: Sequence[Name]) -> None:
         """Ask engines to serve between cells; an engine that runs a cell begins when it ends."""
-        if identities := self._identities(names):
-            self.client[identities].apply_async(engine.serve)
+        for identity in self._identities(names):
+            with suppress(*_GONE):
+                self.client[[identity]].apply_async(engine.serve)
 
     def _interrupt(self, names: Sequence[Name]) -> None:
         """Send engines SIGINT, as Stop does."""
         for identity in self._identities(names):
             # One by one: ipyparallel sends nothing at all if one of them has died.
-            with suppress(KeyError, NoEnginesRegistered):
+            with suppress(*_GONE):
                 self.client.send_signal("SIGINT", targets=[identity], block=False)
 
     def _identities(self, names: Sequence[Name]) -> list[int]:

@@ -44,16 +44,22 @@ class _WorkerState:
 class Caller(Closing):
     """Processes that make calls for this one; a context manager that releases them.
 
+    Args: as ``Attachment``.
     Raises:
         WorkersLost: there is no process.
-        UnknownName, PeerLost: one of them is unknown or has died.
+        UnknownName, PeerLost: as ``Attachment``.
     """
 
     def __init__(
-        self, sfm: Endpoint, names: Iterable[Name], service: type[Callee], title: str
+        self,
+        sfm: Endpoint,
+        names: Iterable[Name] | None,
+        service: type[Callee],
+        title: str,
+        partly: bool = False,
     ) -> None:
         self.sfm = sfm
-        self.link = Attachment(sfm, names, service, title)
+        self.link = Attachment(sfm, names, service, title, partly)
         self.functions = Functions()
         self._states = {name: _WorkerState() for name in self.link.names}
         self._numbers = itertools.count()

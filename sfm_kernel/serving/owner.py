@@ -69,41 +69,51 @@ class Attachment:
     Messages to a process that does not serve yet wait in its inbox until it does.
 
     Args:
+        names: names or ranks; None: every other process that lives and has a rank.
         service: a subclass of ``Service``, or a function that makes one, for each process.
         title: the name of the service for observers, as "farm".
+        partly: whether named processes that have died or left are left out.
     Attributes:
         key: identifies the attachment in the world.
         names: the processes that live.
     Raises:
-        UnknownName, PeerLost: a process is unknown or has died; none is attached.
+        UnknownName, PeerLost: a named process is unknown or has died; none is attached.
     """
 
     def __init__(
         self,
         sfm: Endpoint,
-        names: Iterable[Name],
+        names: Iterable[Name] | None,
         service: Callable[[Endpoint, Name, str], Service],
         title: str,
+        partly: bool = False,
     ) -> None:
+        living = workers(sfm) if names is None else []
         self._sfm, self._context, self._answers = sfm, sfm.context(CONTEXT), _Answers(sfm)
         self._answers.doing, self._answers.tick = title, self._check
         self._members = {member.name: member for member in sfm.members()}
         ranked = (member for member in self._members.values() if member.rank is not None)
         self._names: dict[Name | None, Name] = {member.rank: member.name for member in ranked}
-        self.names = [self._names.get(name, name) for name in names]
+        asked = living if names is None else [self._names.get(name, name) for name in names]
         self._checked = 0.0
         self._lost: list[Name] = []
         self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
-        attached: list[Name] = []
+        self.names: list[Name] = []
         packed = cloudpickle.dumps(service)  # a notebook may have defined it
+        missing: SFMError | None = None
         try:
-            for name in self.names:
-                self.send(name, attach=packed, title=title)
-                attached.append(name)
+            for name in asked:
+                try:
+                    self.send(name, attach=packed, title=title)
+                    self.names.append(name)
+                except (PeerLost, UnknownName) as error:
+                    missing = missing or error
+            # Only now: who waits to be attached, and never is, would serve for ever.
+            if missing is not None and names is not None and not partly:
+                raise missing
             if (request := _requests.get(sfm)) is not None:
                 request.begin(self.names)
         except BaseException:
-            self.names = attached
             self.release()
             raise
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from contextlib import suppress
 
 import pytest
 
+import sfm_kernel
 from sfm_kernel import farm
-from sfm_kernel.errors import EncodeError, TaskFailed, TaskPoisoned, WorkersLost
+from sfm_kernel.errors import (
+    EncodeError,
+    PeerLost,
+    TaskFailed,
+    TaskPoisoned,
+    UnknownName,
+    WorkersLost,
+)
+from sfm_kernel.serving import owner
 from tests.river.tasks import die_at, fail_at, nap, square
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.usefixtures("forked"),
@@ -180,3 +191,49 @@ def test_all_workers_die(mortals: farm.Farm) -> None:
     with pytest.raises(WorkersLost, match="no worker lives"):
         list(results)
     assert results.results, "what was done is kept"
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("connects", ["connect", "Executor"])
+def test_a_worker_dies_while_the_workers_are_attached(
+    mortals: farm.Farm, connects: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = mortals.everywhere(os.getpid)[0]
+    (member,) = (member for member in mortals.sfm.members() if member.pid == victim)
+    pack = owner.cloudpickle.dumps
+
+    def dies(service: object) -> bytes:  # the workers are listed, and none is attached
+        with suppress(ProcessLookupError):  # the second time
+            os.kill(victim, 9)
+        wait_until(lambda: not mortals.sfm.alive(member))
+        return pack(service)
+
+    monkeypatch.setattr(owner.cloudpickle, "dumps", dies)
+    if connects == "connect":
+        with farm.connect(mortals.sfm) as others:
+            assert others.workers == [1, 2]
+            assert list(others.map(square, range(9))) == [x * x for x in range(9)]
+        with pytest.raises(PeerLost):
+            farm.connect(mortals.sfm, [0, 1, 2])
+    else:
+        assert mortals.workers == [0, 1, 2], "it has not noticed"
+        with farm.Executor(mortals) as executor:
+            assert list(executor.map(square, range(9))) == [x * x for x in range(9)]
+
+
+def test_who_would_have_been_attached_does_not_serve_for_ever() -> None:
+    def program(sfm: sfm_kernel.Endpoint) -> str:
+        if sfm.rank == 2:
+            return "released" if farm.serve(sfm) is None else ""
+        if sfm.rank == 1:
+            sfm.recv(src=0)
+            sfm.close()
+        else:
+            (first,) = (member for member in sfm.members() if member.rank == 1)
+            sfm.send(dest=1, go=True)
+            wait_until(lambda: not sfm.alive(first))
+            with pytest.raises(UnknownName):
+                farm.connect(sfm, [1, 2])
+        return "left"
+
+    assert sfm_kernel.run(program, n=3) == ["left", "left", "released"]
