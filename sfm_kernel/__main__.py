@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from sfm_kernel import directory
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, limits_named
 from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.observe import record
 from sfm_kernel.observe.explain import explain
@@ -31,21 +31,26 @@ def main(arguments: list[str] | None = None) -> int:
     record.add_argument("--name", default="", help="the author's name")
     options = parser.parse_args(arguments)
     try:
-        if options.command == "clean":
-            removed = directory.clean()
-            print("\n".join(removed) if removed else "nothing to remove")
-        elif options.command == "worlds":
-            print("\n".join(directory.worlds()) or "no worlds")
-        elif options.command == "queues":
-            _queues(options.world)
-        elif options.command == "record":
-            _record(options)
-        else:
-            _why(options.world)
+        with limits_named():
+            _run(options)
     except (SFMError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.command == "clean":
+        removed = directory.clean()
+        print("\n".join(removed) if removed else "nothing to remove")
+    elif options.command == "worlds":
+        print("\n".join(directory.worlds()) or "no worlds")
+    elif options.command == "queues":
+        _queues(options.world)
+    elif options.command == "record":
+        _record(options)
+    else:
+        _why(options.world)
 
 
 def _queues(world: str) -> None:

@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import resource
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def printable(text: str) -> str:
@@ -26,6 +29,14 @@ def pip_install(requirement: str) -> str:
     package either: it may be a clone, which no index knows.
     """
     return f"{shlex.quote(sys.executable or 'python')} -m pip install {shlex.quote(requirement)}"
+
+
+def shown(text: object, most: int = 80) -> str:
+    """The ``repr`` of what a user has given; of a long one, its beginning and its length."""
+    whole = repr(text)
+    if len(whole) <= most + 20:
+        return whole
+    return f"{whole[:most]}… ({len(str(text)):,} characters)"
 
 
 class SFMError(Exception):
@@ -217,6 +228,35 @@ class WorldAccess(WorldError, PermissionError):
 
 class LimitReached(SFMError):
     """A limit that the administrator has set is reached. Nothing was started."""
+
+
+class SystemLimit(SFMError, OSError):
+    """A limit of the system, for files, does not let this process go on. Nothing was started."""
+
+
+def limit_named(problem: OSError) -> OSError:
+    """The error that names the limit which has caused ``problem``; without one, ``problem``."""
+    if problem.errno == errno.EMFILE:
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        why = f"this process may have {most} files open, and needs more", "ulimit -n 4096"
+    elif problem.errno == errno.EFBIG:
+        most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        why = f"a file may have {most} bytes, and this process needs more", "ulimit -f unlimited"
+    else:
+        return problem
+    return SystemLimit(f"{why[0]}: raise the limit (`{why[1]}`) in the shell that starts it")
+
+
+@contextlib.contextmanager
+def limits_named() -> Iterator[None]:
+    """Raise SystemLimit in place of an OSError that a limit has caused."""
+    try:
+        yield
+    except OSError as problem:
+        named = limit_named(problem)
+        if named is problem:
+            raise
+        raise named from problem
 
 
 class BadSetting(SFMError, ValueError):

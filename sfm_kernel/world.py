@@ -14,7 +14,7 @@ from sfm_kernel._native import Inbox, Segment
 from sfm_kernel.directory import LocalDirectory, open_directory
 from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
-from sfm_kernel.errors import BadName, EndpointClosed, WorldError
+from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named, shown
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
@@ -59,8 +59,8 @@ def join(
     Returns:
         The endpoint: a context manager that leaves the world at the end.
     Raises:
-        BadName, NameInUse, WorldFull, WorldGone, WorldAccess, SegmentFull: each message says what
-        to do. Nothing is left behind.
+        BadName, NameInUse, WorldFull, WorldGone, WorldAccess, SegmentFull, SystemLimit: each
+        message says what to do. Nothing is left behind.
     Example:
         >>> with sfm_kernel.join("doc", name="A") as sfm:
         ...     sfm.name, sfm.rank, sfm.size
@@ -71,11 +71,11 @@ def join(
     if ending.has_begun():  # in a daemon thread; nobody would close its endpoint
         raise EndpointClosed("this process is ending and has left its worlds: it joins no other")
     chosen = _chosen()
-    found = open_directory(world, create=create, url=directory, key=key)
-    uid = secrets.token_hex(16)
-    path = segment_path(found.folder, uid)
-    with contextlib.ExitStack() as undo:
+    with limits_named(), contextlib.ExitStack() as undo:
+        found = open_directory(world, create=create, url=directory, key=key)
         undo.callback(found.close)
+        uid = secrets.token_hex(16)
+        path = segment_path(found.folder, uid)
         inbox = Inbox(Segment.create(path, uid, ""))
         undo.callback(Path(path).unlink, missing_ok=True)
         undo.callback(inbox.close)
@@ -114,7 +114,7 @@ def join(
 
 def _check_identity(name: Any, rank: Any) -> None:
     if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= 64):
-        raise BadName(f"a name is a text of 1 to 64 characters, not {name!r}")
+        raise BadName(f"a name is a text of 1 to 64 characters, not {shown(name)}")
     if isinstance(name, str) and (not name.isprintable() or name.lstrip("+-").isdigit()):
         raise BadName(f"the name {name!r} would be taken for a rank, or cannot be printed")
     if rank is not None and (type(rank) is not int or rank < 0):

@@ -57,6 +57,8 @@ _TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:?) [`'\"]?main\
 
 def advice(text: str) -> str:
     """A hint on a compiler's errors, in one line; empty if none is known."""
+    if "File size limit exceeded" in text:
+        return "a file may not be as large: raise the limit (`ulimit -f unlimited`) in the shell"
     if found := _NO_HEADER.search(text):
         return _of_header(found[1])
     if _TWICE.search(text):

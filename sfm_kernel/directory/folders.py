@@ -18,8 +18,8 @@ import stat
 import time
 from collections.abc import Iterator
 
-from sfm_kernel.directory.roots import root
-from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
+from sfm_kernel.directory.roots import root, unusable
+from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone, shown
 from sfm_kernel.transport.closing import Closing
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
@@ -32,7 +32,8 @@ def check_world(world: str) -> str:
     """The name itself; raises BadName if it is not a world's name."""
     if not isinstance(world, str) or not WORLD_NAME.fullmatch(world):
         raise BadName(
-            f"world name {world!r}: use 1 to 64 letters, digits, '.', '_' or '-', not '.' first"
+            f"world name {shown(world)}: use 1 to 64 letters, digits, '.', '_' or '-', and not "
+            f"'.' first"
         )
     return world
 
@@ -186,9 +187,13 @@ class WorldFolder(Closing):
 
 def make_root() -> str:
     """Make the folder of this user's worlds, and return it."""
-    make_folder(root())
-    top = root()  # a different one if another user has made that one first
-    make_folder(top)
+    top = root()
+    try:
+        make_folder(top)
+        top = root()  # a different one if another user has made that one first
+        make_folder(top)
+    except OSError as problem:
+        raise unusable(top, problem) from None
     return top
 
 

@@ -20,19 +20,29 @@ import pwd
 import re
 import stat
 
-from sfm_kernel.errors import WorldAccess
+from sfm_kernel.errors import WorldAccess, shown
 
 SHARED = "/dev/shm"
+
+_LONGEST = "x" * 150
+"""As long as the path of any file is within the root."""
 
 
 def root() -> str:
     """The folder of this user's worlds: ``$SFM_DIR``, or one in shared memory. Not created.
 
-    Raises WorldAccess if another user has taken its name, and the user's home cannot record
-    another one.
+    Raises WorldAccess if SFM_DIR cannot be a folder, or if another user has taken the usual name
+    and the user's home cannot record another one.
     """
     if chosen := os.environ.get("SFM_DIR"):
-        return os.path.abspath(chosen)
+        path = os.path.abspath(chosen)
+        try:
+            os.lstat(os.path.join(path, _LONGEST))
+        except FileNotFoundError:
+            return path
+        except OSError as problem:
+            raise unusable(path, problem) from None
+        return path
     shared = SHARED
     if not (os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK)):
         import tempfile
@@ -50,6 +60,15 @@ def root() -> str:
         known = _write(record, usual, known)
     # The other user may have removed the folder meanwhile, and a process of this user made it.
     return usual if _owner(usual) == os.geteuid() else known
+
+
+def unusable(path: str, problem: OSError) -> WorldAccess:
+    """The error for a root that cannot be made or entered."""
+    named = f"SFM_DIR={shown(os.environ['SFM_DIR'])}" if os.environ.get("SFM_DIR") else path
+    return WorldAccess(
+        f"{named} cannot hold your worlds: {problem.strerror}. Set SFM_DIR to a folder of your "
+        f"own, in shared memory if possible"
+    )
 
 
 def _owner(path: str) -> int | None:

@@ -19,7 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import SFMError, limits_named
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.inspection import blocked_calls
@@ -49,7 +49,8 @@ class CellInterrupted(KeyboardInterrupt):
 def brief() -> Iterator[None]:
     """Show errors whose message says everything without the frames of this package."""
     try:
-        yield
+        with limits_named():
+            yield
     except (SFMError, CellInterrupted) as problem:
         lines = f"{type(problem).__name__}: {problem}".splitlines()
         problem._render_traceback_ = lambda: lines  # type: ignore[union-attr]

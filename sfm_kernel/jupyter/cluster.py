@@ -30,7 +30,7 @@ from sfm_kernel.jupyter.cluster_files import (
 )
 from sfm_kernel.jupyter.controller import PARENT, SOCKETS
 from sfm_kernel.jupyter.ending import end_cluster, end_engines, wait_until
-from sfm_kernel.jupyter.limits import MEMORY, StartPermit
+from sfm_kernel.jupyter.limits import MEMORY, StartPermit, check_descriptors
 from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import SITES_VARIABLE, Gateways, Sites
@@ -170,7 +170,9 @@ class Engines:
 
         Raises:
             LimitReached: the user has too many engines; nothing runs.
+            SystemLimit: the controller may not have enough files open; nothing runs.
         """
+        check_descriptors(len(names))
         environment = {} if site is None else {SITE: site}
         environment |= sites.environment() if sites else {}
         fresh = cls(None, names, environment, sites, settings)

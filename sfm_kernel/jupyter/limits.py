@@ -7,6 +7,7 @@ the container or control group in which the hub runs the user's server cannot be
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import resource
@@ -17,16 +18,20 @@ from typing import Any
 from sfm_kernel.directory import root
 from sfm_kernel.directory.cleaning import SITES
 from sfm_kernel.directory.folders import make_root
-from sfm_kernel.errors import LimitReached
+from sfm_kernel.errors import LimitReached, limit_named
 from sfm_kernel.jupyter.settings import Settings, size, size_in_words
 from sfm_kernel.observe.snapshot import states
 from sfm_kernel.observe.states import parse
+from sfm_kernel.transport.address import raise_descriptors
 
 MEMORY = "SFM_MEMORY_LIMIT"
 """The environment variable with the bytes of private memory that an engine may use."""
 
 _PATIENCE = 90.0
 """Seconds that another notebook has to start its engines; it gives up sooner itself."""
+
+_CONTROLLER, _EACH_ENGINE = 120, 8
+"""Files that a controller has open, and those that each engine adds; somewhat rounded up."""
 
 
 class StartPermit:
@@ -117,6 +122,20 @@ def _folders(world: str) -> Iterator[str]:
                 yield from (os.path.join(path, site, other) for site in os.listdir(path))
         elif name != world and os.path.isdir(path):
             yield path
+
+
+def check_descriptors(engines: int) -> None:
+    """Let this process and its children have as many files open as so many engines need.
+
+    Raises SystemLimit if they may not: the controller would hang rather than fail.
+    """
+    needed = _CONTROLLER + _EACH_ENGINE * engines
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        raise_descriptors()
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < needed:
+            raise limit_named(OSError(errno.EMFILE, ""))
 
 
 def limit_memory() -> None:

@@ -17,7 +17,7 @@ import cloudpickle
 
 from sfm_kernel.directory import remove_world
 from sfm_kernel.endpoint.seen import Account, disagreement
-from sfm_kernel.errors import ProcessFailed, RecvTimeout
+from sfm_kernel.errors import ProcessFailed, RecvTimeout, limits_named
 from sfm_kernel.spawn import process
 from sfm_kernel.spawn.process import Process
 from sfm_kernel.spawn.report import END, GO, JOINED, Result, died
@@ -60,6 +60,7 @@ def run(
         ProcessFailed: a process raised (its traceback is in the message) or died.
         RecvTimeout: not all processes have returned within ``timeout`` seconds.
         CollectiveMismatch: all have returned, but members of a group have made different calls.
+        SystemLimit: this process may not have as many files open as it needs.
         In every case no process remains.
     Example:
         >>> sfm_kernel.run(lambda sfm: sfm.rank * 10, n=2)
@@ -126,8 +127,9 @@ class Job:
 
     def __enter__(self) -> Self:
         try:
-            for rank in range(self._size):
-                self._begin(rank)
+            with limits_named():
+                for rank in range(self._size):
+                    self._begin(rank)
         except BaseException:
             self.__exit__()
             raise

@@ -80,6 +80,8 @@ def test_nbconvert_keeps_the_last_state(tmp_path: Path) -> None:
     sources = ["%load_ext sfm_kernel\n%sfm start 2", "%sfm watch 1", "%sfm stop"]
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     NotebookClient(made, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    started = "".join(output.get("text", "") for output in made.cells[0].outputs)
+    assert started.count("its kernel uses TCP without encryption") == 1, "nbclient starts it so"
     (shown,) = made.cells[1].outputs
     assert shown.output_type == "display_data"
     assert "as it was at" in shown.data["text/plain"]

@@ -51,6 +51,27 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Take:
     return take
 
 
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        ("file", "Not a directory"),
+        ("file/folder", "Not a directory"),
+        ("long" * 1250, "File name too long"),
+        ("/".join(["folders"] * 600), "File name too long"),
+        ("/proc/nothing", "No such file or directory"),
+    ],
+)
+def test_a_folder_that_cannot_be(
+    chosen: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SFM_DIR", str(tmp_path / chosen))
+    wanted = rf"^SFM_DIR=.* cannot hold your worlds: {why}\. "
+    with pytest.raises(WorldAccess, match=wanted) as said:
+        LocalDirectory("w")
+    assert "Set SFM_DIR to a folder of your own" in str(said.value) and len(str(said.value)) < 400
+
+
 def record(shared: Path) -> Path:
     return Path(roots._record(str(shared)))
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
-from sfm_kernel.errors import CompileError, SFMError
+from sfm_kernel.errors import CompileError, SFMError, limits_named
 from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.job import MOST_RANKS, Job
@@ -81,7 +81,7 @@ def _launch(arguments: Sequence[str]) -> int:
         if arguments[:1] == ["--words"]:
             arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
         about = parse(arguments)._asdict()
-        with sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
+        with limits_named(), sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
             return Job(programs, **about).run()
     except _NOT_PROGRAMS as problem:
         print(problem, file=sys.stderr)

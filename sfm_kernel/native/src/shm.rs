@@ -112,7 +112,8 @@ impl<T> Mapping<T> {
     ) -> Result<Mapping<T>, ShmError> {
         reserve(&file, len, path)?;
         let total = len + more;
-        let total = if more > 0 && file.set_len(total as u64).is_ok() { total } else { len };
+        let fits = more > 0 && total as u64 <= largest_file();
+        let total = if fits && file.set_len(total as u64).is_ok() { total } else { len };
         // A second open file carries the lock. The mapping keeps the first one open, also in a
         // forked child, where it would make a dead process look alive.
         let lock = File::open(fresh)?;
@@ -225,16 +226,28 @@ impl<T> Drop for Mapping<T> {
 /// Reserve the pages now: a write to a page that a full tmpfs cannot give is a SIGBUS, which
 /// kills the process; containers give /dev/shm 64 MB.
 fn reserve(file: &File, len: usize, path: &Path) -> Result<(), ShmError> {
+    if len as u64 > largest_file() {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG).into());
+    }
     // SAFETY: a descriptor that we own.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len as libc::off_t) } {
         0 => Ok(()),
-        libc::ENOSPC | libc::EFBIG | libc::EDQUOT => {
+        libc::ENOSPC | libc::EDQUOT => {
             let (free, limit) = room(path.parent().unwrap_or(path)).unwrap_or((0, 0));
             Err(ShmError::Full { needed: len as u64, free, limit })
         }
         libc::EOPNOTSUPP | libc::EINVAL => Ok(file.set_len(len as u64)?),
         error => Err(io::Error::from_raw_os_error(error).into()),
     }
+}
+
+/// How large this process may make a file (`ulimit -f`). Trying is no way to find out: the system
+/// answers with SIGXFSZ, which ends a program in C.
+pub fn largest_file() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: it fills in the value that it is given.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
 }
 
 /// Free and total bytes of the file system that holds `path`.

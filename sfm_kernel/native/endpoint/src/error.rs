@@ -104,8 +104,19 @@ impl Error {
         Error::new(Kind::SegmentFull, text)
     }
 
+    /// An error of the system. One that a limit has caused names the limit, as `limit_named` does in
+    /// `sfm_kernel/errors.py`.
     pub fn system(detail: &str, error: &io::Error) -> Error {
-        Error::new(Kind::System, format!("{detail}: {error}"))
+        let advice = match error.raw_os_error() {
+            Some(libc::EMFILE) => {
+                ": raise the limit (`ulimit -n 4096`) in the shell that starts it"
+            }
+            Some(libc::EFBIG) => {
+                ": raise the limit (`ulimit -f unlimited`) in the shell that starts it"
+            }
+            _ => "",
+        };
+        Error::new(Kind::System, format!("{detail}: {error}{advice}"))
     }
 
     /// An error of the system, or of a file in shared memory.

@@ -1,6 +1,6 @@
 //! Raising the exceptions of `sfm_kernel.errors`.
 
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
@@ -84,7 +84,10 @@ pub fn shm_error(py: Python<'_>, failure: ShmError, folder: &str) -> PyErr {
         // Keeps the class that Python has for the cause: FileNotFoundError, PermissionError.
         ShmError::Io(failure) => {
             let text = format!("shared memory in {folder}: {failure}");
-            std::io::Error::new(failure.kind(), text).into()
+            match failure.raw_os_error() {
+                Some(number) => error(py, "limit_named", (PyOSError::new_err((number, text)),)),
+                None => std::io::Error::new(failure.kind(), text).into(),
+            }
         }
         ShmError::Invalid(why) => PyValueError::new_err(why),
     }

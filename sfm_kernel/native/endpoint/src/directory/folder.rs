@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use sfm_native::shm::room;
 
-use super::roots::{root, user};
+use super::roots::{root, unusable, user};
 use crate::error::{Error, Kind, Result};
 
 /// Time to wait for a lock that others hold for about a millisecond.
@@ -45,13 +45,14 @@ impl Folder {
     pub fn open(world: &str) -> Result<Folder> {
         check_world(world)?;
         let mut top = root()?;
-        make(&top)?;
-        top = root()?; // another folder, if another process has made that one first
-        make(&top)?;
+        for _ in 0..2 {
+            make(&top).map_err(|error| unusable(&top, &error))?;
+            top = root()?; // another folder, if another process has made that one first
+        }
         check_private(&top)?;
         let path = top.join(world);
         loop {
-            make(&path)?;
+            make(&path).map_err(|error| failed(&path, &error))?;
             let opened = check_private(&path).and_then(|()| {
                 let file = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(&path);
                 file.map_err(|error| failed(&path, &error))
@@ -224,12 +225,12 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     Error::system(&path.display().to_string(), error)
 }
 
-fn make(path: &Path) -> Result<()> {
+fn make(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent() {
-        fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
+        fs::create_dir_all(above)?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(path, &error)),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }

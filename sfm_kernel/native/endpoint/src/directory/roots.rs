@@ -16,8 +16,13 @@ const SHARED: &str = "/dev/shm";
 
 /// The folder of this user's worlds: `$SFM_DIR`, otherwise one in shared memory. Not created.
 pub fn root() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("SFM_DIR").filter(|chosen| !chosen.is_empty()) {
-        return absolute(Path::new(&chosen));
+    if let Some(chosen) = chosen() {
+        let path = absolute(Path::new(&chosen))?;
+        // As long as the path of any file is within the root.
+        return match fs::symlink_metadata(path.join("x".repeat(150))) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(&path, &error)),
+            _ => Ok(path),
+        };
     }
     let shared = if is_writable(Path::new(SHARED)) { SHARED.into() } else { temporary() };
     let this_user = user();
@@ -35,6 +40,33 @@ pub fn root() -> Result<PathBuf> {
     // The user who took the name may have given it back meanwhile, and another process of ours may
     // have it now.
     Ok(if self::owner(&usual)? == Some(this_user) { usual } else { known })
+}
+
+fn chosen() -> Option<OsString> {
+    std::env::var_os("SFM_DIR").filter(|chosen| !chosen.is_empty())
+}
+
+/// The error for a root that cannot be made or entered.
+pub fn unusable(path: &Path, error: &io::Error) -> Error {
+    let named = match chosen() {
+        Some(chosen) => format!("SFM_DIR={}", shortened(&chosen.to_string_lossy())),
+        None => path.display().to_string(),
+    };
+    let text = format!(
+        "{named} cannot hold your worlds: {error}. Set SFM_DIR to a folder of your own, in shared \
+         memory if possible"
+    );
+    Error::new(Kind::WorldAccess, text)
+}
+
+/// A text that a user has given; of a long one, its beginning and its length.
+fn shortened(text: &str) -> String {
+    let (most, length) = (80, text.chars().count());
+    if length <= most + 20 {
+        return format!("{text:?}");
+    }
+    let start: String = text.chars().take(most).collect();
+    format!("{start:?}… ({length} characters)")
 }
 
 /// Whether a folder is the user's, or does not exist.
