@@ -67,6 +67,45 @@ def test_a_hook_of_the_program_shows_its_errors() -> None:
     assert done.stderr == "hook\n"
 
 
+HOOKS = {
+    "sys.__excepthook__(*error); MPI.COMM_WORLD.Abort(5)": ("called Abort(5)", 5),
+    "traceback.print_exception(*error); MPI.COMM_WORLD.Abort(5)": ("called Abort(5)", 5),
+    "sys.__excepthook__(*error); os._exit(6)": ("ended with exit status 6", 6),
+    "sys.__excepthook__(*error); sys.exit(7)": ("ended with exit status 7", 7),
+    "sys.__excepthook__(*error); none": ("raised this", 1),
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_that_ends_the_program_has_shown_the_traceback(hook: str) -> None:
+    """A common idiom: a rank that fails shows why, and aborts all."""
+    text = f"""
+import os, sys, traceback
+from mpi4py import MPI
+def hook(*error):
+    {hook}
+sys.excepthook = hook
+if MPI.COMM_WORLD.rank == 1:
+    raise ValueError("seen")
+MPI.COMM_WORLD.Barrier()
+"""
+    done = run("-n", "2", "-c", text)
+    deed, status = HOOKS[hook]
+    assert done.stderr.count("ValueError: seen\n") == (2 if "none" in hook else 1)
+    assert done.stderr.endswith(f"sfm: rank 1 {deed}; the other ranks were ended\n")
+    assert done.returncode == status
+
+
+def test_what_was_written_before_an_abort_is_shown() -> None:
+    """Also if another thread calls it, and if nobody can write to a stream any more."""
+    text = "import sys; sys.stdout.write('last words'); sys.stderr = None; comm.Abort(3)"
+    assert run("-n", "1", "-c", f"{MPI}{text}").stdout == "last words"
+    text = "import sys, threading; sys.stdout.write('last words');"
+    text += "threading.Thread(target=comm.Abort, args=(3,)).start(); comm.recv()"
+    done = run("-n", "1", "-c", f"{MPI}{text}")
+    assert (done.stdout, done.returncode) == ("last words", 3)
+
+
 def test_the_output_of_a_failed_rank_comes_before_its_traceback() -> None:
     done = run("-n", "1", "-c", "import sys; sys.stderr.write('last words'); 1 / 0")
     assert done.stderr.startswith("last words\nTraceback")

@@ -15,7 +15,6 @@ import os
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
@@ -193,15 +192,26 @@ def report(error: BaseException) -> Report:
         return Report(reports.INTERRUPTED, status, program.location(error))
     is_lost = reports.is_lost(error) or library.is_lost(error)
     kind = reports.LOST if is_lost else reports.RAISED
-    return Report(kind, 1, _traceback(error))
+    try:
+        return Report(kind, 1, _traceback(error))
+    except BaseException as other:  # noqa: BLE001 - the hook has called sys.exit, or was interrupted
+        return report(other)
 
 
 def _traceback(error: BaseException) -> str:
-    """The text that Python, or the program's own ``sys.excepthook``, prints for an error."""
+    """The text that Python prints for an error; "" if the program's own ``sys.excepthook`` has
+    shown it.
+
+    Raises: what the hook raises that is not an Exception.
+    """
     trace = program.without_frames(error.__traceback__)
-    with redirect_stderr(io.StringIO()) as text:
+    error.__traceback__ = trace
+    if sys.excepthook is not sys.__excepthook__:
         try:
-            sys.excepthook(type(error), error.with_traceback(trace), trace)
-        except Exception:  # noqa: BLE001 - a hook of the program that fails itself
-            traceback.print_exception(error)
+            sys.excepthook(type(error), error, trace)  # it may end the process, as by MPI's Abort
+            return ""
+        except Exception:  # noqa: BLE001 - the hook fails itself: show the program's error
+            pass
+    with redirect_stderr(io.StringIO()) as text:
+        sys.__excepthook__(type(error), error, trace)
     return text.getvalue()

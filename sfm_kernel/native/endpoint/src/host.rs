@@ -42,6 +42,12 @@ pub trait Surroundings: Send + Sync {
         callers::site()
     }
 
+    /// Write the program's buffered output: the process is about to end without its exit handlers.
+    fn flush(&self) {
+        // SAFETY: no preconditions.
+        unsafe { libc::fflush(std::ptr::null_mut()) };
+    }
+
     /// Which other parts of the program could go on while this thread waits: JSON for observers,
     /// empty if none could. As in `sfm_kernel/endpoint/bystanders.py`.
     fn bystanders(&self) -> String {

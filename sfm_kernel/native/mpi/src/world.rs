@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use sfm_endpoint::callers;
+use sfm_endpoint::{callers, Program, Surroundings};
 use sfm_native::sync::lock;
 
 use crate::endpoint::Endpoint;
@@ -109,7 +109,7 @@ pub fn universe() -> Option<c_int> {
 /// End all processes of the program with an exit status derived from `code`.
 pub fn abort(code: c_int) -> ! {
     let status = status_of(code);
-    flush();
+    host::surroundings().flush();
     if launcher::find() {
         launcher::report(launcher::ABORTED, status, &format!("{}\n{code}", callers::report()));
         while !launcher::has_released(Duration::from_secs(60)) {}
@@ -124,7 +124,7 @@ pub fn abort(code: c_int) -> ! {
 /// process has ended, which is reported differently.
 pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     let status = status_of(code);
-    flush();
+    host::surroundings().flush();
     if launcher::find() {
         let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
         launcher::report(kind, status, &format!("{}\n{text}", callers::report()));
@@ -141,12 +141,6 @@ fn status_of(code: c_int) -> c_int {
         0 => c_int::from(code != 0),
         low_bits => low_bits,
     }
-}
-
-/// Write the program's buffered output.
-fn flush() {
-    // SAFETY: no preconditions.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
 /// This process's membership of its world.
@@ -266,7 +260,7 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
     let engine = engine();
     // A process that has died does not get it any more.
     let _ = engine.wait(From::Nobody, || engine.has_sent_all());
-    flush(); // before the other processes see that it is done
+    Program.flush(); // before the other processes see that it is done
     launcher::report(launcher::FINISHED, 0, "{}");
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();

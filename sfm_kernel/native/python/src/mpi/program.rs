@@ -1,5 +1,10 @@
 //! Python around the MPI calls, which mpi4py makes, usually without the GIL.
 
+use std::ffi::{c_int, c_void};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
@@ -7,6 +12,7 @@ use sfm_endpoint::{Error, Kind, Program, Result, Surroundings};
 use sfm_native::code_location;
 
 use super::frames;
+use crate::host::gil::{visit, without_gil};
 use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
 use crate::observe::location;
@@ -120,9 +126,48 @@ impl Surroundings for PythonProgram {
         }
     }
 
+    /// Takes a second at most: another thread may hold the GIL, or a stream, for longer.
+    fn flush(&self) {
+        let flush = || {
+            let (flushed, is_flushed) = mpsc::channel();
+            let work = move || {
+                visit(flush_streams);
+                let _ = flushed.send(());
+            };
+            if thread::Builder::new().name("sfm-flush".into()).spawn(work).is_ok() {
+                let _ = is_flushed.recv_timeout(Duration::from_secs(1));
+            }
+        };
+        if holds_gil() {
+            Python::try_attach(|py| without_gil(py, flush));
+        } else {
+            flush();
+        }
+        Program.flush();
+    }
+
     fn bystanders(&self) -> String {
         let text = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
         text.flatten().flatten().unwrap_or_else(|| Program.bystanders())
+    }
+}
+
+/// Whether this thread has the GIL. Every Python has the function, but not its stable interface.
+fn holds_gil() -> bool {
+    // SAFETY: looks up a name.
+    let check = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PyGILState_Check".as_ptr()) };
+    if check.is_null() {
+        return false;
+    }
+    // SAFETY: the function's type.
+    unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(check)() == 1 }
+}
+
+/// Flush Python's streams, which the program may have closed or replaced.
+fn flush_streams(py: Python<'_>) {
+    for name in ["stdout", "stderr"] {
+        let stream = py.import("sys").and_then(|sys| sys.getattr(name));
+        let _ = stream.and_then(|stream| stream.call_method0("flush"));
     }
 }
 
