@@ -81,6 +81,33 @@ def test_a_bare_name_is_looked_for_on_path(
     assert done.stdout == f"0 __main__ {[str(command), 'x']} {tmp_path / 'bin'}\n", done.stderr
 
 
+def test_a_folder_or_an_archive_comes_before_a_command_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    for name in ("project", "project.zip", "empty"):
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text("#!/usr/bin/env python3\nraise SystemExit(7)\n")
+        command.chmod(0o755)
+        assert parse([name]).programs == [(DEFAULT_SIZE, [str(command)])]
+    failed = run("-n", "2", "project")
+    assert failed.returncode == 7
+    assert f"ended with exit status 7 (it ran {tmp_path}/bin/project);" in failed.stderr
+    alone = run("-n", "1", "project").stderr
+    assert alone == f"sfm: the program ended with exit status 7 (it ran {tmp_path}/bin/project)\n"
+    for name in ("project", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "project" / "__main__.py").write_text("print('ours')")
+    with zipfile.ZipFile("project.zip", "w") as file:
+        file.writestr("__main__.py", "print('ours')")
+    for name in ("project", "project.zip"):
+        assert run("-n", "1", name).stdout == "ours\n"
+    with pytest.raises(WrongUsage, match=r"the folder empty has no .* run as .*/empty"):
+        parse(["empty"])
+
+
 def test_main_lives_until_the_end(script: Path) -> None:
     script.write_text(
         "import atexit, pickle, sys\n"

@@ -42,6 +42,7 @@ class Child:
     Attributes:
         rank: its rank and world.
         program: the compiled program, if it is one.
+        command: the program's file, if the command line gave a name that is on PATH.
         ready: whether it can be interrupted.
         joined: whether it has reached MPI_Init.
         finished: whether its program has ended and it waits for the others.
@@ -55,6 +56,7 @@ class Child:
 
     pid: int
     prefix = b""
+    command = ""
     program: Native | None = None
     ready = joined = finished = False
     report: Report | None = None

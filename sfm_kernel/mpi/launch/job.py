@@ -16,7 +16,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ class Job:
         universe: the value of MPI_UNIVERSE_SIZE.
         serve: instead of programs: the descriptor of a socket to a process that asks for ranks, and
             its world.
+        on_path: programs that were found on PATH; a failure names their files.
         detect: whether calls that wait for each other for ever end with DeadlockDetected;
             otherwise stderr explains them once.
     """
@@ -75,10 +76,11 @@ class Job:
         lifeline: int | None = None,
         detect: bool = False,
         universe: int | None = None,
+        on_path: Collection[str] = (),
         serve: tuple[int, str] | None = None,
     ) -> None:
         self._pid = os.getpid()
-        self._programs, self._label = programs, label
+        self._programs, self._label, self._on_path = programs, label, on_path
         self._timeout, self._lifeline, self._universe = timeout, lifeline, universe
         self._serve, self._environment = serve, dict[str, str]()
         self._claim = None  # with ``serve``, the process has the claim
@@ -166,6 +168,8 @@ class Job:
         complete = {**self._environment, **variables, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
         child = Child(world, program, complete, outputs, self._label, selector, self._received)
+        words = program.words if isinstance(program, Native) else program
+        child.command = words[0] if words[0] in self._on_path else ""
         self._add(child)
         self._note(f"+{child.pid}")
 
@@ -284,14 +288,8 @@ class Job:
         self._ending = True
         failed, report = self._failure
         others = [child for child in self._running() if child is not failed]
-        text = "" if report.kind in wording.IN_WORDS else report.text
-        if len(self._children) > 1:
-            done = wording.deed(failed, report)
-            rest = "\nsfm:" if "\n" in done else ";"
-            text += f"sfm: {failed.rank} {done}{rest} the other ranks were ended\n"
-        elif report.kind not in (reports.RAISED, reports.EXITED):
-            text += f"sfm: the program {wording.deed(failed, report)}\n"
-        self._err.say(text, failed.prefix)
+        is_alone = len(self._children) == 1
+        self._err.say(wording.failure(failed, report, is_alone), failed.prefix)
         for child in others if report.kind != reports.ABORTED else self._running():
             child.signal(signal.SIGTERM)
         self._timers[self._kill] = time.monotonic() + GRACE

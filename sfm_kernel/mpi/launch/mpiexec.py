@@ -26,7 +26,7 @@ one of
   prog.py      a script, or a folder or archive with a __main__.py
   prog.c       C or C++ sources of one program, or a folder or archive (.zip, .tar.gz) of them
   ./prog       a compiled program
-  NAME         a Python program on PATH, such as pytest
+  NAME         a program on PATH, such as pytest, unless a folder or archive here has the name
   -m MODULE    a module, as `python -m MODULE` runs it
   -c TEXT      a text, as `python -c TEXT` runs it
 
@@ -49,6 +49,8 @@ class Command(NamedTuple):
     detect: bool = False
     universe: int | None = None
     fast: bool = False
+    on_path: tuple[str, ...] = ()
+    """The programs whose name stood for a command on PATH."""
 
 
 _NOT_PROGRAMS = (
@@ -127,19 +129,21 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
         WrongUsage: an option is unknown or incomplete, or there is no such program.
     """
     options, parser = argparse.Namespace(), _parser(command)
-    programs = []
+    programs, on_path = [], []
     for words in _split(arguments):
         options.size = DEFAULT_SIZE
         first = _first_of_program(words)
         parser.parse_args(words[:first], options)
-        words = named.found(_program(words[first:]))
+        given_words = _program(words[first:])
+        words = named.found(given_words)
+        on_path += words[:1] if words != given_words else []
         if problem := named.missing(words):
             parser.error(problem)
         programs.append((options.size, words))
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
     given = options.label, options.timeout, options.lifeline, options.detect
-    return Command(programs, *given, options.universe, options.fast)
+    return Command(programs, *given, options.universe, options.fast, tuple(on_path))
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:

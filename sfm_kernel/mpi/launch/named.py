@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from sfm_kernel.errors import shown
-from sfm_kernel.mpi.launch import sources
+from sfm_kernel.mpi.launch import archives, sources
 
 
 def missing(words: Sequence[str]) -> str:
@@ -31,7 +31,9 @@ def missing(words: Sequence[str]) -> str:
         )
     has_main = os.path.exists(os.path.join(words[0], "__main__.py"))
     if os.path.isdir(words[0]) and not is_native and not has_main:
-        return f"the folder {words[0]} has no __main__.py, and no program in C or C++"
+        command = "" if _is_path(words[0]) else _on_path(words[0])
+        note = f"; the command of that name is run as {command}" if command else ""
+        return f"the folder {words[0]} has no __main__.py, and no program in C or C++{note}"
     files = list(takewhile(sources.is_source, words))
     lacking = [name for name in files if not os.path.isfile(name)]
     return f"there is no file {lacking[0]!r}" if lacking else ""
@@ -41,15 +43,21 @@ def found(words: Sequence[str]) -> list[str]:
     """The same words, with a program's bare name replaced by its path if it is on PATH.
 
     mpiexec finds programs in the same way. A name with a slash or a suffix such as ".py" names a
-    file; so does a bare name that is not on PATH.
+    file, and so does a bare name that is not on PATH. What stands in the current folder as a folder
+    or an archive comes before a command of the same name.
     """
     name, *arguments = words or [""]
-    if not name or name.startswith("-") or _is_path(name):
-        return list(words)
+    path = "" if _is_path(name) or archives.is_archive(name) else _on_path(name)
+    return [path, *arguments] if path and not os.path.isdir(name) else list(words)
+
+
+def _on_path(name: str) -> str:
+    """The path of a command; "" if there is none of this name."""
+    if not name or name.startswith("-"):
+        return ""
     import shutil
 
-    path = shutil.which(name)
-    return [path, *arguments] if path else list(words)
+    return shutil.which(name) or ""
 
 
 def _is_path(name: str) -> bool:

@@ -49,6 +49,23 @@ def deed(child: Child, report: Report) -> str:
     return "raised this"
 
 
+def failure(child: Child, report: Report, is_alone: bool) -> str:
+    """What is shown when a rank has failed: its report, and a sentence.
+
+    Args:
+        is_alone: whether there is no other rank.
+    """
+    text = "" if report.kind in IN_WORDS else report.text
+    done = deed(child, report) + (f" (it ran {child.command})" if child.command else "")
+    if not is_alone:
+        rest = "\nsfm:" if "\n" in done else ";"
+        return f"{text}sfm: {child.rank} {done}{rest} the other ranks were ended\n"
+    says_all = report.kind == reports.RAISED or (
+        report.kind == reports.EXITED and not child.command
+    )
+    return text if says_all else f"{text}sfm: the program {done}\n"
+
+
 def interrupted_in(child: Child, report: Report) -> str:
     """The line in which a rank was interrupted."""
     return report.text if child.program is None else stopped(report.text) or "an unknown line"
