@@ -251,10 +251,17 @@ def test_one_interrupt_ends_even_a_rank_that_ignores_it() -> None:
         assert process.wait() == 130
 
 
-def test_an_interrupt_lets_a_program_tidy_up() -> None:
-    text = (
-        "import signal\ntry:\n  print('in', flush=True)\n  signal.pause()\nfinally: print('tidy')"
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import signal\ntry:\n  print('in', flush=True)\n  signal.pause()\nfinally: print('tidy')",
+        "import asyncio\nasync def for_ever():\n  print('in', flush=True)\n"
+        "  try: await asyncio.sleep(60)\n  except asyncio.CancelledError: pass\n"
+        "asyncio.run(for_ever())\nprint('tidy')",
+    ],
+    ids=["a function", "a coroutine"],
+)
+def test_an_interrupt_lets_a_program_tidy_up(text: str) -> None:
     with launched("-n", "2", "-c", text) as process:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)

@@ -85,23 +85,18 @@ def main(
 
 def _ended_by(words: Sequence[str]) -> BaseException | None:
     """Run the program; returns the exception that has ended it, or None."""
-    runs = True
-
-    def interrupt(number: int, frame: object) -> None:
-        if runs:
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
+    # Python's own handler, which asyncio and others look for, leaves no frame in tracebacks.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         try:
             _send(Report(reports.READY))
             program.run(words)
         except BaseException as error:  # noqa: BLE001 - the launcher shows every error
-            runs = False
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             return error
-        runs = False
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt as late:  # the handler ran after a call had failed: show that call
-        runs = False
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         trace = late.__context__.__traceback__ if late.__context__ is not None else None
         return late.with_traceback(trace or late.__traceback__)
     return None

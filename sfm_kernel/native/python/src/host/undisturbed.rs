@@ -23,7 +23,10 @@ pub fn undisturbed<T>(py: Python<'_>, ask: impl Fn() -> PyResult<T>) -> Option<T
     };
     match ask() {
         Ok(answer) => {
-            RAISED.set(Some(raised));
+            let raised = raised.value(py).clone();
+            // It leads to the handler through the code of `ask`, which is not the program's.
+            let _ = raised.setattr("__traceback__", py.None());
+            RAISED.set(Some(PyErr::from_value(raised.into_any())));
             // In case the call ends without `check_signals`. SAFETY: it takes no argument.
             unsafe { ffi::Py_AddPendingCall(Some(raise), std::ptr::null_mut()) };
             Some(answer)

@@ -90,7 +90,7 @@ impl Surroundings for PythonProgram {
         let ended = |py: Python<'_>| {
             let Err(error) = check_signals(py) else { return Ok(()) };
             let hook = HOOKS.get(py).expect("set before");
-            if let Err(other) = hook.interrupted.call1(py, (error.value(py),)) {
+            if let Err(other) = hook.interrupted.call1(py, (error.into_value(py),)) {
                 other.write_unraisable(py, None);
             }
             Err(Error::new(Kind::Interrupted, "the program has interrupted this call"))
