@@ -38,6 +38,7 @@ from typing import Any
 
 from sfm_kernel.jupyter.cluster_files import remove_files, world_name
 from sfm_kernel.jupyter.sites import settle
+from sfm_kernel.spawn.forked import quiet_fork
 from sfm_kernel.spawn.lifeline import die_with
 
 GRACE = 1.0
@@ -101,7 +102,7 @@ class _Supervisor:
     def fork(self, rank: int) -> bool:
         """Fork an engine; returns True in the supervisor and False in the engine."""
         supervisor = os.getpid()
-        pid = os.fork()
+        pid = quiet_fork()
         if not pid:
             die_with(supervisor)
             os.setpgid(0, 0)
@@ -162,7 +163,7 @@ class _Supervisor:
     def _unregister(self, rank: int) -> None:
         """Report an engine's end to the controller, from a fork: the supervisor has no ZeroMQ."""
         supervisor = os.getpid()
-        if pid := os.fork():
+        if pid := quiet_fork():
             self._messengers.add(pid)
             return
         try:

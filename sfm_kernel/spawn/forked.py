@@ -41,6 +41,16 @@ def signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> I
         os.close(write)
 
 
+def quiet_fork() -> int:
+    """``os.fork`` without the warning of Python 3.12 and later about a process with threads.
+
+    Those who call it begin no threads before; NumPy's BLAS does, and handles forks itself.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
 def fork() -> int:
     """Fork a process into a new session; returns its id. In the new process it returns 0, with
     signals blocked."""
@@ -48,10 +58,7 @@ def fork() -> int:
     former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     pid = -1
     try:
-        with warnings.catch_warnings():
-            # The warning is about the threads of NumPy's BLAS, which handles forks itself.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+        pid = quiet_fork()
         if not pid:
             os.setsid()  # Ctrl-C is for the owner
     finally:
@@ -73,7 +80,7 @@ def take_signals(ignored: Collection[int] = ()) -> None:
 
 def detach() -> None:
     """Continue in a process that is not a child of the caller's parent; this process ends."""
-    if os.fork():
+    if quiet_fork():
         os._exit(0)
 
 
@@ -88,7 +95,7 @@ class Fork:
         # What a handler raises in a function that os.fork calls would be lost.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            self.pid = os.fork()
+            self.pid = quiet_fork()
             if self.pid == 0:
                 _run(body, former)
         finally:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,10 @@ def wait_for(sfm: Endpoint) -> None:
 def block(call: Call, sfm: Endpoint, entered: threading.Event) -> None:
     entered.set()
     call(sfm)
+
+
+# A program may fork while it has threads; the warning of Python 3.12 and later is not our output.
+warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
 
 
 def child(world: str, call: Call, way: str, rng: random.Random) -> None:

@@ -33,10 +33,11 @@ def test_a_process_that_is_asked_ends_by_itself() -> None:
 
 
 STOPPED_AT_A_FORK = """
-import os, signal
+import os, signal, threading
 from sfm_kernel.spawn.forked import Fork
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 try:
     Fork(lambda: None)
 except KeyboardInterrupt:
@@ -45,7 +46,10 @@ except KeyboardInterrupt:
 
 
 def test_an_owner_that_is_asked_to_end_while_it_forks_hears_it() -> None:
-    """Python ignores errors in functions that os.fork calls; logging has such a function."""
-    command = [sys.executable, "-c", STOPPED_AT_A_FORK]
+    """Python ignores errors in functions that os.fork calls; logging has such a function.
+
+    Nor does it warn of the threads that libraries have begun.
+    """
+    command = [sys.executable, "-W", "always", "-c", STOPPED_AT_A_FORK]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("stopped\n", "")
