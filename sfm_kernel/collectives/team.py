@@ -23,6 +23,7 @@ import hashlib
 import itertools
 import os
 import secrets
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,7 +178,9 @@ class Team:
         about |= {"open": self.epoch > 0 or self.ledger.busy}
         return about | {"latest": list(self.calls.items())[-LATEST:]}
 
-    def __del__(self) -> None:
+    def __del__(self, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if is_over():  # accounts are no longer asked for, and NumPy's names cannot be made
+            return
         ledger = getattr(self, "ledger", None)  # None if the constructor has failed
         is_used = ledger is not None and ledger.count > 0 and self.outer is None
         if is_used and len(_deleted) < MOST_DELETED:

@@ -29,8 +29,8 @@ def begin() -> None:
 
 
 def begin_at_exit() -> None:
-    """``begin``, if the main thread has ended: then the process is at its exit."""
-    if not threading.main_thread().is_alive():
+    """``begin``, if all threads have ended for which Python waits: the process is at its exit."""
+    if not any(thread.is_alive() and not thread.daemon for thread in threading.enumerate()):
         begin()
 
 

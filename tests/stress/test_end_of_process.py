@@ -37,6 +37,34 @@ sfm_kernel.join('early')
     assert late.returncode == 0 and late.stdout.startswith("EndpointClosed this process is ending")
 
 
+@pytest.mark.skipif((3, 12) <= sys.version_info < (3, 12, 2), reason="starts no thread then")
+def test_a_thread_that_python_waits_for_joins_one_world_after_the_other() -> None:
+    script = """
+import threading
+import sfm_kernel
+def late():
+    threading.main_thread().join()
+    for world in 'first', 'second':
+        with sfm_kernel.join(world, 'A') as sfm:
+            print(sfm.world)
+threading.Thread(target=late).start()
+"""
+    late = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (late.stdout, late.stderr) == ("first\nsecond\n", "")
+
+
+def test_a_group_lives_until_the_interpreter_ends() -> None:
+    """Modules are no longer imported then, as NumPy does for the name of a type."""
+    script = """
+import numpy, sfm_kernel
+sfm = sfm_kernel.join('late', 'A')
+group = sfm_kernel.Group(sfm, ['A'])
+group.allreduce(numpy.ones(3))
+"""
+    late = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (late.returncode, late.stderr) == (0, "")
+
+
 def leaves_a_thread(sfm: Endpoint) -> int | None:
     threading.Thread(target=sfm.recv, daemon=True).start()
     return sfm.rank
