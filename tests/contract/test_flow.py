@@ -197,13 +197,18 @@ class Storm:
         """Call ``work()`` until it says that it is done, whatever strikes."""
         while True:
             try:
-                self.armed = True
-                while not work():
-                    self.armed = True
-                self.armed = False
+                self._until_done(work)
                 return
             except KeyboardInterrupt:
                 continue
+
+    def _until_done(self, work: Callable[[], bool]) -> None:
+        # A function of its own: what is raised at the end of a loop's body is outside of a ``try``
+        # around the loop, as Python 3.13 compiles it.
+        self.armed = True
+        while not work():
+            self.armed = True
+        self.armed = False
 
 
 @INSIDE_PYTHON
