@@ -142,7 +142,7 @@ def rows(
         )
     mpi = mpi and absent("mpi4py") is None
     for n in processes:
-        yield from _patterns(n, mpi, repeat, seconds)
+        yield from patterns(n, mpi, repeat, seconds)
     yield from _waiting(mpi, repeat, blocked_seconds, calls)
     for number, (world, n) in product(range(min(repeat, 2)), WORLDS.items()):
         nbytes = sfm_kernel.run(talk_to_all, n)[0]
@@ -150,7 +150,8 @@ def rows(
         yield about | {"bytes": nbytes}
 
 
-def _patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
+def patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
+    """Every pattern on ``n`` processes, through SFM and, if ``mpi``, mpi4py; see ``rows``."""
     with ExitStack() as stack:
         engines = stack.enter_context(driving("peers", serve, n))
         asking: dict[str, Callable[[str, int], Answer]] = {

@@ -1,6 +1,7 @@
 """SFM's targets, beside its measurements on this machine.
 
-Runs parts of ``pingpong``, ``inbox`` and ``peers``. If a target holds for several messages, the
+Runs parts of ``pingpong``, ``inbox``, ``peers`` and ``busy``, and C's ping-pong, which is the cost
+of the hop itself. If a target holds for several messages, the
 table shows the message that is furthest from it; the tables before it show all.
 """
 
@@ -12,10 +13,14 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+from benchmarks import busy as busy_machine
 from benchmarks import inbox, peers
 from benchmarks.patterns import PATTERNS
 from benchmarks.verdict import Pair, having, verdict
-from sfm_kernel.lessons import pingpong
+from sfm_kernel.lessons import c, pingpong
+from sfm_kernel.lessons.c import programs
+from sfm_kernel.lessons.measure.arguments import at_least
+from sfm_kernel.lessons.measure.launched import absent
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import SIZES, THREE
 
@@ -34,6 +39,10 @@ MECHANISMS = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP, PYZMQ_CURVE)
 COMPARED = ("mpi4py",)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
+BUSY = (1,)
+"""Processes that compute meanwhile, in the part ``busy``."""
+ADDED_US = 0.5
+"""What three attributes may cost above the hop of 8 bytes between two C programs."""
 TRACING = "tracing"
 """Ping-pong of only traced and untraced messages: their difference is small, so there are many
 rounds, close to each other."""
@@ -43,7 +52,12 @@ rounds, close to each other."""
 
 
 def rows(
-    *, repeat: int = 5, seconds: float = 0.1, quick: bool = False, mpi: bool = True
+    *,
+    repeat: int = 5,
+    seconds: float = 0.1,
+    quick: bool = False,
+    mpi: bool = True,
+    busy: Sequence[int] = BUSY,
 ) -> Iterator[Row]:
     """Measure for all targets; the column ``benchmark`` names the source of each row.
 
@@ -51,7 +65,9 @@ def rows(
         repeat: rounds. seconds: for one measurement of ``pingpong``.
         quick: few and small measurements, to see that it works.
         mpi: whether mpi4py is measured, if it is installed.
+        busy: numbers of processes that compute meanwhile; each is measured.
     """
+    mpi = mpi and absent("mpi4py") is None
     mechanisms = [name for name in MECHANISMS if mpi or name not in pingpong.PACKAGES]
     everything = tuple(dict.fromkeys((THREE, *SMALL, *LARGE, *ENCRYPTED)))
     messages = (THREE, "array 128 B") if quick else everything
@@ -68,6 +84,9 @@ def rows(
         "pingpong",
         pingpong.rows(messages=messages, mechanisms=mechanisms, repeat=repeat, seconds=seconds),
     )
+    if programs.absent(programs.SFM) is None:
+        hops = c.messages(sizes=("8 B",), mpich=False, repeat=repeat, seconds=seconds)
+        yield from _tagged("hop", (row for row in hops if row["mechanism"] == c.C))
     depths = (0, 1000) if quick else DEPTHS
     call = ("recv(tag=x)",)
     yield from _tagged("inbox", inbox.rows(depths=depths, calls=call, mpi=mpi, repeat=repeat))
@@ -75,6 +94,8 @@ def rows(
     crowds = (3,) if quick else CROWDS
     more = short if quick else {}
     yield from _tagged("peers", peers.rows(processes=crowds, mpi=mpi, repeat=repeat, **more))
+    few: dict[str, Any] = {"processes": (2,), "seconds": seconds} if quick else {}
+    yield from _tagged("busy", busy_machine.rows(busy=busy, mpi=mpi, repeat=repeat, **few))
 
 
 def _tagged(benchmark: str, measured: Iterator[Row]) -> Iterator[Row]:
@@ -93,6 +114,8 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     crowds = peers.summary(rows_of("peers"))
     return [
         *_of_pingpong(_latencies(rows_of("pingpong"))),
+        _of_hop(_latencies(rows_of("pingpong")), rows_of("hop")),
+        *busy_machine.summary(rows_of("busy")),
         *_of_inbox(inbox.summary(rows_of("inbox"))),
         *_of_crowds(crowds),
         *_of_waiting(crowds, rows_of(TRACING)),
@@ -135,6 +158,16 @@ def _of_pingpong(latencies: Latencies) -> list[Row]:
         row("over tcp, encrypted, most", None, everything, TCP, PYZMQ_TCP),
         row("over tcp, both encrypted", 1.2, ENCRYPTED, TCP, PYZMQ_CURVE),
     ]
+
+
+def _of_hop(latencies: Latencies, hops: Sequence[Row]) -> Row:
+    three, one_way = latencies.get((THREE, SHM)), [row for row in hops if row["what"] == c.ONE_WAY]
+    pairs = []
+    if three and one_way:
+        hop = median(row["latency_us"] for row in one_way)
+        fastest = three["fastest_us"] - min(row["fastest_us"] for row in one_way)
+        pairs = [Pair(f"hop {hop:.2f}", three["latency_us"] - hop, ADDED_US, fastest, ADDED_US)]
+    return verdict("3 attributes, µs above C's hop of 8 B", 1.0, f"{ADDED_US:g} µs", pairs)
 
 
 def _of_inbox(listed: Sequence[Row]) -> list[Row]:
@@ -235,8 +268,20 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 # The command line
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m benchmarks targets``."""
+    parser.add_argument(
+        "--busy", type=_counts, metavar="n,n,…", help="processes that compute meanwhile (1)"
+    )
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(at_least(0), text.split(",")))
+
+
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
+    busy = options.busy or BUSY
     if options.quick:
-        return rows(repeat=options.repeat or 2, seconds=0.02, quick=True)
-    return rows(repeat=options.repeat or 5)
+        return rows(repeat=options.repeat or 2, seconds=0.02, quick=True, busy=busy)
+    return rows(repeat=options.repeat or 5, busy=busy)

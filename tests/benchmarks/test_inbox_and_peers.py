@@ -146,6 +146,13 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
         ],
         row("inbox", call="recv(tag=x)", depth=0, us=2.0),
         row("inbox", call="recv(tag=x)", depth=100_000, us=4.0),
+        row("hop", what="one way", mechanism="C", bytes=8, latency_us=0.4, fastest_us=0.4),
+        row("busy", busy=1, what="round trips", processes=4, mechanism="SFM", us=1.0),
+        row("busy", busy=1, what="round trips", processes=4, mechanism="mpi4py", us=4.0),
+        *[
+            row("busy", busy=1) | pingpong_row("busy", THREE, mechanism, latency)
+            for mechanism, latency in {"SFM w/Q": 1.0, "mpi4py pickled": 1.25}.items()
+        ],
         row("peers", what="round trips", processes=8, mechanism="SFM", us=1.0),
         row("peers", what="round trips", processes=8, mechanism="mpi4py", us=10.0),
         row("peers", what="blocked in recv()", processes=2, mechanism="SFM", percent=0.05),
@@ -161,6 +168,10 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
         ("128 B … 64 kB", "≤ 1.2 × mpi4py buffers"): "met",
         ("array of 1 … 64 MB", "≤ 1 × mpi4py buffers"): "missed by 11%",
         ("array of 1 … 64 MB", "≤ 0.1 × mpi4py pickled"): "missed by 150%",
+        ("3 attributes, µs above C's hop of 8 B", "≤ 1 × 0.5 µs"): "missed by 20%",
+        ("3 attributes, beside 1 that compute", "≤ 0.7 × mpi4py pickled"): "missed by 14%",
+        ("bytes 64 kB, beside 1 that compute", "stated, × mpi4py pickled"): "not measured",
+        ("round trips, beside 1 that compute", "stated, × mpi4py"): "",
         ("over tcp, encrypted, small", "stated, × pyzmq tcp"): "",
         ("over tcp, encrypted, most", "stated, × pyzmq tcp"): "",
         ("over tcp, both encrypted", "≤ 1.2 × pyzmq tcp curve"): "met",

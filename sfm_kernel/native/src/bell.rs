@@ -13,6 +13,10 @@
 //! If S comes before R, the ringer sees the sleeper and wakes it. If R comes before S, then S, an
 //! acquire, reads what R, a release, wrote: the sleeper sees the news. Model-checked in tests/loom.
 
+#[cfg(not(loom))]
+use crate::cores;
+#[cfg(not(loom))]
+use crate::sync::AtomicU32;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -25,6 +29,9 @@ const UPPER: usize = if cfg!(target_endian = "little") { 1 } else { 0 };
 #[repr(C)]
 pub struct Bell {
     word: AtomicU64,
+    /// The core of the latest ringer. A hint, which nothing is ordered by.
+    #[cfg(not(loom))]
+    core: AtomicU32,
     #[cfg(loom)]
     model: loom_futex::Futex,
 }
@@ -42,11 +49,19 @@ pub enum Woken {
 impl Bell {
     /// Wake all sleepers; they see everything that was published before.
     pub fn ring(&self) {
+        #[cfg(not(loom))]
+        self.core.store(cores::current(), Ordering::Relaxed);
         // SYNC POINT bell: R, with S in `sleep`.
         let before = self.word.fetch_add(RING, Ordering::AcqRel);
         if before as u32 > 0 {
             self.wake();
         }
+    }
+
+    /// Whether the latest ringer ran on the core that this thread runs on now.
+    #[cfg(not(loom))]
+    pub fn was_rung_here(&self) -> bool {
+        self.core.load(Ordering::Relaxed) == cores::current()
     }
 
     /// Ring a bell in a file that others may have cut: the kernel does all of it, in one step, and

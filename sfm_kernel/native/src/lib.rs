@@ -1,8 +1,9 @@
 //! The compiled core of sfm-kernel. Layers, each using only those above it:
 //!
 //! ```text
-//! sync, clock, bell, packet,
-//! value                            atomics, time, sleeping, the wire format, comparable values
+//! sync, clock, cores, bell,
+//! packet, value                    atomics, time, cores, sleeping, the wire format, comparable
+//!                                  values
 //! signals, event_fd, fork_list,
 //! splitmix                         threads without signals, their alarms; forks; random numbers
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
@@ -40,6 +41,8 @@ pub mod clock;
 pub mod code_location;
 #[cfg(not(loom))]
 pub mod core;
+#[cfg(not(loom))]
+mod cores;
 #[cfg(not(loom))]
 mod event_fd;
 #[cfg(not(loom))]

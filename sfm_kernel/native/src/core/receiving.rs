@@ -221,7 +221,10 @@ impl Core {
         let news = || self.has_news(version);
         match self.drive_for_message(AT_ONCE, &news) {
             Some(woken) => woken == Woken::Rung,
-            None => self.spin.until(news) || self.spin.yield_until(news),
+            None => {
+                let bell = &self.shared().bell.0;
+                self.met(bell, self.spin.until(news) || self.spin.yield_until(news))
+            }
         }
     }
 
@@ -239,7 +242,8 @@ impl Core {
     /// `spin` for `news()`, too, for a thread that waits for others which wait for each other.
     pub fn spin_for(&self, version: u64, news: impl Fn() -> bool) -> bool {
         let news: &dyn Fn() -> bool = &|| self.has_news(version) || news();
-        self.spin.until(news) || self.spin.take_turns(news)
+        let bell = &self.shared().bell.0;
+        self.met(bell, self.spin.until(news) || self.spin.take_turns(news))
     }
 
     /// `wait` for `news()`, too, whose publisher rings.
@@ -261,7 +265,7 @@ impl Core {
         limit: Duration,
         news: impl Fn() -> bool,
     ) -> Woken {
-        if self.spin.until(&news) || self.spin.take_turns(&news) {
+        if self.met(bell, self.spin.until(&news) || self.spin.take_turns(&news)) {
             return Woken::Rung;
         }
         self.sleep_on(bell, limit, news)
@@ -269,7 +273,8 @@ impl Core {
 
     /// Spin, yield the core for a while, then sleep on this process's bell.
     pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        if self.spin.until(&news) || self.spin.yield_until(&news) {
+        let bell = &self.shared().bell.0;
+        if self.met(bell, self.spin.until(&news) || self.spin.yield_until(&news)) {
             return Woken::Rung;
         }
         self.sleep(limit, news)
@@ -282,10 +287,18 @@ impl Core {
     fn sleep_on(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
         let start = Instant::now();
         let woken = bell.sleep(limit, news);
-        if woken == Woken::Rung {
+        if self.met(bell, woken == Woken::Rung) {
             self.spin.slept(start.elapsed());
         }
         woken
+    }
+
+    /// Note where news came from, if `came`; returns that.
+    fn met(&self, bell: &Bell, came: bool) -> bool {
+        if came {
+            self.spin.met(bell.was_rung_here());
+        }
+        came
     }
 
     /// A sender's trouble that a receive should report.
