@@ -24,6 +24,9 @@ CHECK_EVERY = 0.5
 PROOF = 2.0
 """Seconds that a deadlock must last before it is reported, or ended."""
 
+LATEST = 2.0
+"""Seconds after which it watches in any case: a process that polls never rests."""
+
 _SENT = "<dynamic-code>"
 """The file that cloudpickle names for functions that are sent by value."""
 
@@ -34,8 +37,8 @@ _BUSY = 0.5
 class Watching:
     """Watches a launcher's world while it lives.
 
-    Until one of the processes has rested for a moment, a check only reads how long they have
-    computed: the observer is not even imported.
+    Until one of the processes has rested for a moment, or two seconds are over, a check only reads
+    how long they have computed: the observer is not even imported.
 
     Args:
         world: its name. It may not exist yet, or no longer exist.
@@ -72,6 +75,7 @@ class Watching:
         self._deadlocks: list[ProvenDeadlock] = []
         self._recorder: Recorder | None = None
         self.due = time.monotonic() + every
+        self._latest = time.monotonic() + LATEST
 
     def check(self) -> None:
         """Check the processes if ``due`` (a time of ``time.monotonic()``) has come."""
@@ -82,7 +86,7 @@ class Watching:
         if self._path:
             self._follow()
         if self._reporter is None:
-            if self._somebody_rests(passed):
+            if self._somebody_rests(passed) or now >= self._latest:
                 self._reporter = self._begin()
             return
         try:

@@ -45,10 +45,13 @@ class Callback:
 
 
 class Callbacks:
-    """The callbacks of one endpoint: ``all``, in the order in which they were registered."""
+    """The callbacks of one endpoint: ``all``, in the order in which they were registered.
 
-    def __init__(self, inbox: Any) -> None:
-        self._inbox = inbox
+    ``show`` is called with the templates of all whenever they have changed.
+    """
+
+    def __init__(self, inbox: Any, show: Callable[[list[dict[str, Any]]], object]) -> None:
+        self._inbox, self._show = inbox, show
         self.all: tuple[Callback, ...] = ()  # replaced, never changed: read without the lock
         self._changing = threading.Lock()
         _owners.add(self)
@@ -64,14 +67,18 @@ class Callbacks:
         with self._changing:
             self.all = (*self.all, callback)
             self._inbox.set_callbacks(True)
+            self._show([known.template for known in self.all])
         return callback
 
     def remove(self, callback: Callback) -> None:
         """Unregister; without any callback, receiving calls read the rings themselves again."""
         with self._changing:
             self.all = tuple(other for other in self.all if other is not callback)
-            if not self.all and not self._inbox.closed:
+            if self._inbox.closed:
+                return
+            if not self.all:
                 self._inbox.set_callbacks(False)
+            self._show([known.template for known in self.all])
 
     def choose(self, message: Message) -> Callable[[Message], None] | None:
         """The function that gets the message, or None. Runs in the network thread."""

@@ -12,7 +12,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import BUFFERING, CombiningTree
@@ -22,7 +22,7 @@ from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers, by_name
-from sfm_kernel.endpoint.seen import facts
+from sfm_kernel.endpoint.seen import conditions_of, facts
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
@@ -60,7 +60,7 @@ class Endpoint(Messaging, Closing):
             member, directory, self._transports, kinds, lambda: inbox.closed, self._report_silence
         )
         self._connect()
-        self._callbacks = Callbacks(inbox)
+        self._callbacks = Callbacks(inbox, self._show_callbacks)
         self._size = size
         self._contexts: dict[str, Context] = {}
         self._lock = threading.Lock()
@@ -256,6 +256,14 @@ class Endpoint(Messaging, Closing):
         self._about |= about
         self._inbox.set_info(json.dumps(self._about))
 
+    def _show_callbacks(self, templates: Sequence[Mapping[str, Any]]) -> None:
+        shown: list[Any] = []
+        with contextlib.suppress(Exception):  # a value cannot be shown
+            shown = [conditions_of(template) for template in templates[:_SHOWN_CALLBACKS]]
+        while len(json.dumps(shown)) > _CALLBACKS_LENGTH:
+            shown.pop()
+        self.describe(callbacks=shown)
+
     def _report_silence(self, silent: dict[str, tuple[float, str]]) -> None:
         self.describe(unreachable=silent)
 
@@ -333,6 +341,7 @@ class Endpoint(Messaging, Closing):
 
 
 _SHOWN_CONTEXTS, _LONGEST = 20, 60
+_SHOWN_CALLBACKS, _CALLBACKS_LENGTH = 6, 800
 """Contexts that observers see, and characters of their names, at most."""
 
 _open: set[Endpoint] = set()

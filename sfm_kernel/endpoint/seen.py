@@ -54,13 +54,18 @@ def facts(
             it: no process that came before is among them.
         group: of a collective call: the group's key and its title.
     """
-    conditions = [[name, short(value), callable(value)] for name, value in (template or {}).items()]
+    conditions = conditions_of(template or {})
     names = None if peers is None else [name_of(peer) for peer in peers]
     if names is not None and None in names:
         names = None
     wait = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
     wait |= {"context_id": f"{context_id:x}" if context_id else "", "purpose": purpose}
     return json.dumps(wait | {"group": group} if group else wait)
+
+
+def conditions_of(template: Mapping[str, Any]) -> list[list[Any]]:
+    """The conditions of a template, as JSON for observers can hold them."""
+    return [[name, short(value), callable(value)] for name, value in template.items()]
 
 
 Account = Mapping[str, dict[str, Any]]

@@ -18,7 +18,6 @@ from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import DeadlockMonitor, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
 from sfm_kernel.observe.record import ProvenDeadlock
-from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.transport.base import Member
 
 _PATIENCE = 1.0
@@ -89,12 +88,12 @@ class Watcher(Repeated):
     def __init__(self, home: Home, *, end: bool, of_notebook: bool = False) -> None:
         self._home, self._ends = home, end
         member = home.sfm.uid if of_notebook else ""
-        begin = time.monotonic() + (_PATIENCE if of_notebook else 0)
+        begin = time.monotonic() + (_PATIENCE if of_notebook else 0.0)
         monitor = DeadlockMonitor(home.sfm, remote=home.view.states)
         reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
 
         def observe() -> None:
-            if not of_notebook or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
+            if time.monotonic() >= begin:
                 reporter.check()
 
         super().__init__(observe)
@@ -106,12 +105,6 @@ class Watcher(Repeated):
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
-
-
-def _is_in_a_call(sfm: Any) -> bool:
-    """Whether this notebook is blocked in a call of its own."""
-    state = calls(sfm.folder).get(sfm.uid, (0, ""))[1]
-    return state.startswith("blocked") and state != "blocked in cell"
 
 
 class _Inboxes:

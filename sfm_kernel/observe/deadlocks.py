@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from sfm_kernel import _native
-from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.explain import Graph, diagnose, look
+from sfm_kernel.observe.explain.but_for import but_for
+from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
 
 PROOF = 2.0
 """Seconds that a deadlock must last before its calls are ended."""
+
+DOUBT = 1.0
+"""Seconds for which a deadlock that something could resolve is seen before it is reported. It has
+lasted for ``but_for.LASTING`` then."""
+
+SELDOM = 1.0
+"""Seconds between two looks at a world in which no process stays in a call: they may go on, or do
+nothing but poll."""
 
 
 class DeadlockMonitor:
@@ -39,32 +49,52 @@ class DeadlockMonitor:
         self._folder, self._proof, self._clock = folder_of(world), proof, clock
         self._remote = remote
         self._blocked: frozenset[tuple[str, int]] = frozenset()
-        self._stuck: dict[str, int] = {}
-        self._since = self._checked = 0.0
+        self._stuck: Hashable = None
+        self._since = self._checked = self._looked = 0.0
 
     def check(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
 
-        Also a diagnosis of a deadlock that only a thread or a callback could resolve, once it has
-        lasted as long; its verdict differs, and no process is stuck. Call it several times a
-        second; a longer pause restarts the proof.
+        Also a diagnosis of a deadlock that only a thread, a callback, a lock or a newcomer could
+        resolve, or that is none if a process does more than poll; its verdict differs, and no
+        process is stuck. Call it several times a second; a longer pause restarts the proof.
         """
         before, self._blocked = self._blocked, _blocked(self._folder, self._remote)
         checked, self._checked = self._checked, self._clock()
         if self._checked - checked > self._proof / 2:
-            self._stuck = {}
-        if not before & self._blocked:  # processes that keep going on need no diagnosis
-            self._stuck = {}
+            self._stuck = None
+        rested = bool(before & self._blocked)
+        if not rested and self._stuck is None and self._checked - self._looked < SELDOM:
             return None
-        due = bool(self._stuck) and self._clock() - self._since >= self._proof
-        diagnosis = explain(self._folder, remote=self._remote, history=due)
-        names = (diagnosis["but_for"] or diagnosis)["stuck"]
-        judgements = diagnosis["processes"]
-        stuck = {judged["uid"]: judged["call"] for judged in judgements if judged["name"] in names}
-        if not stuck or stuck != self._stuck:
+        self._looked = self._checked
+        graph = look(self._folder, self._remote)
+        stuck, proof = (_stuck(graph), self._proof) if graph.stuck else (_doubt(graph), DOUBT)
+        if stuck is None or stuck != self._stuck:
             self._stuck, self._since = stuck, self._clock()
             return None
-        return diagnosis if due else None
+        if self._clock() - self._since < min(proof, self._proof):
+            return None
+        return diagnose(graph, self._folder, Traces(self._folder))
+
+
+def _stuck(graph: Graph) -> Hashable:
+    """The calls of a deadlock."""
+    return frozenset((node.uid, node.process["call"]) for node in graph.blocked())
+
+
+def _doubt(graph: Graph) -> Hashable:
+    """The processes of a deadlock that something could resolve, and all that they have done.
+
+    None if there is none. Polling calls are not counted: each has a number of its own.
+    """
+    found = but_for(graph)
+    if found is None:
+        return None
+    processes = [graph.nodes[node.uid].process for node in found[1].blocked()]
+    return frozenset(
+        (one["uid"], bool(one["polls"]) or one["call"], one["sent"], one["received"])
+        for one in processes
+    )
 
 
 class DeadlockReporter:

@@ -239,6 +239,7 @@ class _Process:
                 }
                 for uid, sent, arrived, received, _ in state["peers"]
             ],
+            "callbacks": [_template(found) for found in about.get("callbacks", ())],
             "messages": [_message(line, contexts) for line in _lines(state["summary"])],
         }
 
@@ -340,14 +341,10 @@ def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dic
     peers, every = facts.get("peers"), facts.get("all", False)
     if facts["kind"] == "send":
         peers = [_value(facts["peer"])]
-    template = [
-        {"name": name, "value": value, "predicate": predicate}
-        for name, value, predicate in facts.get("template", ())
-    ]
     return {
         "kind": facts["kind"],
         "text": text or "",
-        "template": template,
+        "template": _template(facts.get("template", ())),
         "peers": peers,
         "all": every,
         "until": until or None,
@@ -355,6 +352,13 @@ def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dic
         "purpose": facts.get("purpose", ""),
         "group": facts.get("group"),
     }
+
+
+def _template(conditions: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "value": value, "predicate": predicate}
+        for name, value, predicate in conditions
+    ]
 
 
 def _lines(summary: str | None) -> list[str]:

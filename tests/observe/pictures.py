@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 
 from sfm_kernel.observe.explain import diagnose
+from sfm_kernel.observe.explain.but_for import LASTING
 from sfm_kernel.observe.explain.graph import Graph
 
 Dict = dict[str, Any]
@@ -41,6 +42,10 @@ def picture(*processes: Dict) -> Dict:
     found = {"world": "made-up", "time": NOW, "processes": shown, "sites": [], "links": []}
     check("snapshot", found)
     return found
+
+
+def where(line: int) -> Dict:
+    return {"file": "prog.py", "line": line, "function": "step", "cell": None, "cell_id": None}
 
 
 def uid(name: object) -> str:
@@ -75,6 +80,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "sent": 0,
         "received": 0,
         "peers": [],
+        "callbacks": [],
         "messages": [],
         **changes,
     }
@@ -118,6 +124,19 @@ def send(name: object, peer: object, **changes: Any) -> Dict:
 
 def collective(name: object, *missing: object, **changes: Any) -> Dict:
     return blocked(name, "collective", missing, **changes)
+
+
+def polls(**changes: Any) -> Dict:
+    """Calls of ``recv_nb(tag=2, src='A')`` since long ago."""
+    template = [
+        {"name": name, "value": value, "predicate": False}
+        for name, value in (("tag", "2"), ("src", "'A'"))
+    ]
+    wait = {"kind": "recv", "text": "recv_nb(tag=2, src='A')", "template": template,
+            "peers": ["A"], "all": False, "until": None, "context_id": "", "purpose": "",
+            "group": None}  # fmt: skip
+    about = {"count": 12_400, "since": NOW - LASTING - 1, "wait": wait, "where": where(4)}
+    return {"polls": about | changes}
 
 
 def other(name: str, kind: str = "thread", **changes: Any) -> Dict:

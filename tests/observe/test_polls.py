@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any
 
 import pytest
 
@@ -14,24 +13,10 @@ from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.explain.but_for import LASTING
 from tests.observe.harness import running
-from tests.observe.pictures import NOW, Dict, check, judge, message, process, recv
-from tests.unit.timelines import where
+from tests.observe.pictures import NOW, Dict, check, judge, message, polls, process, recv
 from tests.waiting import wait_until
 
 WAYS = ("recv_nb", "peek", "recv", "Iprobe", "Test")
-
-
-def polls(**changes: Any) -> Dict:
-    """Calls of ``recv_nb(tag=2, src='A')`` since long ago."""
-    template = [
-        {"name": name, "value": value, "predicate": False}
-        for name, value in (("tag", "2"), ("src", "'A'"))
-    ]
-    wait = {"kind": "recv", "text": "recv_nb(tag=2, src='A')", "template": template,
-            "peers": ["A"], "all": False, "until": None, "context_id": "", "purpose": "",
-            "group": None}  # fmt: skip
-    about = {"count": 12_400, "since": NOW - LASTING - 1, "wait": wait, "where": where(4)}
-    return {"polls": about | changes}
 
 
 def texts(found: Dict) -> list[str]:

@@ -19,9 +19,9 @@ from sfm_kernel._native import JUDGEMENT_BYTES
 from sfm_kernel.observe import deadlocks as watching
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter, end_calls, shortened
-from sfm_kernel.observe.explain import Graph, diagnose
+from sfm_kernel.observe.explain import Graph
 from tests.contract.conftest import Background
-from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
+from tests.observe.pictures import NOW, Dict, idle, other, picture, polls, process, recv, uid
 from tests.waiting import wait_until
 
 # ---- proof, in a made-up world ----
@@ -33,22 +33,26 @@ class World:
     def __init__(self, *processes: Dict) -> None:
         self.processes = list(processes)
         self.time = 0.0
-        self.explained = 0
+        self.looks = 0
+        self.next_call = False
 
     def calls(self, *_: Any) -> dict[str, tuple[int, str]]:
+        for one in self.processes if self.next_call else ():
+            one["call"] += 1
         shown = picture(*self.processes)["processes"]
         return {process["uid"]: (process["call"], process["state"]) for process in shown}
 
-    def explain(self, *_: Any, **__: Any) -> Dict:
-        self.explained += 1
-        return diagnose(Graph(picture(*self.processes)))
+    def look(self, *_: Any) -> Graph:
+        self.looks += 1
+        return Graph(picture(*self.processes))
 
 
 @pytest.fixture
 def world_of_two(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World(recv("A", "B"), recv("B", "A"), process("C"))
     monkeypatch.setattr(watching, "calls", world.calls)
-    monkeypatch.setattr(watching, "explain", world.explain)
+    monkeypatch.setattr(watching, "look", world.look)
+    monkeypatch.setattr(watching, "Traces", lambda _: None)
     return world
 
 
@@ -127,10 +131,12 @@ def test_a_pause_begins_it_anew(look: Look) -> None:
     assert looks_until_proven(look) == WHOLE
 
 
-def test_nothing_is_explained_if_no_process_is_blocked(look: Look, world_of_two: World) -> None:
+def test_a_world_in_which_nobody_stays_in_a_call_is_looked_at_seldom(
+    look: Look, world_of_two: World
+) -> None:
     world_of_two.processes[:] = [process("A"), idle("B"), process("C")]
     assert not looks_until_proven(look)
-    assert world_of_two.explained == 0
+    assert world_of_two.looks <= 10, "one look each second"
 
 
 # ---- reports, in the same world ----
@@ -166,6 +172,17 @@ def test_a_deadlock_but_for_a_thread_is_reported_too(world_of_two: World) -> Non
     titles = looks(world_of_two, end=lambda found: ended.append(found) or [])
     assert titles == ["It would be a deadlock but for A's thread 'beat': A → B → A."]
     assert not ended
+
+
+def test_processes_that_only_poll_are_reported_though_each_call_ends(world_of_two: World) -> None:
+    long_ago = polls(since=NOW - 10)
+    calls = [{"state": "blocked in recv"}, {}, {}]
+    world_of_two.processes[:] = [
+        process(name, **(call | long_ago)) for name, call in zip("ABC", calls, strict=True)
+    ]
+    world_of_two.next_call = True
+    (title,) = looks(world_of_two)
+    assert title.startswith("It would be a deadlock but for A's calls of recv_nb(tag=2, src='A'), ")
 
 
 def test_ended_calls_are_reported_unless_their_errors_say_it(world_of_two: World) -> None:

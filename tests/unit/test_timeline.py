@@ -9,8 +9,8 @@ import pytest
 import sfm_kernel
 from sfm_kernel.observe.timeline import Recorder, history
 from sfm_kernel.observe.timeline.history import Reading
-from tests.observe.pictures import check
-from tests.unit.timelines import BEGIN, Histories, read, spans, uid, where
+from tests.observe.pictures import check, where
+from tests.unit.timelines import BEGIN, Histories, read, spans, uid
 
 # --- spans and flights -------------------------------------------------------------------------
 

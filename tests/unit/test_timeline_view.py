@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from sfm_kernel.observe.timeline import Recorder, Timeline, diagram, svg, words
-from tests.unit.timelines import BEGIN, Act, Histories, carried_out, uid, where
+from tests.observe.pictures import where
+from tests.unit.timelines import BEGIN, Act, Histories, carried_out, uid
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfm_kernel.observe.timeline import Recorder
 from sfm_kernel.observe.timeline.history import Reading
-from tests.observe.pictures import check
+from tests.observe.pictures import check, where
 
 BEGIN = 1_800_000_000.0
 """s since 1970 at which these histories begin."""
@@ -16,10 +16,6 @@ BEGIN = 1_800_000_000.0
 
 def uid(nth: int) -> str:
     return f"{nth + 1:032x}"
-
-
-def where(line: int) -> dict[str, Any]:
-    return {"file": "prog.py", "line": line, "function": "step", "cell": None, "cell_id": None}
 
 
 class Histories:

@@ -57,11 +57,12 @@ export interface Wait {
  * A part of a process that could go on while a call is blocked, or after the program's end: a
  * thread, by its name (empty if _thread started it); a callback, by its call of regcb; the handler
  * of a signal, or a timer, by the signal; a function that a call runs while it waits, by its name;
- * a task or timer of an event loop, by its name; polling calls, by the latest of them; a connection
- * to another world, by its name there.
+ * a task or timer of an event loop, by its name; polling calls, by the latest of them; a lock that
+ * the main thread waits for; a newcomer who could still join a world that has all its ranks, by the
+ * names that are waited for; a connection to another world, by its name there.
  */
 export interface Other {
-  readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'world' | 'more';
+  readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'lock' | 'newcomer' | 'world' | 'more';
   readonly name: string;
   readonly where: CodeLocation | null;
   readonly cell: number | null;
@@ -183,6 +184,8 @@ export interface Process {
   readonly sent: number;
   readonly received: number;
   readonly peers: readonly Peer[];
+  /** The templates of callbacks that are registered. */
+  readonly callbacks: ReadonlyArray<readonly Condition[]>;
   /** The oldest messages of the inbox. */
   readonly messages: readonly Message[];
 }

@@ -22,7 +22,7 @@ from sfm_kernel.observe.explain.near import near_misses
 from sfm_kernel.observe.explain.taken import Traces, taken
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, snapshot
 
-__all__ = ["Graph", "diagnose", "explain"]
+__all__ = ["Graph", "diagnose", "explain", "look"]
 
 
 def explain(
@@ -66,12 +66,18 @@ def explain(
     asker = getattr(world, "uid", "")
     deadline = time.monotonic() + patience
     while True:
-        before = calls(folder, remote(False) if remote else (), observer)
-        seen = snapshot(folder, remote(True) if remote else (), observer)
-        graph = Graph(seen, before, asker)
+        graph = look(folder, remote, observer, asker)
         if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
             return diagnose(graph, folder, Traces(folder) if history else None)
         time.sleep(YOUNG / 3)
+
+
+def look(
+    folder: str, remote: Remote | None = None, observer: Observer | None = None, asker: str = ""
+) -> Graph:
+    """The wait-for graph of a world now; ``asker``: the uid of the process that asks."""
+    before = calls(folder, remote(False) if remote else (), observer)
+    return Graph(snapshot(folder, remote(True) if remote else (), observer), before, asker)
 
 
 def _is_early(graph: Graph, at_work: Collection[object]) -> bool:

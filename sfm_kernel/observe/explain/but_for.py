@@ -1,4 +1,4 @@
-"""Sentences about deadlocks that only a thread, a callback or a handler could resolve.
+"""Sentences about deadlocks that only a thread, a callback, a lock or a newcomer could resolve.
 
 Nobody knows what these may do, so no call is ended because of them, and no process is called
 stuck. But a user whose process waits for ever beside an idle thread must learn that the thread is
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.code_locations import words
-from sfm_kernel.observe.explain.polls import as_other
+from sfm_kernel.observe.explain.alone import computes, others, waits_for_lock
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.explain.graph import Graph
@@ -24,57 +24,74 @@ Other = Mapping[str, Any]
 
 
 def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
-    """The "proviso" of ``schema.json``, and the graph without threads and callbacks.
+    """The "proviso" of ``schema.json``, and the graph without what nobody can judge.
 
     None if the world has no such deadlock.
     """
-    if graph.stuck or not any(_others(node.process) for node in graph.nodes.values()):
+    closed = graph.is_closed()
+    doubts = {uid: others(node.process, closed) for uid, node in graph.nodes.items()}
+    if graph.stuck or not any(doubts.values()):
         return None
     without = graph.without_others()
     since = max((node.process["since"] for node in without.blocked()), default=graph.time)
     if graph.time - since < LASTING:
+        return None
+    stuck = [node.process for uid, node in graph.nodes.items() if uid in without.stuck]
+    if any(computes(one) for one in stuck if one["others"] or waits_for_lock(one)):
         return None
     about = {
         "cycle": [node.name for node in without.cycle()],
         "stuck": [node.name for node in without.blocked()],
         "since": since,
         "others": [
-            {"process": node.name, "other": other}
-            for uid, node in graph.nodes.items()
-            if uid in without.stuck
-            for other in _others(node.process)
+            {"process": process["name"], "other": other}
+            for process in stuck
+            for other in doubts[process["uid"]]
         ],
     }
     return about, without
 
 
-def _others(process: Mapping[str, Any]) -> list[Other]:
-    """The threads and callbacks of a process that could go on; also its calls, if it polls."""
-    return [*([as_other(process)] if process["polls"] else []), *process["others"]]
-
-
 def title(about: Mapping[str, Any], deadlock: str) -> str:
     """The diagnosis in one line; ``deadlock``: the title of the deadlock that it would be."""
     ring = deadlock.removeprefix("Deadlock: ")
-    return f"It would be a deadlock but for {_all(_owned(about))}: {ring}"
+    return f"It would be a deadlock but for {_all(_owned(about['others']))}: {ring}"
 
 
 def summary(about: Mapping[str, Any]) -> str:
-    """The last sentence: what follows if the threads and callbacks do nothing."""
-    count = len(about["others"])
-    verb = "does" if count == 1 else "do"
+    """The last sentence: what follows if none of that happens."""
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in about["others"]:
+        kind = entry["other"]["kind"]
+        kinds.setdefault(kind if kind in _STILL else "", []).append(entry)
+    ifs = []
+    if acting := kinds.get(""):
+        verb = "does" if len(acting) == 1 else "do"
+        ifs.append(f"{_all(_owned(acting))} {verb} nothing")
+    if polling := kinds.get("polls"):
+        verb = "does" if len(polling) == 1 else "do"
+        ifs.append(f"{_all(entry['process'] for entry in polling)} {verb} nothing but poll")
+    if locks := kinds.get("lock"):
+        ifs.append(f"nobody releases {_all(_owned(locks))}")
+    if newcomers := kinds.get("newcomer"):
+        ifs.append(f"{_all(_owned(newcomers))} never joins")
     never = "can never go on" if len(about["stuck"]) > 1 else "never goes on"
-    owners, nothing = _all(_owned(about)), "nothing"
-    if all(entry["other"]["kind"] == "polls" for entry in about["others"]):
-        owners, nothing = _all(entry["process"] for entry in about["others"]), "nothing but poll"
-    return f"If {owners} {verb} {nothing}, {_all(about['stuck'])} {never}."
+    return f"If {_all(ifs)}, {_all(about['stuck'])} {never}."
 
 
-def _owned(about: Mapping[str, Any]) -> list[str]:
-    return [_of(entry["process"], entry["other"]) for entry in about["others"]]
+_STILL = ("polls", "lock", "newcomer")
+"""Kinds of "other" that are no thread and no function."""
+
+
+def _owned(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(_of(entry["process"], entry["other"]) for entry in entries))
 
 
 def _of(process: object, other: Other) -> str:
+    if other["kind"] == "newcomer":
+        return _short(other)
+    if other["kind"] == "lock":
+        return f"{_short(other)} that {process} waits for"
     if other["kind"] == "more":
         return f"{_short(other)} of {process}"
     return f"{process}'s {_short(other)}"
@@ -120,6 +137,8 @@ def _short(other: Other) -> str:
         "hook": f"function {name}, which is called while it waits",
         "task": f"asyncio task {name!r}",
         "polls": f"calls of {name}",
+        "lock": "the lock",
+        "newcomer": f"a newcomer named {name}",
         "world": f"connection to {name}",
         "more": f"{name} more",
     }[other["kind"]]

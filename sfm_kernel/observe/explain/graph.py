@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfm_kernel.observe.explain.alone import alone, runs_callback
 from sfm_kernel.observe.explain.but_for import doubt
-from sfm_kernel.observe.explain.polls import as_receive
 from sfm_kernel.observe.snapshot import SHARED
 
 YOUNG = 0.3
@@ -142,7 +142,10 @@ class Graph:
     def _waiting(self, process: Process, wait: Mapping[str, Any]) -> Node:
         """The node of a blocked call, whatever other threads the process has."""
         if wait["kind"] == "join":
-            return Node(process, acts=f"{', '.join(map(repr, wait['peers']))} may still join")
+            names, absent = ", ".join(map(repr, wait["peers"])), []
+            if self.is_closed():
+                names, absent = f"a newcomer named {names}", wait["peers"]
+            return Node(process, acts=f"{names} may still join", absent=absent)
         if why := self._doubt(process, wait):
             young = self.time - process["since"] < YOUNG or not process["settled"]
             return Node(process, acts=why, young=young and not wait["until"])
@@ -153,7 +156,7 @@ class Graph:
         needs = frozenset(peer["uid"] for peer in found)
         node = Node(process, needs=needs, every=wait["all"], absent=absent)
         dead = [other["name"] for other in self.processes if not other["alive"]]
-        if absent and not self._is_closed():
+        if absent and not self.is_closed():
             node.acts = f"{', '.join(map(repr, absent))} may still join"
         elif wait["all"] and (absent or not needs):
             node.acts = "a member of the collective call has died, or all have arrived"
@@ -189,7 +192,8 @@ class Graph:
         if self.time - process["since"] < YOUNG:
             return "its wait has only begun"
         if not process["settled"]:
-            return "it has not examined all that has arrived"
+            why = "it has not examined all that has arrived"
+            return f"{why}, since a callback runs" if runs_callback(process) else why
         now = process["call"], process["state"]
         if self._before is not None and self._before.get(process["uid"]) != now:
             return "it went on a moment ago"
@@ -200,11 +204,11 @@ class Graph:
         node = Node(process, needs=frozenset(others & self._living))
         if any(self._on_its_way(uid, process) for uid in others):
             node.acts = "a message is on its way"
-        elif not self._is_closed():
+        elif not self.is_closed():
             node.acts = "somebody may still join"
         return node
 
-    def _is_closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether no newcomer is expected: the world is a cluster, or has all its ranks."""
         if any(process["state"] == "damaged" for process in self.processes):
             return False  # its name and rank are unknown
@@ -255,11 +259,12 @@ class Graph:
         return [node for uid, node in self.nodes.items() if uid in self.stuck and node.is_blocked]
 
     def without_others(self) -> Graph:
-        """The graph as if no threads or callbacks ran beside blocked calls and ended programs, and
-        as if processes that poll did nothing but poll."""
-        processes = [_alone(process) for process in self.processes]
-        pollers = [process for process in self.processes if process["polls"]]
-        calls = {process["uid"]: (process["call"], "blocked in recv") for process in pollers}
+        """The graph of the processes as ``alone`` describes them."""
+        closed = self.is_closed()
+        processes = [alone(process, closed) for process in self.processes]
+        pairs = zip(processes, self.processes, strict=True)
+        assumed = [now for now, process in pairs if now["wait"] is not process["wait"]]
+        calls = {process["uid"]: (process["call"], process["state"]) for process in assumed}
         before = self._before and {**self._before, **calls}
         return Graph({**self._snapshot, "processes": processes}, before, self._asker)
 
@@ -322,14 +327,6 @@ class Graph:
                 if uid in knot and (reach[uid] == knot or not closed):
                     return [among[member] for member in _ring(uid, knot, edges)]
         return []
-
-
-def _alone(process: Process) -> Process:
-    process = as_receive(process)
-    if not process["others"]:
-        return process
-    state = "idle" if process["state"] == "running" else process["state"]  # it has come to its end
-    return {**process, "state": state, "others": []}
 
 
 def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfm_kernel._native import SHOWN_CHARACTERS
-from sfm_kernel.observe.literals import LONGEST, literal
+from sfm_kernel.observe.literals import literal
 
 SHOWN = 3
 
@@ -69,21 +68,15 @@ def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> b
     )
 
 
-def template_of(call: str) -> list[dict[str, Any]] | None:
-    """The template of a call that is given as its text, ``regcb(tag=1)``; None if it is cut, or has
-    a predicate."""
-    if len(call) > LONGEST:
-        return None
-    try:
-        found = ast.parse(call, mode="eval").body
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-    if not isinstance(found, ast.Call) or not all(keyword.arg for keyword in found.keywords):
-        return None
-    return [
-        {"name": keyword.arg, "value": ast.unparse(keyword.value), "predicate": False}
-        for keyword in found.keywords
-    ]
+def of_callback(process: Mapping[str, Any], template: Sequence[Any]) -> Mapping[str, Any]:
+    """The process as if it waited for a message that this callback gets."""
+    return {**process, "wait": {"template": template, "context_id": ""}}
+
+
+def regcb(template: Sequence[Mapping[str, Any]]) -> str:
+    """A callback, as its registration: ``regcb(tag=1)``."""
+    asked = (f"{condition['name']}={condition['value']}" for condition in template)
+    return f"regcb({', '.join(asked)})"
 
 
 def _misses(

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 from sfm_kernel._native import Observer
 from sfm_kernel.observe.code_locations import code_location, words
 from sfm_kernel.observe.explain.but_for import listed
-from sfm_kernel.observe.explain.near import fits, template_of
+from sfm_kernel.observe.explain.near import fits, regcb
 from sfm_kernel.observe.snapshot import segments
 
 Process = Mapping[str, Any]
 
+
 Bystander = Mapping[str, Any]
 """See ``schema.json``, "other"."""
-
 
 _SENDERS = 4
 """Senders that a sentence names; of more, it gives their number."""
@@ -57,6 +57,8 @@ def taken(
     Also "" if one may still be on its way. ``bystanders``: the process's threads and callbacks.
     """
     wait = process["wait"]
+    if wait["purpose"] and not wait["template"]:  # a library's internal messages
+        return ""
     if any(condition["predicate"] for condition in wait["template"]):
         return ""
     template = [condition for condition in wait["template"] if condition["name"] != "src"]
@@ -77,7 +79,7 @@ def taken(
     if not found:
         return ""
     last = max(found, key=lambda one: -1 if one.receipt is None else one.receipt[0])
-    where = "" if last.receipt is None else _where(last, codes, bystanders)
+    where = "" if last.receipt is None else _where(process, last, codes, bystanders)
     by_uid = {one.sender["uid"]: one.sender["name"] for one in found}
     of = f", from {listed(by_uid.values(), _SENDERS, 'others')}"
     if len(found) == 1:
@@ -107,21 +109,17 @@ def _fitting(sent: list[Any], dest: str, context_id: str, template: list[Any]) -
             yield event
 
 
-def _where(message: _Taken, codes: Mapping[int, str], bystanders: Sequence[Bystander]) -> str:
+def _where(
+    process: Process, message: _Taken, codes: Mapping[int, str], bystanders: Sequence[Bystander]
+) -> str:
     """The line that received the message, or the callback that got it; "" if it is unknown."""
     if message.receipt[6]:
         location = words(code_location(codes.get(message.receipt[6]), message.receipt[7]))
         return f", in {location}" if location else ""
     # No line of the program received it, so the network thread did, for a callback.
-    callbacks = [other for other in bystanders if other["kind"] == "callback"]
-    own = [other for other in callbacks if _accepts(other["name"], message)]
-    if not own:
-        return ", by a callback" if callbacks else ""
-    location = words(own[0]["where"])
-    return f", by callback {own[0]['name']}{f' (in {location})' if location else ''}"
-
-
-def _accepts(callback: str, message: _Taken) -> bool:
-    """Whether a callback of this registration ("regcb(tag=1)") certainly accepts the message."""
-    template, src = template_of(callback), ["src", repr(message.sender["name"])]
-    return template is not None and fits(template, {"attributes": [*message.attributes, src]})
+    about = {"attributes": [*message.attributes, ["src", repr(message.sender["name"])]]}
+    callbacks = [regcb(template) for template in process["callbacks"] if fits(template, about)]
+    if not callbacks:
+        return ", by a callback"
+    lines = [words(other["where"]) for other in bystanders if other["name"] == callbacks[0]]
+    return f", by callback {callbacks[0]}{f' (in {lines[0]})' if lines and lines[0] else ''}"

@@ -9,7 +9,14 @@ from typing import Any
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain import but_for, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import candidates, fits, in_other_contexts, nearest
+from sfm_kernel.observe.explain.near import (
+    candidates,
+    fits,
+    in_other_contexts,
+    nearest,
+    of_callback,
+    regcb,
+)
 
 _RING = 10
 """Names of a ring that a title shows."""
@@ -131,12 +138,12 @@ def sentence(node: Node, graph: Graph) -> str:
     if state == "running" and process["others"]:
         return f"{but_for.left(process)}."
     if state == "running":
-        return outside.sentence(process)
+        return outside.sentence(process) + "".join(_near_callbacks(process))
     wait = process["wait"]
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at_line}."
     text = f"{name} {_what(wait, _group(node, graph))}{at_line}."
-    return text + _because(node, graph) + "".join(_near(node))
+    return text + _because(node, graph) + "".join([*_near(node), *_near_callbacks(process)])
 
 
 def _group(node: Node, graph: Graph) -> str:
@@ -171,8 +178,9 @@ def _what(wait: Mapping[str, Any], group: str) -> str:
 
 
 def _because(node: Node, graph: Graph) -> str:
+    nobody = f" {_nobody(node.absent, graph)}" if node.absent and node.kind == "join" else ""
     if node.acts and node.kind != "cell":
-        return f" That may end: {node.acts}."
+        return f"{nobody} That may end: {node.acts}."
     if node.absent:
         return f" {_nobody(node.absent, graph)}"
     idle = _idle_that_are_needed(node, graph)
@@ -260,6 +268,17 @@ def _near(node: Node) -> Iterator[str]:
             yield f"{holds} 1 message, which does not fit."
         else:
             yield f"{holds} {count} messages, and none fits."
+
+
+def _near_callbacks(process: Mapping[str, Any]) -> Iterator[str]:
+    """Sentences on messages that nearly fit a callback."""
+    for template in process["callbacks"]:
+        if near := nearest(of_callback(process, template)):
+            messages = "1 message" if len(near) == 1 else f"{len(near)} messages"
+            yield (
+                f" {process['name']}'s inbox holds {messages} that nearly {_fit(near)} callback "
+                f"{regcb(template)}: {_differences(near)}."
+            )
 
 
 def _apart(found: Sequence[Mapping[str, Any]]) -> str:
