@@ -73,6 +73,11 @@ pub fn install(reports: c_int) {
     }
 }
 
+/// Whether the handler at this address is one of these.
+pub fn is_handler(address: usize) -> bool {
+    address == handle as *const () as usize
+}
+
 fn set_stack() {
     // SAFETY: fresh memory, which stays for good.
     unsafe {

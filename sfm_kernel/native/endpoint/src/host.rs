@@ -12,7 +12,7 @@ use sfm_native::sync::lock;
 use crate::callers;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
-use crate::wait_facts;
+use crate::{handlers, wait_facts};
 
 /// An endpoint's program, as its waiting calls see it.
 pub trait Surroundings: Send + Sync {
@@ -54,7 +54,12 @@ pub trait Surroundings: Send + Sync {
         let (this, internal) = (this_thread(), lock(&INTERNAL).clone());
         let others =
             threads().filter(|id| *id != this && !internal.contains(id)).filter(|id| acts(*id));
-        let shown: Vec<_> = others.map(|id| json!(["thread", name_of(id), "", 0, null])).collect();
+        let other = |kind: &str, name: String| json!([kind, name, "", 0, null]);
+        let mut shown: Vec<_> = others.map(|id| other("thread", name_of(id))).collect();
+        shown.extend(handlers::handled().map(|signal| other("signal", handlers::name(signal))));
+        if handlers::has_timer() {
+            shown.push(other("timer", handlers::name(libc::SIGALRM)));
+        }
         if shown.is_empty() {
             String::new()
         } else {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! error, name, wait_facts what went wrong; addresses; the facts of waits, for observers
-//! host                    the program around calls that wait (the core's `calls`)
+//! host, handlers          the program around calls that wait (the core's `calls`); its signal handlers
 //! directory/              the members of a world on this machine
 //! peers, route, joining   the other members; the channel to each; waiting for them
 //! endpoint, network, fork one process's end of a world; its thread; its forked children
@@ -23,6 +23,7 @@ pub mod endpoint;
 pub mod error;
 mod fork;
 pub mod guest;
+mod handlers;
 pub mod host;
 mod joining;
 pub mod loaded;
