@@ -26,9 +26,10 @@ _RANK, _SIZE = ("PMI_RANK", "MPI_LOCALRANKID"), ("PMI_SIZE", "MPI_LOCALNRANKS")
 
 _OF_OTHERS = (
     "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
-    "SFM_MPI_UNIVERSE", "SFM_MPI_WORLDS",
+    "SFM_MPI_UNIVERSE", "SFM_MPI_WORLDS", "PMI_FD", "OMPI_COMM_WORLD_SIZE",
 )  # fmt: skip
-"""Variables of a world between machines and of an outer launcher, which no rank inherits."""
+"""Variables of a world between machines and of an outer launcher, ours or another MPI's (pmi.rs),
+which no rank inherits."""
 
 
 class RankId(NamedTuple):

@@ -10,7 +10,7 @@ use serde_json::json;
 use sfm_native::sync::lock;
 
 use crate::process::is_rank;
-use crate::{sockets, starting};
+use crate::{pmi, sockets, starting};
 
 /// The socket's descriptor; -1 without a launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -71,6 +71,12 @@ fn send(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
 pub fn ask(kind: &str, text: &str) -> io::Result<Option<String>> {
     static ONE: Mutex<()> = Mutex::new(()); // answers come in the order of requests
     let _one = lock(&ONE);
+    if pmi::is_member() {
+        let text =
+            "a program that another MPI's mpiexec has started cannot start processes; start it \
+            with `python -m sfm_kernel.mpi`";
+        return Err(io::Error::other(text));
+    }
     if socket().is_none() {
         SOCKET.store(starting::start()?, Ordering::Release);
     }
@@ -92,8 +98,13 @@ pub fn answer(fd: i32) -> io::Result<Option<String>> {
 /// True if all processes of the program are done, or the launcher has died; waits up to `limit` for
 /// it.
 pub fn has_released(limit: Duration) -> bool {
-    let Some(fd) = socket() else { return true };
+    // Nothing is requested any more, so only an end can come.
+    socket().is_none_or(|fd| is_readable(fd, limit))
+}
+
+/// True if something has come on a socket; waits up to `limit` for it.
+pub fn is_readable(fd: i32, limit: Duration) -> bool {
     let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry. Nothing is requested any more, so only an end can come.
+    // SAFETY: one entry.
     unsafe { libc::poll(&mut entry, 1, limit.as_millis() as i32) > 0 }
 }

@@ -12,7 +12,7 @@
 //! - `collective`: the algorithms of collectives
 //! - `file`: files that processes read and write together
 //! - `window`: memory that other processes access directly
-//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program of this
+//! - `world`, `process`, `endpoint`, `launcher`, `pmi`, `starting`, `sockets`: the program of this
 //!   process; `home`, `host`: the kinds of worlds and programs
 //! - `unfinished`: operations that are unfinished at the program's end
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
@@ -49,6 +49,7 @@ mod message;
 mod names;
 mod op;
 mod partitioned;
+mod pmi;
 mod ports;
 mod process;
 mod request;

@@ -20,7 +20,7 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::home::Engines;
 use crate::making::COUNTING;
-use crate::sockets;
+use crate::{pmi, sockets};
 
 /// Bits of a number, as many as there are in a message's note (`engine::Note`).
 pub const BITS: u32 = 24;
@@ -111,7 +111,9 @@ pub fn is_rank() -> bool {
 impl Identity {
     fn of_environment() -> Answer<Identity> {
         let world = std::env::var("SFM_MPI_WORLD").ok().filter(|name| !name.is_empty());
-        let Some(world) = world.filter(|_| is_rank()) else { return Ok(Identity::alone()) };
+        let Some(world) = world.filter(|_| is_rank()) else {
+            return pmi::greet()?.map_or_else(|| Ok(Identity::alone()), Identity::of_job);
+        };
         let given = |name, other| Ok(number(name)?.unwrap_or(other));
         let (rank, size) = (given("SFM_MPI_RANK", 0)?, given("SFM_MPI_SIZE", 1)?);
         let (launch, first) = (given("SFM_MPI_LAUNCH", 0)?, given("SFM_MPI_FIRST", 0)?);
@@ -162,6 +164,13 @@ impl Identity {
         let launch = claim();
         let world = format!("mpi-alone-{}-{launch}", std::process::id());
         Identity { world, launch, first: 0, rank: 0, size: 1, engines: None }
+    }
+
+    /// The identity of a process that another MPI's launcher has started.
+    fn of_job(job: pmi::Job) -> Answer<Identity> {
+        let launch = job.share(claim)?;
+        let world = format!("mpi-job-{:08x}-{launch}", hash(job.name.as_bytes()));
+        Ok(Identity { world, launch, first: 0, rank: job.rank, size: job.size, engines: None })
     }
 
     pub fn number(&self) -> c_int {

@@ -14,7 +14,7 @@ use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
 use crate::process::{self, Identity};
-use crate::{comm, host, launcher};
+use crate::{comm, host, launcher, pmi};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -115,6 +115,7 @@ pub fn abort(code: c_int) -> ! {
         while !launcher::has_released(Duration::from_secs(60)) {}
     } else {
         eprintln!("MPI_Abort was called in process {} with code {code}", rank());
+        pmi::abort(status);
     }
     // SAFETY: no exit handler of the program runs.
     unsafe { libc::_exit(status) }
@@ -130,6 +131,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
         launcher::report(kind, status, &format!("{}\n{text}", callers::report()));
     } else {
         eprintln!("MPI error in process {}: {text}", rank());
+        pmi::abort(status);
     }
     // SAFETY: as above.
     unsafe { libc::_exit(status) }
@@ -262,11 +264,14 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
     let _ = engine.wait(From::Nobody, || engine.has_sent_all());
     Program.flush(); // before the other processes see that it is done
     launcher::report(launcher::FINISHED, 0, "{}");
-    while !launcher::has_released(Duration::from_millis(500)) {
+    pmi::finish();
+    let pause = Duration::from_millis(500);
+    while !(launcher::has_released(pause) && pmi::has_released(pause)) {
         engine.advance();
     }
     // Processes that were released earlier may have asked this one to report a message (`unfinished`).
     engine.core.take_in_all();
     engine.advance();
     engine.endpoint.leave();
+    pmi::leave();
 }
