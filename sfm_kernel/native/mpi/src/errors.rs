@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::handles::*;
-use crate::{classes, comm, errhandlers, world};
+use crate::{classes, comm, engine, errhandlers, world};
 
 /// A function's result; a failure goes to the object's error handler.
 pub type Answer<T = ()> = Result<T, Failure>;
@@ -119,6 +119,9 @@ pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
 /// The end of every function that returns an error code.
 #[inline]
 pub fn answer(function: &str, on: Option<On>, answer: Answer) -> c_int {
+    if let Some(engine) = engine::running() {
+        engine.settle();
+    }
     match answer {
         Ok(()) => MPI_SUCCESS,
         Err(failure) => failure.raise(function, on),

@@ -68,12 +68,15 @@ impl Request {
 }
 
 /// The handle of an operation in progress.
+///
+/// Takes in what has come, as `Request::start` does: the operation may end with it.
 pub fn open(comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
     open_at(unfinished::site(), comm, partner, work)
 }
 
 /// The same for an operation begun by the call of this number (`unfinished`).
 pub fn open_at(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
+    engine().advance();
     REQUESTS.insert(Arc::new(Request::new(site, comm, partner, work)))
 }
 
@@ -146,6 +149,7 @@ impl Request {
         let work = start()?;
         *lock(&self.work) = work;
         self.site.store(unfinished::site(), Relaxed);
+        engine().advance();
         Ok(())
     }
 

@@ -193,13 +193,12 @@ impl Engine {
     pub(super) fn put(&self, rank: usize, waiting: Waiting) {
         let peer = self.peer(rank);
         let queue = &peer.queues[queue_of(waiting.envelope.context)];
-        {
-            let mut all = lock(&queue.waiting);
-            all.push_back(waiting);
-            queue.length.fetch_add(1, Ordering::Release);
-            self.queued.fetch_add(1, Ordering::Release);
-        }
-        self.flush_queue(peer, queue);
+        let mut all = lock(&queue.waiting);
+        all.push_back(waiting);
+        queue.length.fetch_add(1, Ordering::Release);
+        self.queued.fetch_add(1, Ordering::Release);
+        // Under the same lock: whoever held it in between might only look at the queue.
+        self.send_first(peer, queue, &mut all);
     }
 
     /// Send waiting messages, as far as there is room.
@@ -209,14 +208,16 @@ impl Engine {
         }
         for peer in self.peers.all().filter(|peer| peer.has_queued()) {
             for queue in &peer.queues {
-                self.flush_queue(peer, queue);
+                // Only one thread at a time, to keep the order.
+                if let Ok(mut all) = queue.waiting.try_lock() {
+                    self.send_first(peer, queue, &mut all);
+                }
             }
         }
     }
 
-    fn flush_queue(&self, peer: &Peer, queue: &Queue) {
-        // Only one thread at a time, to keep the order; it also sends what is queued meanwhile.
-        let Ok(mut all) = queue.waiting.try_lock() else { return };
+    /// Send the messages of a queue, from its first on, until there is no room for the next.
+    fn send_first(&self, peer: &Peer, queue: &Queue, all: &mut VecDeque<Waiting>) {
         while let Some(first) = all.front_mut() {
             match self.send_waiting(peer, first) {
                 Sent::Full => return,

@@ -83,6 +83,17 @@ impl Engine {
         }
     }
 
+    /// Do the work that arrived messages have caused and that is still queued: with this every MPI
+    /// call ends, since another process may wait for it and the program may not call MPI again for
+    /// a long time.
+    #[inline]
+    pub fn settle(&self) {
+        // Acquire: with the Release in `queue_todo`.
+        while self.has_todo.load(Ordering::Acquire) {
+            self.advance();
+        }
+    }
+
     /// Advance until `is_done()` returns true, after which it is not called again. Err if a process
     /// has died that the call needs.
     ///

@@ -107,7 +107,6 @@ pub unsafe fn isend(
 ) -> Answer {
     let arguments = arguments(buf, dest, tag, comm)?;
     let (partner, work) = (arguments.partner(), arguments.begin(mode)?);
-    engine().advance();
     let site = arguments.to.map_or_else(unfinished::site, |to| to.site);
     put("request", request, request::open_at(site, comm, partner, work))
 }
