@@ -138,7 +138,7 @@ def test_a_rank_that_waits_for_a_killed_process_gets_an_error(
 ) -> None:
     printed, statuses = ended([str(compiled("loss", library))], 3, world, library)
     assert statuses[1] == -signal.SIGKILL
-    assert printed[0] == printed[2] == "lost\n" * 5
+    assert printed[0] == printed[2] == "lost\n" * 6
     for path in Path(world["SFM_DIR"]).rglob("*.*"):
         if path.suffix in (".seg", ".ring"):
             path.unlink()  # of the dead rank, which `sfm clean` would remove

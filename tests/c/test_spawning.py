@@ -25,7 +25,7 @@ pytestmark = needs_mpi
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dynamic")
-    for name in ("meet", "spawner"):
+    for name in ("meet", "spawner", "early"):
         assert mpich.compiled(FOLDER / f"{name}.c", folder / name) == ""
     return folder
 
@@ -80,6 +80,14 @@ def test_a_process_of_another_world_is_named_by_its_world(
 ) -> None:
     done = spawner(programs, case, ranks=2)
     assert f": MPI_Recv: {who} has ended, so this call would wait for ever" in done.stderr
+
+
+def test_a_worker_that_has_done_its_part_may_end(programs: Path, tmp_path: Path) -> None:
+    """Its parents, which still wait for each other, have received what it had sent."""
+    calls = ["bcast", "ibcast", "barrier", "any"]
+    done = run("-n", "2", str(programs / "early"), *calls, cwd=tmp_path, timeout=PATIENCE)
+    printed = sorted(f"{call} GOOD" for call in calls * 2)
+    assert (sorted(done.stdout.splitlines()), done.stderr) == (printed, "")
 
 
 def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:

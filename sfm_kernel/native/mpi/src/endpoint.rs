@@ -185,6 +185,10 @@ impl Home for Endpoint {
         }
     }
 
+    fn has_left(&self, process: usize) -> bool {
+        self.member(process).is_none_or(|member| !Path::new(&member.segment).exists())
+    }
+
     fn gather(&self) -> Answer {
         // Before waiting for the others: so the launcher can report that they wait for one that
         // never comes.

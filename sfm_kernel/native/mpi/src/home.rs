@@ -41,6 +41,13 @@ pub trait Home: Send + Sync {
     /// True if a process has died or left.
     fn has_lost(&self, process: usize) -> bool;
 
+    /// True if a lost process has left the world as processes do at their end; false if it has died,
+    /// or if that is unknown.
+    fn has_left(&self, process: usize) -> bool {
+        let segment = || segment_of(self.folder(), self.uid(process));
+        self.is_near(process) && !segment().exists()
+    }
+
     /// The site of a process; messages between sites are slow. None if it is unknown, or if all
     /// processes are at one site, like those of a launch.
     fn site(&self, _process: usize) -> Option<String> {

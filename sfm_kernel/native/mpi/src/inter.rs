@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::collective::items::Items;
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
 use crate::engine::What;

@@ -233,16 +233,17 @@ impl Request {
         (outcome, Some(outcome.code).filter(|code| *code != MPI_SUCCESS).map(why))
     }
 
-    /// The processes whose death makes waiting useless.
-    pub fn from(&self) -> From<'static> {
-        lock(&self.work).from()
+    /// The process that it waits for at the moment, whose end makes waiting useless; None if that
+    /// is unknown.
+    pub fn needed(&self) -> Option<usize> {
+        lock(&self.work).needed()
     }
 
     /// The description of a call that waits for it, for observers.
     pub fn described(&self) -> Call {
         match comm::get(self.comm) {
             Ok(comm) => lock(&self.work).described(&comm),
-            Err(_) => report::some(vec![], self.from()),
+            Err(_) => report::some(vec![], From::of(self.needed())),
         }
     }
 
@@ -311,16 +312,16 @@ impl Work {
         }
     }
 
-    fn from(&self) -> From<'static> {
+    fn needed(&self) -> Option<usize> {
         match self {
-            Work::Sending(sending) => From::One(sending.dest),
-            Work::Receiving(receiving) => receiving.pattern.from.map_or(From::Nobody, From::One),
+            Work::Sending(sending) => Some(sending.dest),
+            Work::Receiving(receiving) => receiving.pattern.from,
             Work::After(sending, rest) => {
                 let open = sending.iter().find(|send| !send.end.is_done());
-                open.map_or_else(|| rest.from(), |send| From::One(send.dest))
+                open.map_or_else(|| rest.needed(), |send| Some(send.dest))
             }
-            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
-            Work::Schedule(schedule) => schedule.from(),
+            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => None,
+            Work::Schedule(schedule) => schedule.needed(),
         }
     }
 
@@ -332,7 +333,7 @@ impl Work {
                 Some(send) => report::sending(comm, send),
                 None => rest.described(comm),
             },
-            _ => report::some(vec![], self.from()),
+            _ => report::some(vec![], From::of(self.needed())),
         }
     }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use serde_json::{json, Value};
 
 use crate::collective::bcast;
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 use crate::comm::{self, Comm};
 use crate::engine::What;
 use crate::errors::{fail, Answer, Failure};

@@ -96,6 +96,12 @@ pub trait Goal<H: Host> {
         false
     }
 
+    /// Whether the loss that a tick has reported still prevents the goal, now that everything which
+    /// the lost peer had sent has been looked at.
+    fn still_needs_lost(&mut self) -> bool {
+        true
+    }
+
     /// It was reached because another member has given up: perhaps this call was to give up, too.
     fn was_broken(&self) -> bool {
         false

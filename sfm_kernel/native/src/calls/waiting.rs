@@ -51,7 +51,7 @@ pub fn wait<H: Host, G: Goal<H>>(
             }
             return Ok(Some(out));
         }
-        if let Some(lost) = last {
+        if let Some(lost) = last.filter(|_| goal.still_needs_lost()) {
             return Err(lost.failure);
         }
         let limit = remaining().map_or(TICK, |remaining| remaining.min(TICK));

@@ -208,9 +208,9 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
 
 /// Run the non-blocking form.
 fn begin(team: Team, call: Call) -> Work {
-    let members = team.members();
+    let all = team.clone();
     let algorithm = async move { call.run(&team).await };
-    Work::Schedule(Schedule::begin(members, algorithm))
+    Work::Schedule(Schedule::begin(all, algorithm))
 }
 
 /// Run the non-blocking form and store its request.

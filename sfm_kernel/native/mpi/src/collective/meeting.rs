@@ -26,8 +26,9 @@ use sfm_native::segment::Segment;
 
 use super::calls::Call;
 use super::items::Items;
+use super::presence::{complete, complete_described};
 use super::reduce;
-use super::team::{self, complete, complete_described, fits, other_call, Team, ANOTHER};
+use super::team::{self, fits, other_call, Team, ANOTHER};
 use crate::comm::Comm;
 use crate::data::UserBuffer;
 use crate::engine::{engine, report, About, What};
@@ -207,14 +208,18 @@ impl OpenTree {
         let tree = &self.tree;
         let slept = Cell::new(false);
         let mut wrong = Ok(());
+        let missing = || tree.missing().into_iter().map(|rank| team.process(rank));
         let call = || {
             slept.set(true);
-            let missing = tree.missing().into_iter().map(|rank| team.process(rank));
-            report::collective_of(missing)
+            report::collective_of(missing())
         };
-        let members = team.members();
-        let about = About { call: Some(&call), ..About::collective(&members.members) };
-        let waited = engine().wait(about, || {
+        // If none is missing, the one that had to complete the round may have ended.
+        let now = || match missing().collect::<Vec<_>>() {
+            none if none.is_empty() => (0..team.size).map(|rank| team.process(rank)).collect(),
+            missing => missing,
+        };
+        report::awaits(None);
+        let waited = engine().wait(About::collective(&now, &call), || {
             let is_decided = tree.is_decided();
             if !is_decided {
                 let messages = || if slept.take() { other_message(team, bytes) } else { Ok(()) };

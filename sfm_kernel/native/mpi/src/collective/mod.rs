@@ -12,6 +12,7 @@ pub mod gather;
 pub mod items;
 pub mod meeting;
 pub mod neighbors;
+pub mod presence;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod reductions;

@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Waker};
 
 use sfm_native::sync::lock;
 
-use crate::engine::{engine, report, text_of_loss, Engine, From, Outcome};
+use super::team::Team;
+use crate::engine::{engine, report, text_of_loss, Engine, Outcome};
 use crate::errors::{fail, Answer, Failure};
-use crate::group::Group;
 use crate::handles::*;
 
 type Algorithm = Pin<Box<dyn Future<Output = Answer>>>;
@@ -22,8 +22,8 @@ pub struct Schedule {
     ended: Mutex<Option<Answer<Outcome>>>,
     /// The only process that it waits for (rank in the world).
     partner: Option<usize>,
-    /// All participants: the death of one ends the schedule.
-    members: Option<Arc<Group>>,
+    /// Its participants, if it is a collective.
+    team: Option<Team>,
     /// The process that it waits for now (rank in the world).
     awaited: AtomicUsize,
     /// The outcome of success.
@@ -39,12 +39,9 @@ unsafe impl Send for Schedule {}
 unsafe impl Sync for Schedule {}
 
 impl Schedule {
-    /// Begin; `algorithm` owns everything it needs except the user's memory.
-    pub fn begin(
-        members: Arc<Group>,
-        algorithm: impl Future<Output = Answer> + 'static,
-    ) -> Arc<Schedule> {
-        Schedule::new(None, Some(members), Outcome::of_send(), algorithm)
+    /// Begin a collective; `algorithm` owns everything it needs except the user's memory.
+    pub fn begin(team: Team, algorithm: impl Future<Output = Answer> + 'static) -> Arc<Schedule> {
+        Schedule::new(None, Some(team), Outcome::of_send(), algorithm)
     }
 
     /// Begin an operation that waits for `partner` only, and ends with `end`.
@@ -58,13 +55,13 @@ impl Schedule {
 
     fn new(
         partner: Option<usize>,
-        members: Option<Arc<Group>>,
+        team: Option<Team>,
         end: Outcome,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
         let algorithm: Mutex<Option<Algorithm>> = Mutex::new(Some(Box::pin(algorithm)));
         let (ended, awaited) = (Mutex::default(), AtomicUsize::new(NOBODY));
-        let schedule = Arc::new(Schedule { algorithm, ended, partner, members, awaited, end });
+        let schedule = Arc::new(Schedule { algorithm, ended, partner, team, awaited, end });
         if !schedule.poll() {
             engine().add_schedule(schedule.clone());
         }
@@ -79,7 +76,14 @@ impl Schedule {
         let mut context = Context::from_waker(Waker::noop());
         let (polled, awaited) = report::awaiting(|| running.as_mut().poll(&mut context));
         self.awaited.store(awaited.unwrap_or(NOBODY), Ordering::Relaxed);
-        let Poll::Ready(answer) = polled else { return false };
+        let answer = match (polled, &self.team) {
+            (Poll::Ready(answer), _) => answer,
+            (Poll::Pending, None) => return false,
+            (Poll::Pending, Some(team)) => match team.check_presence() {
+                Ok(()) => return false,
+                left => left,
+            },
+        };
         *algorithm = None;
         *self.ended() = Some(answer.map(|()| self.end));
         true
@@ -104,10 +108,20 @@ impl Schedule {
         Some(fail(failure.code, failure.text.clone()))
     }
 
-    /// The process whose death makes waiting useless.
-    pub fn from(&self) -> From<'static> {
+    /// The process that it waits for at the moment, whose end makes waiting useless.
+    pub fn needed(&self) -> Option<usize> {
         let awaited = Some(self.awaited.load(Ordering::Relaxed)).filter(|rank| *rank != NOBODY);
-        self.partner.or(awaited).map_or(From::Nobody, From::One)
+        self.partner.or(awaited)
+    }
+
+    /// The participant that has ended before its part was done; what it had sent has come.
+    fn lost(&self) -> Option<usize> {
+        let lost = || self.needed().filter(|rank| engine().has_lost(*rank));
+        lost()?;
+        engine().core.take_in_all();
+        engine().advance();
+        drop(lock(&self.algorithm)); // another thread may be polling it
+        lost().filter(|_| !self.is_done())
     }
 
     pub fn is_done(&self) -> bool {
@@ -131,9 +145,10 @@ impl Engine {
     pub fn give_up_schedules(&self) {
         let all = lock(&self.schedules).clone();
         for schedule in all {
-            let Some(members) = &schedule.members else { continue };
-            if let Some(rank) = self.lost_of(From::Any(&members.members)) {
-                schedule.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
+            let Some(team) = &schedule.team else { continue };
+            if let Some(lost) = schedule.lost() {
+                team.leave_for(lost);
+                schedule.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(lost)));
             }
         }
     }

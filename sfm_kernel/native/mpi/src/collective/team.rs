@@ -1,20 +1,18 @@
 //! The processes of one collective, and its messages.
 //!
 //! An algorithm is an `async fn` that lists in order what one process sends and receives, and
-//! suspends where it has to wait. `complete` polls a blocking collective until it ends; a
-//! non-blocking one (`schedule`) is polled by any thread that is in an MPI call. So each algorithm
-//! is written once.
+//! suspends where it has to wait. `complete` polls a blocking collective until it ends
+//! (`presence`); a non-blocking one (`schedule`) is polled by any thread that is in an MPI call. So
+//! each algorithm is written once.
 
 use std::cmp::Ordering;
-use std::future::{poll_fn, Future};
+use std::future::poll_fn;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
-use sfm_endpoint::calltext::Call;
 use sfm_endpoint::sites::NOWHERE;
 
 use super::items::Items;
@@ -22,9 +20,9 @@ use super::sites::Sites;
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, report, About, Mode, Outcome, Pattern, Receiving, Sending, To, What,
+    self, engine, probed, report, Mode, Outcome, Pattern, Receiving, Sending, To, What,
 };
-use crate::errors::{fail, Answer, Failure, INTERRUPTED};
+use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::message::Message;
@@ -40,18 +38,18 @@ pub struct Team {
     /// intercommunicator follows.
     pub near: usize,
     pub what: What,
-    context: u64,
+    pub(super) context: u64,
     /// The number of this collective on its communicator, equal at all processes.
-    tag: c_int,
-    group: Arc<Group>,
+    pub(super) tag: c_int,
+    pub(super) group: Arc<Group>,
     /// None if all processes are at one site.
     pub sites: Option<Arc<Sites>>,
 }
 
 /// The largest number of a collective; the numbers of a communicator repeat after it.
 const LARGEST: u32 = 0x1fff_ffff;
-const BEGUN: c_int = 0x2000_0000;
-const APART: c_int = 0x4000_0000;
+pub(super) const BEGUN: c_int = 0x2000_0000;
+pub(super) const APART: c_int = 0x4000_0000;
 
 /// A message being sent; None for one that needed no waiting.
 #[must_use]
@@ -97,11 +95,6 @@ impl Team {
         self.subset(Group::new(members), index)
     }
 
-    /// All processes of the team.
-    pub fn members(&self) -> Arc<Group> {
-        self.group.clone()
-    }
-
     /// The processes of the local group.
     pub fn side(&self) -> Team {
         self.subset(Group::new(self.group.members[..self.near].to_vec()), self.rank)
@@ -138,29 +131,6 @@ impl Team {
     /// The number of this collective on its communicator.
     pub fn number(&self) -> u64 {
         self.tag as u64
-    }
-
-    /// The call has failed here. Only this process knows of an interrupt: it notifies the others.
-    pub fn leave(&self, failure: &Failure) {
-        if failure.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
-            let (context, number) = (self.context, self.tag as u32);
-            engine().leave_call(self.what, context, number, &self.group.members);
-        }
-    }
-
-    /// Err if another process has left the collective.
-    pub fn check_presence(&self) -> Answer {
-        let Some(departed) = engine().leaver_of(self.context, self.tag as u32) else {
-            return Ok(());
-        };
-        if departed.what != self.what {
-            return Err(other_call(departed.rank, departed.what, self.what));
-        }
-        let text = format!(
-            "{} was interrupted in this call and has left it, so it cannot complete",
-            process::named(departed.rank)
-        );
-        Err(fail(MPI_ERR_PROC_ABORTED, text))
     }
 
     /// Another message of this collective's number in the inbox: its sender, call, and bytes.
@@ -365,35 +335,4 @@ async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
         end.map_or(Poll::Pending, Poll::Ready)
     })
     .await
-}
-
-/// Run an algorithm to its end.
-pub fn complete<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
-    complete_described(team, &report::collective, algorithm)
-}
-
-/// Like `complete`; `call` gives observers the description of the call.
-pub fn complete_described<T>(
-    team: &Team,
-    call: &dyn Fn() -> Call,
-    algorithm: impl Future<Output = Answer<T>>,
-) -> Answer<T> {
-    let mut algorithm = pin!(algorithm);
-    let mut context = Context::from_waker(Waker::noop());
-    let mut result = Poll::Pending;
-    let about = About { call: Some(call), ..About::collective(&team.group.members) };
-    let waited = engine().wait(about, || {
-        result = algorithm.as_mut().poll(&mut context);
-        if result.is_pending() {
-            if let Err(failure) = team.check_presence() {
-                result = Poll::Ready(Err(failure));
-            }
-        }
-        result.is_ready()
-    });
-    let answer = waited.and_then(|()| match result {
-        Poll::Ready(answer) => answer,
-        Poll::Pending => unreachable!("waited for"),
-    });
-    answer.inspect_err(|failure| team.leave(failure))
 }

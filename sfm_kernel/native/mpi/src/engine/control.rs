@@ -140,11 +140,7 @@ impl Receiver for Answers {
                 }
             }
             Kind::Cancelled => engine.queue_todo(Todo::Cancelled(note.number)),
-            Kind::Left => {
-                if let Some(context) = cancelling::context_of(payload) {
-                    engine.note_leaving(note.rank, note.number, context, envelope.tag);
-                }
-            }
+            Kind::Left => engine.note_leaving(&note, envelope.tag, payload),
             Kind::Access | Kind::Accessed => {
                 served::arrive(note, envelope.tag, payload);
                 engine.queue_todo(Todo::Windows);

@@ -1,17 +1,23 @@
 //! Collective calls that a process has left before their end, because Stop or a signal handler
-//! interrupted it. Every other process in the same call learns of that instead of waiting for ever,
-//! and the next call again has the same number at all processes.
+//! interrupted it, or because a process has ended that it needed. Every other process in the same
+//! call learns of that instead of waiting for ever, and the next call again has the same number at
+//! all processes.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use super::control::Kind;
+use sfm_native::core::Payload;
+
+use super::control::{Kind, Note};
 use super::{lock, Engine, What};
+use crate::group::Group;
 use crate::handles::c_int;
 
 #[derive(Clone, Copy)]
 pub struct LeftCall {
     pub rank: usize,
     pub what: What,
+    /// The process that has ended; None if `rank` was interrupted.
+    pub lost: Option<usize>,
     context: u64,
     number: u32,
     /// True once the program has got the error.
@@ -27,25 +33,38 @@ impl LeftCall {
 /// At most this many are remembered; the oldest is dropped first.
 const MOST: usize = 64;
 
+/// In a message about it: there is no lost process.
+const NOBODY: u64 = u64::MAX;
+
 impl Engine {
-    /// Leave a call of these `members`, which include this process.
-    pub fn leave_call(&self, what: What, context: u64, number: u32, members: &[c_int]) {
-        self.add_left_call(LeftCall { rank: self.rank, what, context, number, is_reported: true });
+    /// Leave a call of these `members`, which include this process; `lost` has ended.
+    pub fn leave_call(
+        &self,
+        what: What,
+        (context, number): (u64, u32),
+        lost: Option<usize>,
+        members: &[c_int],
+    ) {
+        let (rank, is_reported) = (self.rank, true);
+        self.add_left_call(LeftCall { rank, what, lost, context, number, is_reported });
+        let lost = lost.map_or(NOBODY, |rank| rank as u64);
+        let words = [context.to_le_bytes(), lost.to_le_bytes()].concat();
         let others = members.iter().map(|member| *member as usize);
         for other in others.filter(|other| *other != self.rank) {
-            self.send_control(
-                Kind::Left,
-                other,
-                what as u32,
-                number.into(),
-                &context.to_le_bytes(),
-            );
+            self.send_control(Kind::Left, other, what as u32, number.into(), &words);
         }
     }
 
-    pub(super) fn note_leaving(&self, rank: usize, what: u32, context: u64, number: i64) {
-        let (what, number) = (What::of(what as u8), number as u32);
-        self.add_left_call(LeftCall { rank, what, context, number, is_reported: false });
+    pub(super) fn note_leaving(&self, note: &Note, number: i64, payload: Payload<'_>) {
+        let mut words = [[0; 8]; 2];
+        // SAFETY: the array has room for as many bytes.
+        if unsafe { payload.copy(words.as_mut_ptr().cast(), size_of_val(&words)) } < 16 {
+            return;
+        }
+        let [context, lost] = words.map(u64::from_le_bytes);
+        let lost = (lost != NOBODY).then_some(lost as usize);
+        let (rank, what, number) = (note.rank, What::of(note.number as u8), number as u32);
+        self.add_left_call(LeftCall { rank, what, lost, context, number, is_reported: false });
     }
 
     fn add_left_call(&self, call: LeftCall) {
@@ -62,13 +81,18 @@ impl Engine {
         self.has_left_calls.store(all.iter().any(|call| !call.is_reported), Release);
     }
 
-    /// The process that has left this call, if there is one; returned once.
-    pub fn leaver_of(&self, context: u64, number: u32) -> Option<LeftCall> {
+    /// The process that has left this call of a group, if there is one; returned once.
+    ///
+    /// A number may come again, when survivors make the call without the process that has ended.
+    pub fn leaver_of(&self, context: u64, number: u32, group: &Group) -> Option<LeftCall> {
         if !self.has_left_calls.load(Acquire) {
             return None;
         }
         let mut all = lock(&self.left_calls);
-        let found = all.iter_mut().find(|call| !call.is_reported && call.is_of(context, number))?;
+        let is_in = |lost: usize| group.members.contains(&(lost as c_int));
+        let found = all.iter_mut().find(|call| {
+            !call.is_reported && call.is_of(context, number) && call.lost.is_none_or(is_in)
+        })?;
         found.is_reported = true;
         let found = *found;
         self.update_has_left(&all);

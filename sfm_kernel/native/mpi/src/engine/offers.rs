@@ -34,7 +34,7 @@ static PROOF: AtomicU64 = AtomicU64::new(0);
 
 /// The address and value with which a peer finds out whether it can read a process's memory.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
     pub pid: u64,
     at: usize,
@@ -88,8 +88,9 @@ impl Proof {
         Proof { pid, at: &raw const PROOF as usize, value }
     }
 
-    /// True if the kernel lets us read the process's memory, and it is the expected process.
-    fn holds(&self) -> bool {
+    /// True if the kernel lets us read the process's memory, and it is the expected process. After
+    /// it was true, false means that the process has ended, even if its files are still locked.
+    pub fn holds(&self) -> bool {
         word(self.pid, self.at) == Some(self.value)
     }
 }

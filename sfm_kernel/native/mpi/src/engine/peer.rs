@@ -302,13 +302,14 @@ impl Engine {
         })
     }
 
-    /// True if a message of this context waits for room.
-    pub(super) fn has_waiting_in(&self, context: u64) -> bool {
-        let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);
-        let mut queues = queues.filter(|queue| queue.length.load(Ordering::Acquire) > 0);
-        queues.any(|queue| {
-            lock(&queue.waiting).iter().any(|message| message.envelope.context == context)
-        })
+    /// The peers for which a message of this context waits for room.
+    pub(super) fn receivers_waited_for_in(&self, context: u64) -> Vec<usize> {
+        let has_waiting = |peer: &&Peer| {
+            let queue = &peer.queues[queue_of(context)];
+            let is_it = |message: &Waiting| message.envelope.context == context;
+            queue.length.load(Ordering::Acquire) > 0 && lock(&queue.waiting).iter().any(is_it)
+        };
+        self.peers.all().filter(has_waiting).map(|peer| peer.rank).collect()
     }
 
     /// The paths with waiting messages, each with the value that changes when there may be room.
@@ -322,7 +323,7 @@ impl Engine {
     }
 
     /// True if a peer has died or left.
-    pub(super) fn has_lost(&self, rank: usize) -> bool {
+    pub fn has_lost(&self, rank: usize) -> bool {
         let peer = self.peer(rank);
         if rank != self.rank && !peer.is_lost() && self.endpoint.has_lost(rank) {
             peer.lost.store(true, Ordering::Release);

@@ -32,6 +32,12 @@ pub fn awaited() -> Option<usize> {
     AWAITED.get()
 }
 
+/// The process that the call waits for, if it is known; otherwise any of these may be.
+pub fn awaited_or(members: &[c_int]) -> Vec<usize> {
+    let all = || members.iter().map(|rank| *rank as usize).collect();
+    awaited().map_or_else(all, |rank| vec![rank])
+}
+
 /// Do `work`; return its result and the process that it waits for.
 pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
     let before = AWAITED.take();
@@ -135,6 +141,7 @@ fn peers(from: From<'_>) -> Option<Vec<Name>> {
     match from {
         From::Nobody => None,
         From::One(rank) => Some(vec![shown(rank)]),
+        From::Now(needed) => Some(needed().into_iter().map(shown).collect()),
         From::Any(ranks) => {
             let this = engine().rank as c_int;
             let others = ranks.iter().filter(|rank| **rank != this);

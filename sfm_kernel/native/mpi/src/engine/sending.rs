@@ -186,10 +186,13 @@ impl Engine {
         answered.or_else(|| self.first_waiting())
     }
 
-    /// True if all sends of one context are sent and answered.
-    pub fn has_sent_all_in(&self, context: u64) -> bool {
-        let is_it = |sending: &Arc<Sending>| sending.envelope.context == context;
-        !self.has_waiting_in(context) && !lock(&self.answered).all.values().any(is_it)
+    /// The receivers of those sends of one context that are not sent, or not answered.
+    pub fn receivers_in(&self, context: u64) -> Vec<usize> {
+        let mut receivers = self.receivers_waited_for_in(context);
+        let answered = lock(&self.answered);
+        let open = answered.all.values().filter(|sending| sending.envelope.context == context);
+        receivers.extend(open.map(|sending| sending.dest));
+        receivers
     }
 
     /// True if all sends are sent and answered.

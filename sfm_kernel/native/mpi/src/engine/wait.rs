@@ -12,7 +12,8 @@ use sfm_native::segment::Activity;
 
 use super::{report, what, Engine, Sending, What};
 use crate::collective::barrier::barrier;
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 
 use crate::endpoint::failure;
 use crate::errors::Answer;
@@ -21,14 +22,26 @@ use crate::home::Here;
 use crate::tool::{self, counting};
 use crate::{comm, process, unfinished, world};
 
-/// The processes whose death makes waiting useless.
-#[derive(Clone, Copy, Debug)]
+/// The processes whose end makes waiting useless. One that has ended matters only if something is
+/// still to come from it: what it had sent is received first.
+#[derive(Clone, Copy)]
 pub enum From<'a> {
     Nobody,
     /// A process.
     One(usize),
-    /// Any of these.
+    /// One of these suffices, and any may act. It is useless if all have ended, and also if one has
+    /// died, because that one may have been meant.
     Any(&'a [c_int]),
+    /// Each of those that the function returns: the call goes on step by step, and needs others in
+    /// each.
+    Now(&'a dyn Fn() -> Vec<usize>),
+}
+
+impl From<'_> {
+    /// One process, if it is known.
+    pub fn of(rank: Option<usize>) -> From<'static> {
+        rank.map_or(From::Nobody, From::One)
+    }
 }
 
 /// A description of a call that waits.
@@ -50,10 +63,9 @@ impl<'a> About<'a> {
         About { from, activity: Activity::Sending, call: Some(call) }
     }
 
-    /// A call of all these processes.
-    pub fn collective(members: &'a [c_int]) -> About<'a> {
-        let (from, activity) = (From::Any(members), Activity::Collective);
-        About { from, activity, call: Some(&report::collective) }
+    /// A call of all processes of a communicator that needs these `now`.
+    pub fn collective(now: &'a dyn Fn() -> Vec<usize>, call: &'a dyn Fn() -> Call) -> About<'a> {
+        About { from: From::Now(now), activity: Activity::Collective, call: Some(call) }
     }
 }
 
@@ -183,15 +195,25 @@ impl Engine {
         self.core.shared().polls.end();
     }
 
-    /// The process that has died among those that a call waits for.
+    /// The process whose end makes waiting useless.
     pub fn lost_of(&self, from: From<'_>) -> Option<usize> {
+        let is_lost = |rank: &usize| self.has_lost(*rank);
         match from {
             From::Nobody => None,
-            From::One(rank) => self.has_lost(rank).then_some(rank),
+            From::One(rank) => Some(rank).filter(is_lost),
+            From::Now(needed) => needed().into_iter().find(is_lost),
             From::Any(ranks) => {
-                ranks.iter().map(|rank| *rank as usize).find(|rank| self.has_lost(*rank))
+                let others = ranks.iter().map(|rank| *rank as usize);
+                let others: Vec<_> = others.filter(|rank| *rank != self.rank).collect();
+                let died = others.iter().copied().find(|rank| self.has_died(*rank));
+                died.or_else(|| others.last().copied().filter(|_| others.iter().all(is_lost)))
             }
         }
+    }
+
+    /// True if a process has ended without leaving its world, which it does at its regular end.
+    pub fn has_died(&self, rank: usize) -> bool {
+        self.has_lost(rank) && !self.endpoint.has_left(rank)
     }
 }
 
@@ -292,5 +314,9 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
 
     fn outlives_peers(&self) -> bool {
         true
+    }
+
+    fn still_needs_lost(&mut self) -> bool {
+        self.engine.lost_of(self.about.from).is_some()
     }
 }

@@ -1,6 +1,7 @@
 //! Agreement among the processes of a file, all of which make the same calls in the same order.
 
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 use crate::collective::words;
 use crate::comm::Comm;
 use crate::engine::What;

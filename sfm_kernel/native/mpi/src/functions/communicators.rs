@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use crate::checks::put;
+use crate::collective::presence::complete;
 use crate::collective::schedule::Schedule;
-use crate::collective::team::{complete, Team};
+use crate::collective::team::Team;
 use crate::comm::{self, Comm};
 use crate::engine::What;
 use crate::errors::{fail, Answer};
@@ -73,14 +74,14 @@ unsafe fn idup(
     let old = comm::get(comm)?;
     let (team, address) = (Team::begun(&old, What::Making), newcomm as usize);
     none_yet(newcomm)?;
-    let members = team.members();
+    let all = team.clone();
     let algorithm = async move {
         let number = making::agree(&team).await?;
         let copy = duplicate(comm, &old, number, info)?;
         *(address as *mut MPI_Comm) = comm::open(copy);
         Ok(())
     };
-    let work = Work::Schedule(Schedule::begin(members, algorithm));
+    let work = Work::Schedule(Schedule::begin(all, algorithm));
     put("request", request, request::open(comm, Partner::Others, work))
 }
 

@@ -1,7 +1,8 @@
 //! Making intercommunicators, and merging their two groups.
 
 use crate::checks::{self, put};
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 use crate::comm;
 use crate::engine::What;
 use crate::errors::{fail, Answer};

@@ -22,12 +22,8 @@ pub(super) fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> 
 /// complete one.
 fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
     let open = || requests.iter().flatten().filter(|request| !request.is_done());
-    let partners: Vec<_> = open()
-        .filter_map(|request| match request.from() {
-            From::One(rank) => Some(rank as c_int),
-            From::Nobody | From::Any(_) => None,
-        })
-        .collect();
+    let partners: Vec<_> =
+        open().filter_map(|request| request.needed()).map(|rank| rank as c_int).collect();
     let all = partners.len() == open().count();
     (partners, all)
 }
@@ -42,18 +38,35 @@ fn described_all(requests: &[Option<Arc<Request>>]) -> Call {
     report::requests(count, all.then_some(&partners))
 }
 
-/// Wait until `is_done`; gives up requests whose partner has died. Any other error ends the wait,
+/// The processes whose end makes waiting useless, if all requests have to be done.
+fn all_needed(requests: &[Option<Arc<Request>>]) -> Vec<usize> {
+    partners(requests).0.into_iter().map(|rank| rank as usize).collect()
+}
+
+/// The same if one request suffices: those that have died, whose requests end with that; or all,
+/// unless one of them can act, or a process that is not known.
+fn any_needed(requests: &[Option<Arc<Request>>]) -> Vec<usize> {
+    let (partners, all) = partners(requests);
+    let partners = || partners.iter().map(|rank| *rank as usize);
+    let is_over = all && partners().all(|rank| engine().has_lost(rank));
+    partners().filter(|rank| is_over || engine().has_died(*rank)).collect()
+}
+
+/// Wait until `is_done`; gives up requests whose partner has ended. Any other error ends the wait,
 /// and all requests continue.
-fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> Answer {
+fn wait_for(
+    requests: &[Option<Arc<Request>>],
+    needed: fn(&[Option<Arc<Request>>]) -> Vec<usize>,
+    is_done: impl Fn() -> bool,
+) -> Answer {
     while !is_done() {
-        let (partners, _) = partners(requests);
-        let call = || described_all(requests);
-        match engine().wait(About::receiving(From::Any(&partners), &call), &is_done) {
+        let (now, call) = (|| needed(requests), || described_all(requests));
+        match engine().wait(About::receiving(From::Now(&now), &call), &is_done) {
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {}
             ended => return ended,
         }
         for request in requests.iter().flatten().filter(|request| !request.is_done()) {
-            if engine().lost_of(request.from()).is_some() {
+            if request.needed().is_some_and(|rank| engine().has_lost(rank)) {
                 request.give_up();
             }
         }
@@ -82,11 +95,12 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer
     };
     if !found.is_done() {
         let call = || found.described();
-        let about = About { from: found.from(), activity: found.activity(), call: Some(&call) };
-        match engine().wait(about, || found.is_done()) {
+        let now = || found.needed().into_iter().collect();
+        let (from, activity) = (From::Now(&now), found.activity());
+        match engine().wait(About { from, activity, call: Some(&call) }, || found.is_done()) {
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {
                 found.give_up();
-                wait_for(&[Some(found.clone())], || found.is_done())?;
+                wait_for(&[Some(found.clone())], all_needed, || found.is_done())?;
             }
             ended => ended?,
         }
@@ -172,7 +186,7 @@ pub unsafe fn waitall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    wait_for(&requests, all_done(&requests))?;
+    wait_for(&requests, all_needed, all_done(&requests))?;
     complete_all(&requests, handles, array_of_statuses)
 }
 
@@ -225,7 +239,7 @@ pub unsafe fn waitany(
         MPI_Status::put_empty(status);
         return put("index", index, MPI_UNDEFINED);
     }
-    wait_for(&requests, || first_done(&requests).flatten().is_some())?;
+    wait_for(&requests, any_needed, || first_done(&requests).flatten().is_some())?;
     let nth = first_done(&requests).flatten().expect("waited for");
     put("index", index, nth as c_int)?;
     complete(requests[nth].as_ref().expect("active"), &mut handles[nth], status)
@@ -268,7 +282,7 @@ unsafe fn some(
     }
     let is_one_done = || first_done(&requests).flatten().is_some();
     if wait {
-        wait_for(&requests, is_one_done)?;
+        wait_for(&requests, any_needed, is_one_done)?;
     } else {
         check_once(&requests, is_one_done);
     }

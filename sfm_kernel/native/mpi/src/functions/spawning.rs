@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::checks::{self, array, put, text};
 use crate::comm;
-use crate::engine::{self, engine, About};
+use crate::engine::{self, engine, report, About};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info;
@@ -111,7 +111,8 @@ pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
     let old = comm::get(*comm)?;
     old.buffer.flush()?;
     let context = engine::messages(old.context);
-    let about = About::collective(&old.peers().members);
-    engine().wait(about, || engine().has_sent_all_in(context))?;
+    let receivers = || engine().receivers_in(context);
+    let about = About::collective(&receivers, &report::collective);
+    engine().wait(about, || engine().receivers_in(context).is_empty())?;
     super::communicators::comm_free(comm)
 }

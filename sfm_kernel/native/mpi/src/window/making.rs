@@ -11,7 +11,8 @@ use super::control::{file_offsets, Control, MOST};
 use super::route::Route;
 use super::served::{service, Outgoing};
 use super::{LocalMemory, Member, Memory, Window};
-use crate::collective::team::{complete, Team};
+use crate::collective::presence::complete;
+use crate::collective::team::Team;
 use crate::collective::words;
 use crate::comm::Comm;
 use crate::engine::{engine, Proof, What};
@@ -196,7 +197,7 @@ fn same_flavor(declared: &[Declaration], flavor_here: c_int) -> Answer {
 fn reached(process: usize, proof: &Proof) -> Route {
     let is_refused = std::env::var_os("SFM_MPI_WINDOWS").is_some_and(|value| value == "served");
     match !is_refused && engine().can_reach(process, proof) {
-        true => Route::Kernel(proof.pid),
+        true => Route::Kernel(*proof),
         false => Route::Served,
     }
 }

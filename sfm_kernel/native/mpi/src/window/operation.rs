@@ -8,7 +8,7 @@ use super::route::{transfer, Route};
 use super::served::{self, message::Kind, Fragments};
 use super::target::{not_attached, Target};
 use crate::data::Data;
-use crate::engine::{engine, From};
+use crate::engine::{engine, Proof};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -31,7 +31,7 @@ impl Target<'_> {
         self.fits("origin", origin)?;
         match self.route {
             Route::Here(_) => origin.copy_to(&self.data),
-            Route::Kernel(pid) => match origin.contiguous() {
+            Route::Kernel(Proof { pid, .. }) => match origin.contiguous() {
                 Some(from) => self.moved(transfer(pid, from, &self.data, true))?,
                 None => self.write(pid, &mut origin.pack())?,
             },
@@ -44,7 +44,7 @@ impl Target<'_> {
         self.fits("origin", result)?;
         match self.route {
             Route::Here(_) => self.data.copy_to(result),
-            Route::Kernel(pid) => match result.contiguous() {
+            Route::Kernel(Proof { pid, .. }) => match result.contiguous() {
                 Some(to) => self.moved(transfer(pid, to, &self.data, false))?,
                 None => result.unpack_at(0, &self.read(pid)?),
             },
@@ -66,7 +66,7 @@ impl Target<'_> {
                 let (op, element) = (combining.op, combining.code());
                 return served::issue(self, Kind::Combine, op, element, *origin, *result);
             }
-            Route::Kernel(pid) => Some(pid),
+            Route::Kernel(Proof { pid, .. }) => Some(pid),
             Route::Here(_) => None,
         };
         let _turn = self.window.turn(self.rank)?;
@@ -119,7 +119,7 @@ impl Target<'_> {
                 let both = Data::bytes(both.as_mut_ptr(), both.len());
                 return served::issue(self, Kind::Swap, 0, 0, Some(&both), Some(&result));
             }
-            Route::Kernel(pid) => Some(pid),
+            Route::Kernel(Proof { pid, .. }) => Some(pid),
             Route::Here(_) => None,
         };
         let _turn = self.window.turn(self.rank)?;
@@ -159,7 +159,13 @@ impl Target<'_> {
     #[cold]
     fn unreachable(&self) -> Failure {
         let (rank, bytes) = (self.rank, self.data.len());
-        if engine().lost_of(From::One(self.window.process(rank))).is_some() {
+        // The end of a process comes before any other reason. Its memory vanishes first, and a
+        // little later the locks by which everybody else learns that it has ended.
+        let has_ended = match self.route {
+            Route::Kernel(proof) => !proof.holds(),
+            Route::Here(_) | Route::Served => false,
+        };
+        if has_ended || engine().has_lost(self.window.process(rank)) {
             let text = format!("rank {rank} of the window has ended; its own output says why");
             return fail(MPI_ERR_PROC_ABORTED, text);
         }

@@ -4,14 +4,14 @@ use std::ffi::c_void;
 
 use crate::data::Data;
 use crate::datatype::layout::Visitor;
-use crate::engine::copy;
+use crate::engine::{copy, Proof};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// The target's memory is mapped in this process and begins at this address.
     Here(usize),
     /// The kernel copies to and from the memory of this process.
-    Kernel(u64),
+    Kernel(Proof),
     /// Messages.
     Served,
 }

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sfm_endpoint::sites::NOWHERE;
-use sfm_native::segment::Activity;
-
 use super::epoch::Held;
 use super::lock::Lock;
 use super::lock::Mode::{self, Exclusive};
 use super::{lock, Window};
 use crate::collective::barrier::barrier;
-use crate::collective::team::{complete_described, Team};
+use crate::collective::presence::complete_described;
+use crate::collective::team::Team;
 use crate::data::Data;
 use crate::engine::{
     self, engine, report, About, From, Mode as Sending, Pattern, Receiving, To, What,
 };
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use sfm_endpoint::sites::NOWHERE;
 
 /// The number of yields before a process announces that it waits for a lock.
 const TURNS: u32 = 32;
@@ -38,8 +37,9 @@ impl Window {
             let rank = rank.map(|rank| ("rank", rank.to_string()));
             report::one_by_one(rank.into_iter().chain([("win", self.label())]).collect())
         };
-        let from = From::Any(&self.comm.group.members);
-        let about = About { from, activity: Activity::Receiving, call: Some(&call) };
+        report::awaits(None);
+        let now = || report::awaited_or(&self.comm.group.members);
+        let about = About::receiving(From::Now(&now), &call);
         engine().wait(about, || {
             let missing = check();
             if let Err(rank) = missing {
