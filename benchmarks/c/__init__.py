@@ -17,11 +17,11 @@ from benchmarks.c.verdicts import summary, tables
 from sfm_kernel.lessons import c
 from sfm_kernel.lessons.c import programs
 from sfm_kernel.lessons.c.plots import drawn as plot
-from sfm_kernel.lessons.measure.arguments import chosen, names
+from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
 from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.rows import Row
 
-PARTS = ("messages", "crowds", "loops", "matrices", "farm", "cells")
+PARTS = ("messages", "crowds", "calls", "loops", "matrices", "farm", "cells")
 QUICK_SIZES = ("8 B", "64 kB", "1 MB")
 
 
@@ -31,6 +31,7 @@ def rows(
     mpich: bool = True,
     repeat: int = 5,
     seconds: float = 0.1,
+    processes: Sequence[int] = (2,),
     quick: bool = False,
 ) -> Iterator[Row]:
     """Measure parts of this benchmark; the column ``part`` names the source of each row.
@@ -39,6 +40,7 @@ def rows(
         some: some of ``PARTS``; the functions of these names describe their columns.
         mpich: whether MPICH and mpi4py are measured, if they are installed.
         repeat: rounds. seconds: for one measurement of a message or call.
+        processes: for ``calls``.
         quick: few and small measurements, to see that it works.
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -46,12 +48,15 @@ def rows(
     """
     if repeat < 1 or not seconds > 0:
         raise ValueError(f"repeat {repeat}: at least 1; seconds {seconds}: more than 0")
+    if not processes or min(processes) < 2:
+        raise ValueError(f"processes {list(processes)}: at least 2")
     selected = chosen(some, PARTS, "part")
     rounds = {"repeat": repeat}
     both = rounds | {"mpich": mpich}
     known: dict[str, tuple[Callable[..., Iterator[Row]], dict[str, Any], dict[str, Any]]] = {
         "messages": (c.messages, both | {"seconds": seconds}, {"sizes": QUICK_SIZES}),
         "crowds": (parts.crowds, both | {"seconds": 3 * seconds}, {"ranks": 3, "pairs": 1}),
+        "calls": (parts.repeated, both | {"seconds": seconds, "processes": processes}, {}),
         "loops": (c.loops, rounds, {"n": 10_000, "processes": (1, 2)}),
         "matrices": (c.matrices, both, {"sizes": (60, 50, 40), "workers": (1, 2)}),
         "farm": (c.farm, both, {"tasks": 4, "particles": 100, "workers": (1, 2)}),
@@ -75,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PART,…",
         help=f"some of {', '.join(PARTS)}",
     )
+    parser.add_argument(
+        "--processes", type=numbers, default=(2,), metavar="n,n,…", help="for the calls (2)"
+    )
 
 
 def notes(options: argparse.Namespace) -> list[str]:
@@ -92,6 +100,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
         some=options.only,
         repeat=options.repeat or (2 if options.quick else 5),
         seconds=0.02 if options.quick else 0.1,
+        processes=options.processes,
         quick=options.quick,
     )
 

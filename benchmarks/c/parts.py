@@ -1,9 +1,9 @@
-"""Further measurements of ``c``, beside the programs of notebook 09: crowds of ranks, and cells."""
+"""Further measurements of ``c``, beside the programs of notebook 09: crowds, loops, and cells."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sfm_kernel.lessons.c import libraries
@@ -34,9 +34,35 @@ def crowds(
                     ("pairs", 2 * pairs, (8, 1 << 10)),
                 ):
                     for row in compiled.run(program, library, n, seconds, *sizes):
-                        about: Row = {"what": row["what"], "mechanism": name, "processes": n}
-                        about |= {"bytes": row["bytes"], "round": number, "count": row["count"]}
-                        yield about | {"mean_us": row["mean_us"]}
+                        yield _mean(row, name, n, number)
+
+
+def repeated(
+    *,
+    processes: Sequence[int] = (2,),
+    mpich: bool = True,
+    repeat: int = 5,
+    seconds: float = 0.1,
+) -> Iterator[Row]:
+    """Calls in a loop without a barrier between, for each number of processes.
+
+    Columns: what, mechanism, processes, bytes, round, count, mean_us (over the loop and all ranks;
+    of ``Put`` and ``Accumulate``, with a flush each, that of the only rank which calls them).
+
+    Source: Intel MPI Benchmarks, which time the same loops; their root changes, this one does not.
+    """
+    with Programs(SOURCES) as compiled:
+        for number in range(repeat):
+            for n in processes:
+                for name, library in libraries(mpich).items():
+                    for row in compiled.run("loops", library, n, seconds):
+                        yield _mean(row, name, n, number)
+
+
+def _mean(row: Row, mechanism: str, processes: int, number: int) -> Row:
+    about: Row = {"what": row["what"], "mechanism": mechanism, "processes": processes}
+    about |= {"bytes": row["bytes"], "round": number, "count": row["count"]}
+    return about | {"mean_us": row["mean_us"]}
 
 
 HELLO = """#include <mpi.h>

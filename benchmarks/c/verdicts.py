@@ -20,6 +20,8 @@ LIMITS = {"8 B": 1.2, "64 kB": 1.0, "1 MB": 1.0, "64 MB": 1.0}
 """Size -> the largest ratio of a message's time in C to its time on MPICH."""
 
 CROWDED = 0.1
+REPEATED = 1.1
+"""The largest ratio of the mean of a call in a loop to its mean on MPICH."""
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
@@ -33,6 +35,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
         *_of_loops(part("loops")),
         *_of_messages(part("messages")),
         *_of_crowds(part("crowds")),
+        *_of_calls(part("calls")),
     ]
 
 
@@ -112,6 +115,18 @@ def _of_crowds(measured: Sequence[Row]) -> list[Row]:
     return found
 
 
+def _of_calls(measured: Sequence[Row]) -> list[Row]:
+    times = medians(measured, ("what", "mechanism", "processes", "bytes"), "mean_us")
+    sizes = {nbytes: size for size, nbytes in SIZES.items()}
+    pairs: dict[str, list[Pair]] = {}
+    for what, mechanism, n, nbytes in times:
+        if mechanism == c.C:
+            case = f"{sizes.get(nbytes, f'{nbytes} B')}, {n} processes"
+            both = [(what, library, n, nbytes) for library in (c.C, c.C_MPICH)]
+            pairs.setdefault(what, []).extend(_pair(case, times, *both))
+    return [verdict(f"C, {what} in a loop", REPEATED, "MPICH", of) for what, of in pairs.items()]
+
+
 # The tables before the targets
 
 
@@ -122,6 +137,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
         "One way (µs)": _beside(part("messages"), c.ONE_WAY, "latency_us"),
         "Bandwidth (Mbit/s)": _beside(part("messages"), c.STREAM, "bandwidth_mbit_s"),
         "Crowded (µs, means)": crowded(part("crowds")),
+        "Calls in a loop (µs, means)": crowded(part("calls")),
         "pi, as in Tables 1 and 2": loops(part("loops")),
         "Matrix product": shared_out(part("matrices"), "all_seconds"),
         "Task farm": shared_out([row for row in part("farm") if row["what"] == c.FARM]),

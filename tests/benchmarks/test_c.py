@@ -118,6 +118,8 @@ ROWS = [
     crowd("barrier", c.C_MPICH, 1000.0),
     crowd(parts.PAIRS, c.C, 4.0),
     crowd(parts.PAIRS, c.C_MPICH, 2.0),
+    crowd("Bcast", c.C, 1.1) | {"part": "calls"},
+    crowd("Bcast", c.C_MPICH, 0.5) | {"part": "calls"},
     loop(c.GCC, 1.0),
     loop(c.CELL, 1.25),
     loop(c.FAST, 1.25),
@@ -136,6 +138,7 @@ ROWS = [
 def test_targets_say_met_or_by_how_much_not() -> None:
     found = {row["what"]: (row["at"], row["verdict"]) for row in verdicts.summary(ROWS)}
     assert found["cell changed: hello"] == ("4 processes", "met")
+    assert found["C, Bcast in a loop"] == ("8 B, 8 processes", "missed by 100%")
     assert found["cell unchanged: hello"] == ("4 processes", "missed by 50%")
     assert found["C, 8 B one way"] == ("8 B", "met")
     assert found["C, 1 MB one way"] == ("1 MB", "missed by 50%")
@@ -184,6 +187,7 @@ def test_a_farm_counts_what_each_worker_has_done() -> None:
     [
         ({"repeat": 0}, "at least 1"),
         ({"seconds": 0.0}, "more than 0"),
+        ({"processes": (2, 1)}, "at least 2"),
         ({"some": ("fortran",)}, "no part 'fortran'; there are messages, crowds"),
     ],
 )
