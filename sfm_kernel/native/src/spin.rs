@@ -166,6 +166,9 @@ impl Together {
 
     /// The processes have a core each.
     fn are_apart(&self) {
+        if self.met.load(Ordering::Relaxed) != 0 {
+            self.met.store(0, Ordering::Relaxed);
+        }
         if self.pause.load(Ordering::Relaxed) != Together::FIRST_PAUSE {
             self.pause.store(Together::FIRST_PAUSE, Ordering::Relaxed);
         }

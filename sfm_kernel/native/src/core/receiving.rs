@@ -223,7 +223,7 @@ impl Core {
             Some(woken) => woken == Woken::Rung,
             None => {
                 let bell = &self.shared().bell.0;
-                self.met(bell, self.spin.until(news) || self.spin.yield_until(news))
+                self.spin.until(news) || self.met(bell, self.spin.yield_until(news))
             }
         }
     }
@@ -243,7 +243,7 @@ impl Core {
     pub fn spin_for(&self, version: u64, news: impl Fn() -> bool) -> bool {
         let news: &dyn Fn() -> bool = &|| self.has_news(version) || news();
         let bell = &self.shared().bell.0;
-        self.met(bell, self.spin.until(news) || self.spin.take_turns(news))
+        self.spin.until(news) || self.met(bell, self.spin.take_turns(news))
     }
 
     /// `wait` for `news()`, too, whose publisher rings.
@@ -265,7 +265,7 @@ impl Core {
         limit: Duration,
         news: impl Fn() -> bool,
     ) -> Woken {
-        if self.met(bell, self.spin.until(&news) || self.spin.take_turns(&news)) {
+        if self.spin.until(&news) || self.met(bell, self.spin.take_turns(&news)) {
             return Woken::Rung;
         }
         self.sleep_on(bell, limit, news)
@@ -274,7 +274,7 @@ impl Core {
     /// Spin, yield the core for a while, then sleep on this process's bell.
     pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
         let bell = &self.shared().bell.0;
-        if self.met(bell, self.spin.until(&news) || self.spin.yield_until(&news)) {
+        if self.spin.until(&news) || self.met(bell, self.spin.yield_until(&news)) {
             return Woken::Rung;
         }
         self.sleep(limit, news)
@@ -293,7 +293,8 @@ impl Core {
         woken
     }
 
-    /// Note where news came from, if `came`; returns that.
+    /// Note where news came from, if `came`; returns that. Not after a spin, whose news came from
+    /// another core.
     fn met(&self, bell: &Bell, came: bool) -> bool {
         if came {
             self.spin.met(bell.was_rung_here());
