@@ -17,6 +17,18 @@ from sfm_kernel.lessons import c
 from sfm_kernel.lessons.c import programs
 from sfm_kernel.lessons.c.plots import Farm, Workers, drawn
 
+REPEATED = [
+    "Bcast",
+    "Reduce",
+    "Allreduce",
+    "Sendrecv",
+    "Gather",
+    "Scatter",
+    "Alltoall",
+    "Put",
+    "Accumulate",
+]
+
 LINES = """
 import sys
 print('{"what": "one", "us": 1.5}')
@@ -206,6 +218,7 @@ needs_library = pytest.mark.skipif(
     ("part", "options"),
     [
         (parts.crowds, {"ranks": 3, "pairs": 1, "repeat": 1, "seconds": 0.01, "mpich": False}),
+        (parts.repeated, {"processes": (2,), "repeat": 1, "seconds": 1e-3, "mpich": False}),
         (c.matrices, {"workers": (1, 2), "sizes": (7, 5, 3), "repeat": 1, "mpich": False}),
         (c.farm, {"workers": (2,), "tasks": 5, "particles": 9, "repeat": 1, "mpich": False}),
         (c.loops, {"n": 1000, "processes": (2,), "repeat": 1}),
@@ -216,6 +229,7 @@ def test_parts(part: Callable[..., Any], options: dict[str, Any]) -> None:
     rows = list(part(**options))
     whats = {
         parts.crowds: {*parts.TOGETHER, parts.PAIRS},
+        parts.repeated: {"Barrier", *REPEATED},
         c.matrices: {c.MATRIX},
         c.farm: {c.TASK, c.FARM},
         c.loops: {c.LOOP},
