@@ -15,7 +15,7 @@ from sfm_kernel.lessons import CheckFailed
 from sfm_kernel.lessons.examine.cell import Unready, find, ready
 from sfm_kernel.lessons.examine.check import Check, checks, of_file
 from sfm_kernel.lessons.examine.check import find as find_check
-from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
+from sfm_kernel.lessons.examine.examiner import MOST_SEED, Examiner, Request, Verdict
 
 _GRADES = "NBGRADER_EXECUTION"
 """nbgrader sets this variable when it grades a notebook; a check that fails then raises."""
@@ -23,7 +23,7 @@ _GRADES = "NBGRADER_EXECUTION"
 _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--strict]"
 
 _MOST = 64
-"""The highest number of processes of a trial, and the highest seed."""
+"""The highest number of processes of a trial."""
 
 _WIDTH = 96
 """Characters of a line of output that a notebook usually shows."""
@@ -106,10 +106,11 @@ def _parsed(words: Sequence[str]) -> _Arguments:
             if not rest:
                 raise UsageError(f"%sfm check: {word} needs a value. Usage: {_USAGE}")
             value = rest.pop(0)
+            most = _MOST if word == "-n" else MOST_SEED
             if word == "--from":
                 arguments = arguments._replace(file=value)
-            elif not value.isdigit() or not 1 <= int(value) <= _MOST:
-                raise UsageError(f"%sfm check: {word} takes a number from 1 to {_MOST}")
+            elif not value.isdecimal() or not 1 <= int(value) <= most:
+                raise UsageError(f"%sfm check: {word} takes a number from 1 to {most}")
             elif word == "-n":
                 arguments = arguments._replace(size=int(value))
             else:

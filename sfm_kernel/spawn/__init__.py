@@ -4,6 +4,7 @@ never outlives its owner.
 lifeline  ends a process when its owner has ended
 process   starts a process as a fresh Python, asks it to end, and kills it after a grace period
 forked    starts a process as a fork
+forkserver  forks processes that have nothing of who asks for them
 guardian  a process that kills a job's processes if their owner was killed
 report    reports of a process to its owner
 output    forwards the stdout and stderr of many processes into one

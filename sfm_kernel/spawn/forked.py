@@ -84,22 +84,12 @@ def detach() -> None:
         os._exit(0)
 
 
-class Fork:
-    """A fork that runs ``body`` and then ends; it stays in its owner's process group.
+class Child:
+    """A child of this process, by its id."""
 
-    If ``body`` raises, the fork ends with exit status 1; the error is not shown.
-    """
-
-    def __init__(self, body: Callable[[], object]) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.returncode: int | None = None
-        # What a handler raises in a function that os.fork calls would be lost.
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
-            self.pid = quiet_fork()
-            if self.pid == 0:
-                _run(body, former)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def poll(self) -> int | None:
         """The return code as in ``subprocess``; None while the process lives."""
@@ -113,6 +103,23 @@ class Fork:
         """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
+
+
+class Fork(Child):
+    """A fork that runs ``body`` and then ends; it stays in its owner's process group.
+
+    If ``body`` raises, the fork ends with exit status 1; the error is not shown.
+    """
+
+    def __init__(self, body: Callable[[], object]) -> None:
+        # What a handler raises in a function that os.fork calls would be lost.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            super().__init__(quiet_fork())
+            if self.pid == 0:
+                _run(body, former)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _run(body: Callable[[], object], mask: Collection[int]) -> NoReturn:

@@ -108,6 +108,9 @@ class Job:
         names: names of the ranks; None: their numbers.
     """
 
+    _most_report: int | None = None
+    """The largest report of a process, in bytes."""
+
     def __init__(
         self,
         kind: str,
@@ -119,7 +122,7 @@ class Job:
     ) -> None:
         self.world = f"{kind}-{os.getpid()}-{secrets.token_hex(4)}"
         self._size, self._names = size, names
-        self._work = cloudpickle.dumps((function, args, dict(kwargs)))
+        self._pickled: bytes = cloudpickle.dumps((function, args, dict(kwargs)))
         self._processes: list[Process] = []
         self._orders: list[BinaryIO] = []
         self._reports: list[int] = []
@@ -140,6 +143,10 @@ class Job:
         when this process ends, and the other workers would not notice."""
         return fresh(orders, report)
 
+    def _work(self, rank: int) -> bytes:
+        """The pickled function and arguments of a rank."""
+        return self._pickled
+
     def _begin(self, rank: int) -> None:
         read, orders = os.pipe()
         self._orders.append(os.fdopen(orders, "wb"))
@@ -151,7 +158,7 @@ class Job:
             os.close(read)
             os.close(reports)
         name = self._names[rank] if self._names else None
-        work = self.world, rank, self._size, name, sys.path, self._work
+        work = self.world, rank, self._size, name, sys.path, self._work(rank)
         with contextlib.suppress(BrokenPipeError):
             pickle.dump(work, self._orders[rank])
             self._orders[rank].flush()
@@ -205,11 +212,14 @@ class Job:
                     data = os.read(event.fd, 1 << 20)
                     is_first = bool(data and not report)
                     report += data
+                    if self._most_report is not None and len(report) > self._most_report:
+                        most = f"{self._most_report >> 20} MB"
+                        raise ProcessFailed(event.data, f"returned more than {most}")
                     if is_first and all(reports):
                         self.order(GO)
                     if not data:
                         selector.unregister(event.fd)
-                        ended[event.data] = _decoded(report)
+                        ended[event.data] = Result.received(report.removeprefix(JOINED))
                 # The first failure may be the cause of the others. A death comes before them all:
                 # other processes notice it only afterwards.
                 for rank, result in sorted(
@@ -239,10 +249,14 @@ class Job:
             early = "" if code < 0 else " before it returned"
             raise ProcessFailed(rank, died(code) + early)
         if not result.good:
-            raise ProcessFailed(rank, f"raised {result.value}", result.trace)
+            raise ProcessFailed(rank, f"raised {result.why}", result.trace)
         if result.account is not None:
             self._accounts.append(result.account)
-        return pickle.loads(result.value)
+        return self._loaded(result.value)
+
+    def _loaded(self, value: bytes) -> Any:
+        """The function's value; these processes are trusted."""
+        return pickle.loads(value)
 
     def __exit__(self, *_: object) -> None:
         """End the processes that still run, within about ``GRACE`` seconds; remove the world."""
@@ -254,11 +268,3 @@ class Job:
             os.close(self._reports.pop())
         with contextlib.suppress(OSError):
             remove_world(self.world)
-
-
-def _decoded(report: bytearray) -> Result | None:
-    """The result; None if the process has died before its report was complete."""
-    try:
-        return Result(*pickle.loads(report.removeprefix(JOINED)))
-    except (EOFError, pickle.UnpicklingError):
-        return None

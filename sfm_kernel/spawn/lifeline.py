@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 _libc = ctypes.CDLL(None)  # loaded once, and not in each fork
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 Word = TypeVar("Word")
 
@@ -30,6 +30,18 @@ def die_with(parent: int, number: int = signal.SIGKILL) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:  # the parent died before the call
         os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """From now on, a process whose parent has ended becomes a child of this one, if one of its
+    ancestors is this process."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def keep_to_itself() -> None:
+    """From now on, other processes of this user cannot read this one's memory, nor use its open
+    files: they can neither trace it nor enter ``/proc/PID/fd``."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0)
 
 
 def follow(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Process(Protocol):
-    """A child process, as ``subprocess.Popen`` or ``forked.Fork``."""
+    """A child process, as ``subprocess.Popen`` or ``forked.Child``."""
 
     @property
     def pid(self) -> int: ...

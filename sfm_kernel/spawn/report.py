@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import signal
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.seen import Account
@@ -20,22 +20,43 @@ class Result(NamedTuple):
 
     Attributes:
         good: whether the function has returned.
-        value: its pickled return value, or its error in words.
+        value: its return value as bytes, usually a pickle.
+        why: its error in words.
         trace: the traceback of its error.
         account: the calls of groups that it has made, if it has returned.
         failed_at: the time of its error, in seconds of the machine's monotonic clock.
     """
 
     good: bool
-    value: Any
+    value: bytes = b""
+    why: str = ""
     trace: str = ""
     account: Account | None = None
     failed_at: float = 0.0
 
     def send(self, fd: int) -> None:
         """Write the result to a pipe, and close the pipe, which ends the report."""
+        about = self._replace(value=b"")._asdict() | {"value": len(self.value)}
         with open(fd, "wb") as pipe:
-            pipe.write(pickle.dumps(tuple(self)))
+            pipe.write(json.dumps(about).encode() + b"\n")
+            pipe.write(self.value)
+
+    @classmethod
+    def received(cls, report: bytes | bytearray) -> Result | None:
+        """The result that was sent; None if the process died before its report was complete.
+
+        Whatever the bytes are: a report of a process that is not trusted runs nothing here.
+        """
+        head, _, value = report.partition(b"\n")
+        try:
+            about = json.loads(head)
+            found = cls(**about)._replace(value=bytes(value))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        kinds = (bool, bytes, str, str, dict | None, float)
+        if not all(map(isinstance, found, kinds)) or about["value"] != len(value):
+            return None
+        return found
 
 
 def died(code: int) -> str:

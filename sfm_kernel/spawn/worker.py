@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import cloudpickle
 
@@ -24,8 +26,11 @@ from sfm_kernel.spawn.report import END, GO, JOINED, Result
 from sfm_kernel.world import join
 
 
-def main(report: int) -> None:
-    """Read the work from stdin, do it, and write the result to the pipe ``report``."""
+def main(report: int, dumped: Callable[[Any], bytes] = cloudpickle.dumps) -> None:
+    """Read the work from stdin, do it, and write the result to the pipe ``report``.
+
+    ``dumped``: makes bytes of the function's value.
+    """
     os.set_inheritable(report, False)
     with open(0, "rb", buffering=0, closefd=False) as stdin:  # unbuffered: reads only the work
         world, rank, n, name, path, work = pickle.load(stdin)
@@ -42,7 +47,7 @@ def main(report: int) -> None:
             os.write(report, JOINED)
             orders[GO].wait()
             function, args, kwargs = cloudpickle.loads(work)
-            value = cloudpickle.dumps(function(sfm, *args, **kwargs))
+            value = dumped(function(sfm, *args, **kwargs))
             Result(True, value, account=account()).send(report)
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
             # Reported before this process leaves: the owner hears of the PeerLost of others later.
@@ -55,7 +60,7 @@ def main(report: int) -> None:
 
 def _failure(error: Exception) -> Result:
     failed_at, text = time.monotonic(), f"{type(error).__name__}: {error}"
-    return Result(False, text, traceback.format_exc(), failed_at=failed_at)
+    return Result(False, why=text, trace=traceback.format_exc(), failed_at=failed_at)
 
 
 if __name__ == "__main__":

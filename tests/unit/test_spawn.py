@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,43 @@ def test_a_process_that_is_asked_ends_by_itself() -> None:
     willing.stdout.readline()
     process.end([willing], 60)
     assert willing.returncode == 3
+
+
+OWNER = """
+import os, sys
+from sfm_kernel.spawn import process
+from sfm_kernel.spawn.forkserver import ForkServer
+os.environ["PYTHONPATH"] = sys.argv[1]
+server = ForkServer()
+read, write = os.pipe()
+child = server.fork("forked:begun", [write], owner=os.getpid(), status=3)
+process.wait([child])
+print(child.returncode, os.read(read, 100).decode())
+server.close()
+try:
+    server.fork("forked:begun", [write])
+except OSError:
+    print("closed")
+"""
+FORKED = """
+import os
+def begun(fd, owner, status):
+    while os.getppid() != owner:  # it was born a moment ago
+        pass
+    os.write(fd, str(os.listdir("/proc/self/fd")).encode())
+    os._exit(status)
+"""
+
+
+def test_a_fork_of_a_server_is_a_child_with_the_descriptors_that_it_is_given(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "forked.py").write_text(FORKED)
+    command = [sys.executable, "-c", OWNER, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, open_files = done.stdout.partition("\n")[0].split(" ", 1)
+    assert (code, done.stdout.splitlines()[1]) == ("3", "closed"), done.stdout
+    assert open_files.count("'") == 2 * 5, "standard streams, the pipe, and what lists them"
 
 
 STOPPED_AT_A_FORK = """

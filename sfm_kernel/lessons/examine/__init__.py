@@ -3,6 +3,7 @@
 check     an exercise's requirements: arguments, right results, allowed messages
 cell      finds the student's cell, and selects the statements that a trial runs
 rank      one process of a trial: runs the cell, calls the function
+plain     what such a process may return, as bytes that bring no code with them
 trial     one call of the function by several processes
 c         the same for a function in C
 words     describes a trial's faults to the student

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
-import sys
-import tempfile
 from typing import Any
 
 from sfm_kernel.c import compiler
@@ -14,8 +13,9 @@ from sfm_kernel.c.compiler import CELL, Source
 from sfm_kernel.c.text import declared, defines_main
 from sfm_kernel.errors import CompileError
 from sfm_kernel.lessons.examine.cell import Attempt, Unready
-from sfm_kernel.lessons.examine.check import Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 from sfm_kernel.lessons.examine.trial import Trial, arguments
+from sfm_kernel.spawn import process
 
 _LINES = 20
 """Lines of a launcher's report that the student sees."""
@@ -28,22 +28,19 @@ _MAIN = """\
 #include <stdio.h>
 #include <stdlib.h>
 
-int main(int argc, char **argv)
+int main(int argc, char **given)
 {{
-    int rank;
-    char path[4096];
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    char **given = argv + 2 + {count} * rank;
+    MPI_Init(&argc, &given);
     {kind} result = {name}({arguments});
-    snprintf(path, sizeof path, "%s/%d", argv[1], rank);
-    FILE *file = fopen(path, "w");
-    fprintf(file, "{format}", result);
-    fclose(file);
+    printf("\\n{result}{format}\\n", result);
+    fflush(stdout);
     MPI_Finalize();
     return 0;
 }}
 """
+
+_RESULT = "the result of this rank: "
+"""Before the result, in the last line that a rank prints: no other rank can print that for it."""
 
 
 def built(check: Check, attempt: Attempt) -> str:
@@ -66,8 +63,8 @@ def built(check: Check, attempt: Attempt) -> str:
             f"the exercise asks for `{check.signature}`"
         )
     main = _MAIN.format(
-        count=len(kinds), name=check.name, kind=kind, format=_WRITE[kind],
-        arguments=", ".join(_READ[kind].format(f"given[{nth}]") for nth, kind in enumerate(kinds)),
+        name=check.name, kind=kind, format=_WRITE[kind], result=_RESULT,
+        arguments=", ".join(_READ[kind].format(f"given[{n}]") for n, kind in enumerate(kinds, 1)),
     )  # fmt: skip
     cell = Source(CELL, "\n" * attempt.before + attempt.text, "c", cell_name)
     try:
@@ -85,18 +82,15 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     program = built(check, attempt)
     given, _ = arguments(check, size, seed)
     found = Trial(size, seed, given)
-    words = [str(argument) for rank in given for argument in rank]
-    launcher = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(size), "--label"]
-    launcher += ["--detect", "--timeout", str(check.seconds)]
-    with tempfile.TemporaryDirectory(prefix="sfm-check-") as folder:
-        ended = subprocess.run(
-            [*launcher, program, folder, *words], stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, errors="replace", env={**os.environ, "SFM_CELL": f"{attempt.number}\t"},
-        )  # fmt: skip
-        if ended.returncode == 0:
-            found.values = [_value(os.path.join(folder, str(rank)), check) for rank in range(size)]
-    found.printed = [_printed_by(ended.stdout, rank) for rank in range(size)]
-    if ended.returncode != 0:
+    ended = _launched(program, attempt.number, check.seconds, given)
+    texts = [_printed_by(ended.stdout, rank) for rank in range(size)]
+    found.printed = [re.sub(rf"(?s)(.*)\n{_RESULT}.*", r"\1", text) for text in texts]
+    values = [_value(text, check) for text in texts]
+    if ended.returncode == 0 and None not in values:
+        found.values = values
+    elif ended.returncode == 0:
+        found.failed = values.index(None), "returned, but its output was closed or turned elsewhere"
+    else:
         text = _without_prefixes(ended.stderr)
         if "Deadlock" in text:
             found.hangs = text
@@ -107,16 +101,42 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     return found
 
 
+def _launched(
+    program: str, cell: int, seconds: float, given: Arguments
+) -> subprocess.CompletedProcess[str]:
+    """Run the program; each rank gets its own arguments alone, by a pipe: all can read a command
+    line."""
+    words: list[str] = []
+    for rank, numbers in enumerate(given):
+        words += [":"] * (rank > 0) + ["-n", "1", program, *map(str, numbers)]
+    read, write = os.pipe()
+    with open(write, "w") as pipe:
+        json.dump(words, pipe)  # a few numbers for each rank: the pipe has room for them
+    launcher = process.python("sfm_kernel.mpi", "--words", str(read))
+    launcher += ["--label", "--detect", "--timeout", str(seconds)]
+    environment = {**os.environ, "SFM_CELL": f"{cell}\t"}
+    try:
+        return subprocess.run(
+            launcher, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            env=environment, pass_fds=[read],
+        )  # fmt: skip
+    finally:
+        os.close(read)
+
+
 def _without_prefixes(report: str) -> str:
     """A launcher's report, without the rank and program in front of each line."""
     lines = [re.sub(r"^(\[\d+\] )?(sfm: )?", "", line) for line in report.strip().splitlines()]
     return "\n".join(line for line in lines[:_LINES] if line != "the other ranks were ended")
 
 
-def _value(path: str, check: Check) -> Any:
-    with open(path) as file:
-        text = file.read()
-    return float(text) if _types(check.signature)[0] == "double" else int(text)
+def _value(text: str, check: Check) -> Any:
+    """The result in the output of a rank; None if there is none."""
+    shown = text.rpartition(f"\n{_RESULT}")[2].partition("\n")[0]
+    try:
+        return float(shown) if _types(check.signature)[0] == "double" else int(shown)
+    except ValueError:
+        return None
 
 
 def _types(signature: str) -> tuple[str, list[str]]:

@@ -40,7 +40,8 @@ class Check:
         given: returns the arguments of each rank, for a number of processes. All randomness comes
             from the generator, so that a trial can be repeated.
         wanted: returns the right result of each rank, from the arguments of all. It computes
-            differently from the students, usually without messages.
+            differently from the students, usually without messages. Results are None, numbers,
+            texts, bytes, lists, tuples, dicts, sets, and NumPy's arrays and numbers.
         sizes: numbers of processes.
         seeds: the number of trials with each size. From the second trial on one rank begins late.
         seconds: the longest time of one trial; all trials of the notebooks take milliseconds.

@@ -1,17 +1,18 @@
 """A process that tries attempts, apart from the notebook and its engines. Run as a module.
 
 It reads requests from stdin and writes answers to stdout, both JSON, one a line; it ends when
-stdin does. The processes of trials are its forks, so that modules are imported once.
+stdin does. Both are a socket, which no other process of the user can open in ``/proc``. The
+processes of trials are forks of a server, so that modules are imported once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
+import secrets
 import signal
-import subprocess
+import socket
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -19,12 +20,16 @@ from typing import Any, NamedTuple, NoReturn
 from sfm_kernel.lessons.examine import c, words
 from sfm_kernel.lessons.examine.cell import Attempt, Unready, ready
 from sfm_kernel.lessons.examine.check import Check, CheckFailed, checks, find, of_file
-from sfm_kernel.lessons.examine.trial import trial
-from sfm_kernel.spawn import process
+from sfm_kernel.lessons.examine.trial import server, trial
+from sfm_kernel.spawn import lifeline, process
+from sfm_kernel.spawn.forkserver import ForkServer
 from sfm_kernel.spawn.report import answers
 
 _GRACE = 3.0
 """Seconds between asking an examiner to end its processes and killing it."""
+
+MOST_SEED = 10**12
+"""Seeds above those of ``Check.seeds`` cannot be guessed within the time of a trial."""
 
 
 class Verdict(NamedTuple):
@@ -57,7 +62,7 @@ class Request(NamedTuple):
     path: Sequence[str] = ()
 
 
-def judged(request: Request) -> Verdict:
+def judged(request: Request, forks: ForkServer) -> Verdict:
     """Try an attempt with several numbers of processes, until one trial fails.
 
     Raises:
@@ -66,25 +71,27 @@ def judged(request: Request) -> Verdict:
     check = find(request.name, of_file(request.file) if request.file else checks())
     try:
         attempt = request.attempt._replace(text=ready(request.attempt, check.name))
-        return _tried(check, attempt, request)
+        return _tried(check, attempt, request, forks)
     except Unready as problem:
         mark = "✗ " if problem.begun else ""
         return Verdict(False, f"{mark}{check.name}: {problem}", problem.begun)
 
 
-def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
-    if check.mpi:  # once, for all forks; but importing mpi4py.MPI begins MPI, in each fork
-        importlib.import_module("mpi4py")
-        importlib.import_module("sfm_kernel.mpi.engines")
+def _tried(check: Check, attempt: Attempt, request: Request, forks: ForkServer) -> Verdict:
     # The trial with one process comes last: a fault that only it shows says little about messages.
     sizes = (
         [request.size] if request.size else sorted(check.sizes, key=lambda size: (size == 1, size))
     )
-    seeds = [request.seed] if request.seed else range(1, check.seeds + 1)
-    one_trial = c.trial if check.language == "c" else trial
     for number, size in enumerate(sizes):
+        seeds = [request.seed] if request.seed else [*range(1, check.seeds + 1)]
+        if not request.seed and size == max(sizes):
+            # Who has the check's source can compute all arguments of the other trials.
+            seeds.append(1 + secrets.randbelow(MOST_SEED))
         for seed in seeds:
-            found = one_trial(check, attempt, size, seed)
+            if check.language == "c":
+                found = c.trial(check, attempt, size, seed)
+            else:
+                found = trial(check, attempt, size, seed, forks)
             try:
                 fault = words.verdict(check, found)
             except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
@@ -100,18 +107,20 @@ class Examiner:
     def __init__(self) -> None:
         environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
         command = process.python("sfm_kernel.lessons.examine.examiner")
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = process.start(command, text=True, env=environment, **pipes)
+        ours, theirs = socket.socketpair()
+        with theirs, ours:
+            self._process = process.start(command, env=environment, stdin=theirs, stdout=theirs)
+            self._requests, self._answers = ours.makefile("w"), ours.makefile("r")
 
     def judged(self, request: Request) -> Verdict:
         """Like the function ``judged``, in the examiner.
 
         After Stop (KeyboardInterrupt) the examiner cannot be used any more.
         """
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(request), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
+        line = ""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            print(json.dumps(request), file=self._requests, flush=True)
+            line = self._answers.readline()
         if not line:
             raise CheckFailed(f"the check ended with exit status {self._process.wait()}: try again")
         answer = json.loads(line)
@@ -125,6 +134,9 @@ class Examiner:
     def __exit__(self, *_: object) -> None:
         """End the process, and all processes that it has started."""
         process.end([self._process], _GRACE)
+        for file in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 def _stop(number: int, frame: object) -> NoReturn:
@@ -134,17 +146,19 @@ def _stop(number: int, frame: object) -> NoReturn:
 def main() -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGTERM, _stop)
+    lifeline.keep_to_itself()
     pipe = answers()
-    for line in sys.stdin:
-        given: list[Any] = json.loads(line)
-        request = Request(*given)
-        request = request._replace(attempt=Attempt(*request.attempt))
-        sys.path[:] = [*request.path] or sys.path
-        try:
-            answer: dict[str, Any] = judged(request)._asdict()
-        except CheckFailed as problem:
-            answer = {"error": str(problem)}
-        print(json.dumps(answer), file=pipe)
+    with contextlib.closing(server()) as forks:
+        for line in sys.stdin:
+            given: list[Any] = json.loads(line)
+            request = Request(*given)
+            request = request._replace(attempt=Attempt(*request.attempt))
+            sys.path[:] = [*request.path] or sys.path
+            try:
+                answer: dict[str, Any] = judged(request, forks)._asdict()
+            except CheckFailed as problem:
+                answer = {"error": str(problem)}
+            print(json.dumps(answer), file=pipe)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,31 @@
-"""One process of a trial: it runs the student's cell, and calls the function."""
+"""One process of a trial: it runs the student's cell, and calls the function.
+
+The student's code has this process for itself. It holds nothing of the check and of other ranks.
+"""
 
 from __future__ import annotations
 
 import builtins
 import linecache
 import os
+import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
-import cloudpickle
-
 from sfm_kernel.endpoint import seen
+from sfm_kernel.lessons.examine import plain
 from sfm_kernel.lessons.examine.cell import Attempt, definitions
+from sfm_kernel.spawn import worker
 
 _ROOM = 4000
 """Characters that a process may print; more is dropped."""
+
+_MEMORY = 2 << 30
+"""Bytes of data that one process may have: an endless list ends with MemoryError."""
 
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """Methods of the endpoint that an engine's cells call as functions."""
@@ -45,21 +53,29 @@ class Work(NamedTuple):
     output: str
 
 
-class Outcome(NamedTuple):
-    """How one rank has ended.
+def main(orders: int, report: int, site: str) -> None:
+    """Run as ``python -m sfm_kernel.spawn.worker`` does, in a fork."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.dup2(orders, 0)
+    os.close(orders)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    sys.stdin = open(null)  # noqa: SIM115 - as long as the process lives
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
+    if site:
+        os.environ["SFM_SITE"] = site
+    sys.modules["sfm_kernel.lessons.checks"] = None  # type: ignore[assignment]  # not imported
+    worker.main(report, bytes)
 
-    Attributes:
-        value: the value that the function returned.
-        error: the exception that it raised, with cell and line; "" if it returned.
+
+def call(sfm: Any, work: Work) -> bytes:
+    """Run the cell and call the function, as this rank.
+
+    Returns the function's value and the exception that it raised, with cell and line ("" if it
+    returned), as ``plain.dumped`` has them.
     """
-
-    value: Any = None
-    error: str = ""
-
-
-def call(sfm: Any, works: list[Work]) -> Outcome:
-    """Run the cell and call the function, as this rank."""
-    work = works[sfm.rank]
     file = f"<cell {work.attempt.number}>"
     location = work.attempt.number, None, work.attempt.before
     seen.find_cell = {file: location}.get
@@ -70,15 +86,15 @@ def call(sfm: Any, works: list[Work]) -> Outcome:
         time.sleep(work.late)
         return _returned(function(*work.arguments))
     except BaseException as problem:  # noqa: BLE001 - all that the student's code raises is reported
-        return Outcome(error=_described(problem, work, file, sfm.world))
+        return plain.dumped((None, _described(problem, work, file, sfm.world)))
 
 
-def _returned(value: Any) -> Outcome:
+def _returned(value: Any) -> bytes:
     try:
-        cloudpickle.dumps(value)
-    except Exception:  # noqa: BLE001 - a value may raise anything when it is pickled
-        return Outcome(error=f"returned {value!r:.80}, which cannot be compared with anything")
-    return Outcome(value)
+        return plain.dumped((value, ""))
+    except plain.NotPlain as part:
+        why = f"which cannot be compared with anything ({part}): return numbers, texts, lists …"
+        return plain.dumped((None, f"returned {value!r:.80}, {why}"))
 
 
 def _defined(sfm: Any, work: Work, file: str) -> Callable[..., Any]:

@@ -1,11 +1,12 @@
-"""One trial: several processes, forks of this one, call the student's function together."""
+"""One trial: several processes call the student's function together.
+
+The student's code runs in these processes. They are forks of a server that knows nothing of the
+check; each gets its own arguments alone, and what they report is read as plain values.
+"""
 
 from __future__ import annotations
 
 import os
-import resource
-import signal
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,16 +14,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+import cloudpickle
+
 from sfm_kernel.directory import root
 from sfm_kernel.errors import CollectiveMismatch, ProcessFailed, RecvTimeout
+from sfm_kernel.lessons.examine import plain
 from sfm_kernel.lessons.examine.cell import Attempt
 from sfm_kernel.lessons.examine.check import Arguments, Check
-from sfm_kernel.lessons.examine.rank import Outcome, Work, call
+from sfm_kernel.lessons.examine.rank import Work, call
 from sfm_kernel.observe.deadlocks import explanation
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import snapshot
-from sfm_kernel.spawn import worker
-from sfm_kernel.spawn.forked import Fork
+from sfm_kernel.spawn.forkserver import ForkServer
 from sfm_kernel.spawn.job import Job
 from sfm_kernel.spawn.process import Process
 from sfm_kernel.spawn.report import Result
@@ -34,8 +37,11 @@ LATE = 0.03
 _PROOF, _INTERVAL = 0.8, 0.1
 """Seconds that a deadlock must last before it is reported; seconds between two snapshots."""
 
-_MEMORY = 2 << 30
-"""Bytes of data that one process may have: an endless list ends with MemoryError."""
+_MOST_REPORT = 64 << 20
+"""Bytes of a process's result."""
+
+_MODULES = ("mpi4py", "sfm_kernel.mpi.engines")
+"""What the server imports for cells that use MPI; not mpi4py.MPI, which begins MPI."""
 
 _SETTLING = 1.0
 """Seconds to wait for messages that were sent before all processes had returned."""
@@ -81,7 +87,12 @@ def arguments(check: Check, size: int, seed: int) -> tuple[Arguments, int | None
     return given, late
 
 
-def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
+def server() -> ForkServer:
+    """A server for the processes of trials."""
+    return ForkServer("sfm_kernel.lessons.examine.rank")
+
+
+def trial(check: Check, attempt: Attempt, size: int, seed: int, forks: ForkServer) -> Trial:
     """Let ``size`` processes call the function.
 
     Blocks: until all have returned, one has failed, they hang, or the check's time is over.
@@ -98,24 +109,21 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
             )
             for rank in range(size)
         ]  # fmt: skip
-        _run(found, check, works)
+        _run(found, check, works, forks)
         found.printed = [_read(path) for path in outputs]
     return found
 
 
-def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
-    job = _Forks("check", found.size, call, [list(works)])
-    if check.sites:
-        job.sites = check.sites(found.size)
+def _run(found: Trial, check: Check, works: Sequence[Work], forks: ForkServer) -> None:
+    job = _Forks(works, check.sites(found.size) if check.sites else (), forks)
     watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_INTERVAL)
     try:
         with job:
             try:
-                outcomes = job.results(check.seconds, watching)
+                found.values = job.results(check.seconds, watching)
             except RecvTimeout:
                 _judge(found, os.path.join(root(), job.world))
                 return
-            found.values = [outcome.value for outcome in outcomes]
             job.count(found)
             job.end()
     except _Hangs as problem:
@@ -149,20 +157,34 @@ def _hangs(why: str) -> None:
 
 
 class _Forks(Job):
-    """Workers that are forks of this process, which has imported what they need."""
+    """Workers that are forks of the server; each knows its own work alone."""
 
-    sites: Sequence[str] = ()
+    _most_report = _MOST_REPORT
+
+    def __init__(self, works: Sequence[Work], sites: Sequence[str], forks: ForkServer) -> None:
+        super().__init__("check", len(works), call)
+        self._works, self._sites, self._forks = works, sites, forks
+
+    def _work(self, rank: int) -> bytes:
+        pickled: bytes = cloudpickle.dumps((call, (self._works[rank],), {}))
+        return pickled
 
     def _start(self, orders: int, report: int) -> Process:
-        site = self.sites[len(self.pids())] if self.sites else ""
-        others = [order.fileno() for order in self._orders]
-        return Fork(lambda: _work(orders, report, others, site))
+        site = self._sites[len(self.pids())] if self._sites else ""
+        modules = _MODULES if self._works[0].mpi else ()
+        return self._forks.fork(f"{call.__module__}:main", [orders, report], modules, site=site)
 
     def _result(self, rank: int, result: Result | None) -> Any:
-        outcome: Outcome = super()._result(rank, result)
-        if outcome.error:  # otherwise the others wait for it, and that would be the report
-            raise ProcessFailed(rank, outcome.error)
-        return outcome
+        try:
+            value, error = super()._result(rank, result)
+        except (TypeError, ValueError):  # it is not what ``call`` returns
+            raise ProcessFailed(rank, "has reported something else than a result") from None
+        if error:  # otherwise the others wait for it, and that would be the report
+            raise ProcessFailed(rank, str(error))
+        return value
+
+    def _loaded(self, value: bytes) -> Any:
+        return plain.loaded(value)
 
     def count(self, found: Trial) -> None:
         """Count the messages of a trial: all processes have returned, and none has left yet."""
@@ -198,24 +220,6 @@ class _Forks(Job):
             ):
                 return processes
             time.sleep(0.01)
-
-
-def _work(orders: int, report: int, others: Sequence[int], site: str) -> None:
-    """Run as ``python -m sfm_kernel.spawn.worker`` does, in a fork."""
-    for fd in others:
-        os.close(fd)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.dup2(orders, 0)
-    os.close(orders)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    sys.stdin = open(null)  # noqa: SIM115 - as long as the process lives
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
-    if site:
-        os.environ["SFM_SITE"] = site
-    worker.main(report)
 
 
 def _read(path: str) -> str:
