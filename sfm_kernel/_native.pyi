@@ -893,6 +893,12 @@ class Inbox:
     def depth(self) -> int:
         """Messages in the queue."""
 
+    def take_in_all(self) -> int:
+        """Take in what has arrived; return a number for ``is_handled``."""
+
+    def is_handled(self, number: int) -> bool:
+        """Whether callbacks have returned for all messages that had arrived at ``take_in_all``."""
+
     @property
     def closed(self) -> bool: ...
     def close(self) -> None:

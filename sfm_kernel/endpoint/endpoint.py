@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -308,11 +309,12 @@ class Endpoint(Messaging, Closing):
     def close(self) -> None:
         """Leave the world. Blocked calls end with EndpointClosed; sent messages are delivered.
 
-        Messages that were not received are discarded. Harmless when repeated.
+        Callbacks are called for all messages that have come before, if that takes 5 s at most, and
+        for none that come later. Messages that were not received are discarded. Harmless when
+        repeated.
         """
         if self not in _open:
             return
-        ending.begin_at_exit()
         # From the last to the first, each even if another fails or Stop interrupts it.
         with contextlib.ExitStack() as steps:
             steps.callback(self._directory.close)
@@ -327,6 +329,8 @@ class Endpoint(Messaging, Closing):
                 if transport.kind == "tcp":  # delivers pending messages; needs the inbox for that
                     steps.callback(transport.close)
             try:
+                self._end_callbacks()
+                ending.begin_at_exit()
                 _open.remove(self)  # last, so that an interrupt comes before it or runs the steps
             except KeyError:  # another thread was faster
                 steps.pop_all()
@@ -335,10 +339,26 @@ class Endpoint(Messaging, Closing):
         with contextlib.suppress(SFMError, OSError):  # the world may have been removed
             self._directory.leave(self._member)
 
-    def _end_network_thread(self) -> None:
-        if threading.current_thread() is not self._network:  # a callback may close its endpoint
-            self._network.join()
+    def _end_callbacks(self) -> None:
+        """Return when the callbacks for all that has arrived have returned, or after some time."""
+        if not self._callbacks.active or threading.current_thread() is self._network:
+            return
+        number, deadline = self._inbox.take_in_all(), time.monotonic() + _CALLBACKS
+        while not self._inbox.is_handled(number) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
+    def _end_network_thread(self) -> None:
+        if threading.current_thread() is self._network:  # a callback may close its endpoint
+            return
+        self._network.join(_LAST_CALLBACK)
+        if self._network.is_alive():
+            text = f"a callback of process {self.name!r} does not return: this process leaves it"
+            with contextlib.suppress(OSError, ValueError):  # stderr may be closed already
+                print(text, file=sys.stderr)
+
+
+_CALLBACKS, _LAST_CALLBACK = 5.0, 1.0
+"""Seconds that callbacks may take when an endpoint closes, and then the one that still runs."""
 
 _SHOWN_CONTEXTS, _LONGEST = 20, 60
 _SHOWN_CALLBACKS, _CALLBACKS_LENGTH = 6, 800

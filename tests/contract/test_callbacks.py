@@ -10,6 +10,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel.endpoint import endpoint as module
 from tests.contract.conftest import Background, Join, Pair
 from tests.waiting import wait_until
 
@@ -173,3 +174,59 @@ def test_unregister_inside_the_callback(pair: Pair) -> None:
     wait_until(lambda: got == [1])
     a.send(dest="B", n=2)
     assert b.recv(20).n == 2
+
+
+def test_at_the_end_all_are_called_that_have_come(pair: Pair) -> None:
+    _, b = pair
+    begun, go, got = threading.Event(), threading.Event(), []
+
+    def slow(m: sfm_kernel.Message) -> None:
+        begun.set()
+        go.wait()
+        got.append(m.n)
+        b.send(dest="A", n=m.n)
+
+    b.regcb(slow, tag="cb")
+    for n in range(20):
+        b.send(dest="B", tag="cb", n=n)
+    begun.wait()
+    threading.Timer(0.05, go.set).start()  # while it closes
+    b.close()
+    assert got == [*range(20)]
+    assert [pair[0].recv(20, src="B").n for _ in got] == got
+
+
+def test_one_that_floods_itself_ends(pair: Pair) -> None:
+    _, b = pair
+    called: list[int] = []
+
+    def again(m: sfm_kernel.Message) -> None:
+        called.append(m.n)
+        for _ in range(2):
+            b.send(dest="B", tag="cb", n=m.n + 1)
+
+    b.regcb(again, tag="cb")
+    b.send(dest="B", tag="cb", n=0)
+    wait_until(lambda: len(called) > 10)
+    b.close()
+    count = len(called)
+    time.sleep(0.05)
+    assert len(called) == count, "none begins after the end"
+
+
+def test_one_that_does_not_return_is_left(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, b = pair
+    begun, go, got = threading.Event(), threading.Event(), []
+    for name in ("_CALLBACKS", "_LAST_CALLBACK"):
+        monkeypatch.setattr(module, name, 0.05)
+    b.regcb(lambda m: (got.append(m.n), begun.set(), go.wait()), tag="cb")
+    for n in range(3):
+        b.send(dest="B", tag="cb", n=n)
+    begun.wait()
+    b.close()
+    assert "a callback of process 'B' does not return" in capsys.readouterr().err
+    go.set()
+    b._network.join()
+    assert got == [0]

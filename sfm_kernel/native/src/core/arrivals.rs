@@ -102,7 +102,8 @@ impl Core {
         self.wake_senders(&mut state);
     }
 
-    /// Take in everything, also from dead senders. Returns a number for `is_decided`.
+    /// Take in everything, also from dead senders. Returns a number for `is_decided`
+    /// and `is_handled`.
     pub fn take_in_all(&self) -> u64 {
         let mut state = self.lock();
         self.pump(&mut state, true);

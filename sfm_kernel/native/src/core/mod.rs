@@ -75,6 +75,9 @@ struct State {
     undecided_total: u64,
     /// Messages that the network thread is showing to callbacks right now.
     deciding: usize,
+    /// Messages of `undecided_total` that need no callback any more: it has returned, or there is
+    /// none for them.
+    handled: u64,
     troubles: Vec<Trouble>,
     /// Slots whose ring could not be opened yet.
     unopened: Vec<usize>,

@@ -33,6 +33,16 @@ impl Core {
         state.undecided_total - (state.undecided.len() + state.deciding) as u64 >= number
     }
 
+    /// Whether callbacks have returned for the first `number` of the messages that came to them.
+    pub fn is_handled(&self, number: u64) -> bool {
+        self.lock().handled >= number
+    }
+
+    /// Nothing more is to be done for a message of `undecided`.
+    pub fn handled(&self) {
+        self.lock().handled += 1;
+    }
+
     /// No callback accepted it: it goes into the queue, as if it arrived now.
     pub fn decline(&self, news: Taken) {
         let mut state = self.lock();
@@ -65,6 +75,7 @@ impl Core {
             if !active() && !state.undecided.is_empty() {
                 while let Some(news) = state.undecided.pop_front() {
                     state.queue.push(news.packet, news.ticket);
+                    state.handled += 1;
                 }
                 self.after_arrival(&state);
             }

@@ -69,9 +69,13 @@ impl Inbox {
                 return Ok(());
             }
             for taken in core.undecided() {
+                if core.is_closed() {
+                    return Ok(()); // what is left is discarded, as messages that nobody receives
+                }
                 if let Err(failure) = run_callback(py, core, taken, choose) {
                     failure.write_unraisable(py, Some(choose));
                 }
+                core.handled();
             }
         }
     }
@@ -103,6 +107,16 @@ impl Inbox {
             without_gil(py, || core.wait(version, Duration::from_millis(1)));
         }
         Ok(())
+    }
+
+    /// Take in what has arrived; returns a number for `is_handled`.
+    fn take_in_all(&self, py: Python<'_>) -> u64 {
+        without_gil(py, || self.core.take_in_all())
+    }
+
+    /// Whether callbacks have returned for all messages that had arrived at `take_in_all`.
+    fn is_handled(&self, number: u64) -> bool {
+        self.core.is_handled(number)
     }
 
     /// Set whether callbacks are registered.
