@@ -12,6 +12,7 @@ from typing import Any
 
 from sfm_kernel._native import Inbox, Segment
 from sfm_kernel.directory import LocalDirectory, open_directory
+from sfm_kernel.directory.cleaning import remove_dead
 from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named, shown
@@ -38,7 +39,7 @@ def join(
     size: int | None = None,
     site: str | None = None,
 ) -> Endpoint:
-    """Join ``world`` as a process.
+    """Join ``world`` as a process. Removes this machine's worlds whose last process has died.
 
     Args:
         world: its name: letters, digits, ".", "_", "-".
@@ -72,6 +73,7 @@ def join(
         raise EndpointClosed("this process is ending and has left its worlds: it joins no other")
     chosen = _chosen()
     with limits_named(), contextlib.ExitStack() as undo:
+        remove_dead()
         found = open_directory(world, create=create, url=directory, key=key)
         undo.callback(found.close)
         uid = secrets.token_hex(16)

@@ -31,17 +31,51 @@ SITES = ".sites"
 """The suffix of the folder for a world's sites, after the world's name."""
 
 _OURS = re.compile(r"(?P<uid>[0-9a-f]{32})(-(?P<receiver>[0-9a-f]{32}))?\.(?P<kind>\w+)")
-_TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "relay", "lock")
+_OWNER = re.compile(r"[a-z]+(-alone)?-(?P<pid>[0-9]+)-[0-9a-f]")
+"""The beginning of the name of a world that a process makes for others, with that process's id."""
+
+_TABLE_FILES = ("key", "key.new", "members.json.new", "members.json", "relay", "lock")
+"""The files of a world's table, in the order in which they are removed. The key is a secret. The
+lock is last: if this process is killed before, ``clean`` still recognises the world."""
 
 
 def worlds() -> list[str]:
     """The worlds of this user on this machine in which a process lives, by name.
 
+    Those whose last process has died are removed, see ``remove_dead``.
+
     Raises WorldAccess, as all functions of this module, if the root is another user's or open to
     others.
     """
+    remove_dead()
     top = root()
     return [world for world in _folders() if _is_inhabited(os.path.join(top, world))]
+
+
+def remove_dead() -> None:
+    """Remove the worlds whose last process has died: their keys and messages are nobody's.
+
+    A world that its owner has made for others, as ``run`` does, stays for as long as the owner
+    lives, which looks at how they ended and then removes it.
+    """
+    top = root()
+    for world in _folders():
+        path = os.path.join(top, world)
+        owner = _OWNER.match(world)
+        with contextlib.suppress(OSError):  # another process was faster
+            if "lock" in os.listdir(path) and not (owner and _runs(int(owner["pid"]))):
+                remove_unused(path)
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process; it may be another one, with the same id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def clean() -> list[str]:
@@ -173,9 +207,10 @@ def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_inhabited(path) or (only_if_left and not _is_left(path)):
             return None
-        # The lock file last: if this process is killed here, `clean` still recognises the world.
-        for file in sorted(os.listdir(path), key=lambda file: file == "lock"):
-            if file in _TABLE_FILES or _OURS.fullmatch(file):
+        files = os.listdir(path)
+        ours = ["key", *filter(_OURS.fullmatch, files), *_TABLE_FILES[1:]]
+        for file in ours:
+            if file in files:
                 os.unlink(os.path.join(path, file))
         os.rmdir(path)
     except BlockingIOError:

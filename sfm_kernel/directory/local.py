@@ -126,8 +126,9 @@ class LocalDirectory(Closing):
     def close(self) -> None:
         """Close the folder. Idempotent; does not leave.
 
-        The last process to close a world that all have left removes it; a world whose processes
-        died stays, so that observers can show how they ended.
+        The last process to close a world that all have left removes it. A world whose processes
+        died stays until a process joins a world, or asks which there are: observers can show how
+        they ended.
         """
         if self._folder.close():
             remove_unused(self.folder, only_if_left=True)

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import sfm_kernel
 from sfm_kernel import directory
 from sfm_kernel.directory import LocalDirectory, cleaning
 from sfm_kernel.directory.folders import WorldFolder
 from tests.unit.processes import Process
 
 
+def killed(world: str) -> Path:
+    """The folder of a world whose only process was killed."""
+    with LocalDirectory(world) as opened:
+        process = Process(opened.folder)
+        process.join(opened)
+        process.die()
+    return Path(opened.folder)
+
+
+@pytest.mark.parametrize("how", [directory.worlds, lambda: sfm_kernel.join("other").close()])
+def test_a_world_goes_with_its_last_process(how: Callable[[], object], own_root: Path) -> None:
+    """At the next join, or when an observer asks what there is."""
+    dead = killed("w")
+    ended, owned = killed("run-4194304-ab"), killed(f"run-{os.getpid()}-ab")
+    with LocalDirectory("open") as opened:
+        assert dead.exists()
+        how()
+        assert not dead.exists() and not ended.exists()
+        assert owned.exists(), "its owner looks at how they ended"
+        assert opened.members() == []
+
+
+def test_the_key_goes_first(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead, unlink, gone = killed("w"), os.unlink, []
+
+    def noted(path: str) -> None:
+        gone.append(Path(path).name)
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", noted)
+    directory.worlds()
+    assert gone[0] == "key" and gone[-1] == "lock" and not dead.exists()
+
+
 def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
-    with LocalDirectory("dead") as dead:
-        Process(dead.folder).join(dead)
+    killed("dead")
     with LocalDirectory("mixed") as mixed:
         living, gone, unlisted = (Process(mixed.folder) for _ in range(3))
         living.join(mixed, name="A")
@@ -27,8 +63,8 @@ def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
             Path(path).touch()
         gone.die()
         unlisted.die()
-        assert directory.worlds() == ["mixed"]
         assert set(directory.clean()) == {*left, str(own_root / "dead")}
+        assert directory.worlds() == ["mixed"]
         assert [member.name for member in mixed.members()] == ["A"]
         assert Path(kept).exists() and mixed.alive(mixed.members()[0])
         assert directory.clean() == []

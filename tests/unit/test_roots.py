@@ -79,7 +79,7 @@ def record(shared: Path) -> Path:
 def test_nothing_is_recorded_without_need(shared: Path, usual: Path) -> None:
     with LocalDirectory("w") as opened:
         assert opened.folder == str(usual / "w")
-    assert directory.worlds() == [] and directory.clean() == [str(usual / "w")]
+    assert directory.clean() == [str(usual / "w")] and directory.worlds() == []
     assert not record(shared).parent.exists()
 
 

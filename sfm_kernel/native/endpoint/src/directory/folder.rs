@@ -140,7 +140,8 @@ impl Folder {
     }
 
     /// Release the folder. The last process to release a world that all have left removes it; a
-    /// world whose processes died stays, so that one can still see how they ended.
+    /// world whose processes died stays until a process in Python joins a world, or asks which there
+    /// are: one can still see how they ended.
     pub fn close(self, is_empty_table: impl Fn(&[u8]) -> bool) {
         let Folder { path, file, .. } = self;
         drop(file);
@@ -150,7 +151,7 @@ impl Folder {
 
 /// The other files of a world's folder than those of its processes; the mark of a world is last.
 const TABLE_FILES: [&str; 6] =
-    ["members.json.new", "members.json", "key.new", "key", "relay", "lock"];
+    ["key", "key.new", "members.json.new", "members.json", "relay", "lock"];
 
 fn remove_unused(path: &Path, is_empty_table: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
