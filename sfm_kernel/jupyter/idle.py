@@ -143,7 +143,7 @@ class IdleWatch:
         except (OSError, SFMError):  # the world has just ended
             return None
         living = [process for process in processes if process["alive"]]
-        if not all(process["state"] == "idle" for process in living):
+        if not all(process["state"] == "idle" and process["unseen"] is None for process in living):
             return None
         fields = ("uid", "since", "sent", "received")
         return [[process[field] for field in fields] for process in living]

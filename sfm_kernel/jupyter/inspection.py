@@ -27,7 +27,8 @@ def blocked_calls(home: Home) -> dict[str, str]:
         processes = _processes(home)
     except OSError:  # an interrupt must work nevertheless
         return {}
-    blocked = [process for process in processes if process["waits"] and process["state"] != "idle"]
+    seen = [process for process in processes if process["unseen"] is None]
+    blocked = [process for process in seen if process["waits"] and process["state"] != "idle"]
     return {str(process["name"]): _blocked_call(process) for process in blocked}
 
 

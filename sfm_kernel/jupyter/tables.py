@@ -67,7 +67,8 @@ class Table:
 # Half transparent, so that the text is readable in light and dark themes.
 _SHADES = {"running": "rgba(46,160,67,.3)", "blocked": "rgba(219,160,25,.35)"}
 _SHADES |= {"polling": _SHADES["blocked"], "unreachable": "rgba(130,130,130,.35)"}
-_SHADES |= {"ended": _SHADES["unreachable"], "stuck": "rgba(229,72,67,.4)"}
+_SHADES |= dict.fromkeys(("ended", "unseen"), _SHADES["unreachable"])
+_SHADES |= {"stuck": "rgba(229,72,67,.4)"}
 
 
 def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[object] = ()) -> Table:
@@ -101,6 +102,12 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
 def _activity(process: Mapping[str, Any], now: float) -> Iterator[object]:
     """A process's state, its duration, the blocked call, and its line."""
     state, waits = process["state"] if process["alive"] else "ended", process["waits"]
+    if process["unreachable"] is None and process["unseen"] is not None:
+        then = f"was {state}{f': {waits}' if waits else ''}"
+        yield from ("unseen", f"{max(0.0, now - process['unseen']):.1f} s")
+        yield None if state == "running" else then  # the directory alone may know the process
+        yield words(process["where"])
+        return
     if polls := process["polls"]:
         state, waits, process = "polling", polls["wait"]["text"], polls
     elif process["unreachable"] is not None:
@@ -113,8 +120,11 @@ def _activity(process: Mapping[str, Any], now: float) -> Iterator[object]:
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
     """The messages in the processes' inboxes; messages of libraries are only counted."""
     rows: list[list[object]] = []
+    now = time.time()
     for process in processes:
-        rows.append([process["name"], process["depth"], process["bytes"], None])
+        name, unseen = process["name"], process["unseen"]
+        name = name if unseen is None else f"{name} ({now - unseen:.0f} s ago)"
+        rows.append([name, process["depth"], process["bytes"], None])
         listed = [message for message in process["messages"] if not message["context_id"]]
         texts = [message_text(message) for message in listed]
         if others := len(process["messages"]) - len(listed):

@@ -74,7 +74,7 @@ class LiveTable:
         processes = snapshot(sfm, self._home.view.states())["processes"]
         living = (process for process in processes if process["alive"])
         others = [process for process in living if process["uid"] != sfm.uid]
-        rest = all(process["state"] == "idle" for process in others)
+        rest = all(process["state"] == "idle" and process["unseen"] is None for process in others)
         self._rests_since = (self._rests_since or time.monotonic()) if rest else None
         frame = Frame(processes, self._why(others), remark)
         if self._handle is None:

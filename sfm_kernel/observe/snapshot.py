@@ -217,6 +217,7 @@ class _Process:
             "since": state["since"],
             "unreachable": unreachable,
             "unreachable_why": why or None,
+            "unseen": state.get("unseen") if state["alive"] else None,
             "call": state["call"],
             "waits": state["waits"] or (about.get("serving") if state["state"] == "idle" else None),
             "wait": wait,

@@ -10,8 +10,9 @@ messages between the two, and does not read them.
 
     python -m sfm_kernel.relay      by hand: the world from SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 
-Engines that join through a directory server call ``start``. A relay ends when no process of the
-world lives on its machine any longer, or the server has ended; it leaves no file.
+Engines that join through a directory server, and their notebook, call ``keep``: if the relay of
+their machine is killed, one of them starts another one. A relay ends when no process of the world
+lives on its machine any longer, or the server has ended; it leaves no file.
 
     lock      lets one relay of a world run on a machine
     process   the relay's loop
@@ -24,38 +25,70 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+import time
+from typing import TYPE_CHECKING
 
-from sfm_kernel.relay.lock import is_held
+from sfm_kernel.relay.lock import Lock, is_held, is_orphaned
 from sfm_kernel.spawn import process
+
+if TYPE_CHECKING:  # a relay needs none
+    from sfm_kernel.endpoint import Endpoint
 
 DETACHED = "--detached"
 """The option that makes a relay read its world from stdin, and detach from its parent."""
 
+CHECK_SECONDS = 0.5
+"""Seconds between two looks whether the relay was killed."""
 
-def start(world: str, url: str, key: bytes, folder: str) -> None:
-    """Make sure that a relay runs on this machine; returns at once.
+PROMPT = 20
+"""So many relays are replaced at once; later ones, which perhaps cannot live, after a minute."""
+
+
+def keep(sfm: Endpoint, url: str, key: bytes) -> None:
+    """Make sure that a relay runs on this machine, as long as ``sfm`` is open; returns at once.
 
     Call it after this process has joined: a relay that is about to end checks once more whether a
-    process lives on the machine.
+    process lives on the machine. A thread looks after it, so that a relay is not replaced while all
+    processes that call this hold their GIL, or are stopped.
 
     Args:
         url, key: the address and key of the world's directory server.
-        folder: the world's folder on this machine.
     """
-    if is_held(folder):
-        return
-    # Through stdin: other users can read a command line.
-    about = json.dumps({"world": world, "url": url, "key": key.hex(), "folder": folder})
-    threading.Thread(target=_start, args=(about,), name="sfm-relay-start", daemon=True).start()
+    about = {"world": sfm.world, "url": url, "key": key.hex(), "folder": sfm.folder}
+    threading.Thread(target=_keep, args=(sfm, about), name="sfm-relay", daemon=True).start()
 
 
-def _start(about: str) -> None:
+def _keep(sfm: Endpoint, about: dict[str, str]) -> None:
+    folder, started = about["folder"], 0
+    is_wanted = not is_held(folder)
+    while not sfm.closed:
+        if is_wanted:
+            _start(folder, about)
+            started += 1
+        time.sleep(CHECK_SECONDS if started <= PROMPT else 60.0)
+        is_wanted = is_orphaned(folder)
+
+
+def _start(folder: str, about: dict[str, str]) -> None:
     """Start the relay through a short-lived child, so that it is no child of this process."""
-    subprocess.run(
-        process.python("sfm_kernel.relay", DETACHED),
-        input=about.encode(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a signal to the engine's group does not reach the relay
-        check=False,
-    )
+    try:
+        lock = Lock.acquire(folder)
+    except OSError:  # the user has removed the world, or this process has no descriptor left
+        return
+    if lock is None:
+        return  # another process starts it
+    try:
+        child = subprocess.Popen(
+            process.python("sfm_kernel.relay", DETACHED),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a signal to the engine's group does not reach the relay
+            pass_fds=[lock.fd],
+        )
+    except OSError:
+        return
+    finally:
+        lock.hand_on()
+    # Through stdin: other users can read a command line.
+    child.communicate(json.dumps({**about, "lock": lock.fd}).encode())

@@ -17,6 +17,7 @@ from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.directory.signals import ending
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
+from sfm_kernel.relay.lock import Lock
 from sfm_kernel.relay.process import relay
 from sfm_kernel.spawn.forked import detach
 from sfm_kernel.transport.address import raise_descriptors
@@ -30,8 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sfm_kernel.relay", description=__doc__)
     parser.add_argument(DETACHED, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    lock = None
     if options.detached:
         about = json.load(sys.stdin)
+        lock = Lock(about["folder"], about["lock"])
         _detach()
     else:
         about = _from_environment()
@@ -40,11 +43,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         client = Client(about["world"], about["url"], bytes.fromhex(about["key"]))
     except (SFMError, ValueError) as error:
+        if lock is not None:  # nobody needs to try again
+            lock.release()
         print(error, file=sys.stderr)
         return 1
     try:
         patience = 0.0 if options.detached else FIRST_SECONDS
-        if not relay(client, about["folder"], stop, patience):
+        if not relay(client, about["folder"], stop, patience, lock):
             print("a relay of this world runs on this machine already", file=sys.stderr)
     finally:
         client.close()

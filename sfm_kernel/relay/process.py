@@ -31,7 +31,13 @@ BREATH = 0.005
 """The least time between two requests to the server, in seconds."""
 
 
-def relay(client: Client, folder: str, stop: threading.Event, patience: float = 0.0) -> bool:
+def relay(
+    client: Client,
+    folder: str,
+    stop: threading.Event,
+    patience: float = 0.0,
+    lock: Lock | None = None,
+) -> bool:
     """Run the relay of a folder until no process lives there, the server ends, or ``stop`` is set.
 
     Returns False at once if the folder has a relay already. Removes the remains of a world in which
@@ -39,11 +45,12 @@ def relay(client: Client, folder: str, stop: threading.Event, patience: float = 
 
     Args:
         patience: seconds to wait for the first process.
+        lock: the folder's lock, if the caller has it.
     """
     served = False
     deadline = time.monotonic() + patience
     try:
-        while (lock := Lock.acquire(folder)) is not None:
+        while (lock := lock or Lock.acquire(folder)) is not None:
             served = True
             try:
                 loop = Relay(client, folder)
@@ -55,6 +62,7 @@ def relay(client: Client, folder: str, stop: threading.Event, patience: float = 
                 loop.bye()
             finally:
                 lock.release()
+                lock = None
             # A process that joined meanwhile may have seen the lock, and started no other relay.
             if stop.is_set() or loop.over or not is_inhabited(folder):
                 break

@@ -15,7 +15,8 @@ be that fresh is changed so that it proves nothing: a blocked call has not exami
 arrived, an idle process runs again.
 
 A member that no relay shows, and that has no segment on this machine, is shown as one that
-computes: it may send to any process.
+computes: it may send to any process. What was last seen more than ``SILENT_SECONDS`` ago is shown
+with that time, as "unseen".
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel._native import UNSETTLED
-from sfm_kernel.directory.carrier import ORDER_SECONDS
+from sfm_kernel.directory.carrier import ORDER_SECONDS, SILENT_SECONDS
 from sfm_kernel.errors import SFMError, WorldError
 from sfm_kernel.observe.deadlocks import shortened
 from sfm_kernel.observe.states import RemoteStates, State, unknown
@@ -51,13 +52,18 @@ SLACK = 0.1
 
 @dataclass
 class _Snapshot:
-    """The latest snapshot of one relay. ``offset``: seconds to add to the relay's clock."""
+    """The latest snapshot of one relay.
+
+    ``offset``: seconds to add to the relay's clock; ``read_at``: this machine's clock when the
+    relay last found the snapshot to be true.
+    """
 
     number: int = 0
     states: list[State] = field(default_factory=list)
     request: int = -1
     clock: float = 0.0
     age: float = math.inf
+    read_at: float = 0.0
     silent: bool = True
     offset: float = math.inf
 
@@ -128,7 +134,9 @@ class RemoteView:
         with self._lock:
             self._update(False)
             known = tuple((uid, s.number, s.silent) for uid, s in self._snapshots.items())
-            return hash((self._version, known, self._reported_at))
+            last = [*self._met.values(), *(s.read_at for s in self._snapshots.values())]
+            are_old = tuple(map(_unseen_since, last))
+            return hash((self._version, known, are_old, self._reported_at))
 
     def judge(self, uid: str, call: int, judgement: str) -> bool:
         """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
@@ -219,10 +227,12 @@ class RemoteView:
         found, unread = {}, iter(bodies)
         for uid, number, request, clock, age, silent, is_new in answer["relays"]:
             snapshot = self._snapshots.get(uid) or _Snapshot()
+            snapshot.age = math.inf if age is None else age
+            if (number, clock) != (snapshot.number, snapshot.clock):  # the relay has read again
+                snapshot.read_at = 0.0 if age is None else now - age
             if is_new:
                 snapshot.number, snapshot.states = number, _unpacked(next(unread))
             snapshot.request, snapshot.clock, snapshot.silent = request, clock, silent
-            snapshot.age = math.inf if age is None else age
             offset = now - snapshot.age - clock
             if request >= 0 and not 0 <= offset - snapshot.offset < 1:
                 snapshot.offset = offset  # the fastest answer gives the best estimate
@@ -252,7 +262,9 @@ class RemoteView:
         offset = snapshot.offset
         since = state["since"] + offset
         until = state["until"] and state["until"] + offset
+        unseen = _unseen_since(snapshot.read_at)
         seen = state | {"here": False, "since": since, "until": until, "clock": offset}
+        seen |= {"unseen": unseen}
         if snapshot.silent:
             seen |= {
                 "examined": UNSETTLED,
@@ -260,7 +272,7 @@ class RemoteView:
             }
         if fresh and (snapshot.silent or snapshot.request < request):
             seen["examined"] = UNSETTLED
-            if seen["state"] in ("idle", "blocked in cell"):
+            if seen["state"] in ("idle", "blocked in cell") and unseen is None:
                 seen["state"] = "running"
         elif fresh:
             lasted = snapshot.clock - state["since"]
@@ -278,8 +290,14 @@ class RemoteView:
             alive=member.uid not in self._dead,
             state="running",
             since=self._met[member.uid],
+            unseen=_unseen_since(self._met[member.uid]),
             info=json.dumps(about),
         )
+
+
+def _unseen_since(last: float) -> float | None:
+    """The time at which a process was last seen, if that is long ago; otherwise None."""
+    return last if time.time() - last > SILENT_SECONDS else None
 
 
 def _unpacked(snapshot: bytes) -> list[State]:

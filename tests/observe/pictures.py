@@ -67,6 +67,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "since": NOW - 1,
         "unreachable": None,
         "unreachable_why": None,
+        "unseen": None,
         "call": 7,
         "waits": None,
         "wait": None,

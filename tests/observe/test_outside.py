@@ -17,7 +17,7 @@ import pytest
 from sfm_kernel import Endpoint
 from sfm_kernel.observe import explain, snapshot
 from tests.observe.harness import running
-from tests.observe.pictures import check, judge, process, recv
+from tests.observe.pictures import NOW, Dict, check, idle, judge, notebook, process, recv
 from tests.waiting import wait_until
 
 
@@ -178,3 +178,38 @@ def count(sfm: Endpoint) -> int | None:
     while not sfm.peek(done=True):
         snapshot(sfm)
     return None
+
+
+NEWS = "nobody on its machine tells what it does (its relay has ended, or that machine is cut off)"
+
+
+@pytest.mark.parametrize(
+    ("last", "was"),
+    [
+        (idle("B"), "It was idle then."),
+        (recv("B", "A"), "It waited for the text then."),
+        (recv("B", "A", template={"tag": 1}, depth=1), "It waited for the text then."),
+        (notebook("B", "A"), "It waited for "),
+        (process("B"), ""),
+    ],
+    ids=["idle", "blocked", "with a template", "in a cell", "computes"],
+)
+def test_what_was_seen_long_ago_is_no_present(last: Dict, was: str) -> None:
+    """Neither is B idle, nor does it compute; and A's wait may end."""
+    found = judge(recv("A", "B"), last | {"unseen": NOW - 12, "here": False})
+    check("diagnosis", found)
+    assert found["verdict"] == "waiting" and not found["stuck"]
+    assert found["title"] == "No deadlock is proven: B is not seen"
+    (sentence,) = (text for text in found["sentences"] if text.startswith("B "))
+    assert sentence.startswith(f"B has not been seen for 12 s: {NEWS}. {was}".rstrip())
+    said = " ".join(found["sentences"])
+    assert "comput" not in said and "is idle" not in said and "sends nothing" not in said
+
+
+def test_others_are_told_beside_those_that_are_not_seen() -> None:
+    unseen = {"unseen": NOW - 12, "here": False}
+    found = judge(recv("A", "B"), process("B") | unseen, process("C"))
+    assert found["title"] == "No deadlock: C still computes"
+    found = judge(recv("A", "C"), idle("B") | unseen, recv("C", "A"))
+    assert found["title"] == "Deadlock: A → C → A"
+    assert "B has not been seen for 12 s" in " ".join(found["sentences"])

@@ -32,10 +32,9 @@ name, size = sys.argv[1:]
 key = bytes.fromhex(os.environ["SFM_KEY"])
 sfm = sfm_kernel.join(os.environ["SFM_WORLD"], name, size=int(size))
 if os.environ.get("RELAY"):
-    relay.start(sfm.world, os.environ["SFM_DIRECTORY"], key, sfm.folder)
-    for thread in threading.enumerate():
-        if thread.name == "sfm-relay-start":
-            thread.join()  # from now on it is there, or finds that another thread is
+    relay.keep(sfm, os.environ["SFM_DIRECTORY"], key)
+    while not relay.is_held(sfm.folder):
+        time.sleep(0.001)  # from now on it is there, or about to begin
 print("joined", flush=True)
 """
 

@@ -22,6 +22,7 @@ from sfm_kernel._native import JUDGEMENT_BYTES
 from sfm_kernel.directory import carrier, server
 from sfm_kernel.directory.liveness import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
+from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import DeadlockMonitor
 from sfm_kernel.observe.deadlocks import end_calls
 from tests.tcp.machines import Machines, two_machines
@@ -247,13 +248,36 @@ def test_nothing_is_proven_without_the_relay(machines: Machines, stuck: psutil.P
     assert machines.seen("B")["waits"] == "recv(src='A')"  # the last that was seen
     stuck.resume()
     wait_until(lambda: is_stuck(machines, "A", "B"))
-    stuck.kill()
-    wait_until(lambda: not machines.seen("B")["settled"])
+
+
+def test_what_was_seen_long_ago_is_shown_so(machines: Machines, stuck: psutil.Process) -> None:
+    stuck.suspend()  # it has its lock, so that no other one begins
+    wait_until(lambda: machines.seen("B")["unseen"])
     shown = machines.seen("B")
     assert shown["alive"] and shown["state"] == "blocked in recv" and not shown["here"]
-    assert machines.diagnosis()["verdict"] == "waiting"
+    assert time.time() - shown["unseen"] > carrier.SILENT_SECONDS
+    found = machines.diagnosis()
+    assert (
+        found["verdict"] == "waiting" and found["title"] == "No deadlock is proven: B is not seen"
+    )
+    assert "B has not been seen for " in " ".join(found["sentences"])
+    assert "It waited for recv(src='A') in " in " ".join(found["sentences"])
+    table = repr(status_table(machines.snapshot()["processes"]))
+    assert "unseen" in table and "was blocked in recv: recv(src='A')" in table
     with pytest.raises(WorldError, match="no relay sees"):
         machines.view.interrupt(shown["uid"])
+    stuck.resume()
+    wait_until(lambda: machines.seen("B")["unseen"] is None and is_stuck(machines, "A", "B"))
+
+
+def test_a_relay_that_is_killed_is_replaced(machines: Machines, stuck: psutil.Process) -> None:
+    machines.process("C", "there", "time.sleep(1000)", size=3)
+    for _ in range(2):
+        (relay,) = machines.relays("there")
+        relay.kill()
+        wait_until(lambda gone=relay: not gone.is_running() and machines.relays("there"))
+        wait_until(lambda: is_stuck(machines, "A", "B") and machines.seen("B")["unseen"] is None)
+        assert len(machines.relays("there")) == 1, "one of the two processes has started it"
 
 
 def test_nothing_is_proven_without_the_server(machines: Machines, stuck: psutil.Process) -> None:

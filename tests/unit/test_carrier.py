@@ -123,6 +123,17 @@ def test_the_answer_to_an_order_comes_back(played: Played) -> None:
     assert answer["error"] == "WorldError" and "is silent" in answer["message"] and not bodies
 
 
+def test_an_order_goes_to_the_relay_that_was_heard_last(played: Played) -> None:
+    """The other one was killed a moment ago."""
+    played.ask(SNAPSHOT, snapshot=1, relay=RELAY)
+    played.now += 1.0
+    played.ask(SNAPSHOT, snapshot=1, relay=OTHER)
+    played.answers.clear()
+    played.carrier.order(UID, b"an order", lambda *_: None)
+    (answer,) = played.answers
+    assert answer["orders"] and played.carrier._relays[OTHER].held is None
+
+
 def test_orders_that_cannot_be_given(played: Played) -> None:
     with pytest.raises(WorldError, match="no relay sees"):
         played.carrier.order(UID, b"", played._reply)

@@ -14,7 +14,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel._native import UNSETTLED
-from sfm_kernel.directory import LocalDirectory
+from sfm_kernel.directory import LocalDirectory, carrier
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
@@ -133,6 +133,28 @@ def test_a_member_that_nobody_shows_computes(
     assert (shown["host"], shown["here"]) == ("there", False)
     server.dead = [UID]
     assert not seen()["alive"]
+
+
+def test_what_is_old_says_how_old(
+    server: FakeServer, seen: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
+    observer = RemoteView(server)
+    assert seen()["unseen"] is None, "it has only joined"
+    server.show(state(state="idle"), request=9)
+    now = observer.pulse()
+    assert seen()["unseen"] is None
+    server.rows[0][4] = carrier.SILENT_SECONDS + 60
+    server.rows[0][3] -= 1.0  # the relay's clock when it read it
+    assert observer.pulse() != now
+    old = seen()
+    assert 61 < time.time() - old["unseen"] < 180
+    now = observer.pulse()
+    assert (seen()["unseen"], observer.pulse()) == (old["unseen"], now), "the same, not about it"
+    assert seen(True)["state"] == "idle", "what it is shown as proves nothing anyway"
+    server.rows, server.bodies = [], []
+    monkeypatch.setattr(view, "SILENT_SECONDS", 0.0)
+    assert seen()["unseen"], "nobody shows it"
 
 
 def test_it_adds_what_the_schema_says(server: FakeServer, seen: Show) -> None:

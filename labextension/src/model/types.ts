@@ -152,6 +152,11 @@ export interface Process {
    * answers, or if no other process has tried.
    */
   readonly unreachable: number | null;
+  /**
+   * Since when nobody on the process's machine has told what it does, if that is two seconds or
+   * more: the relay there has ended, or its machine is cut off.
+   */
+  readonly unseen: number | null;
   /** The gateways' reason why nothing reaches it; null if they give none. */
   readonly unreachable_why: string | null;
   /** Grows with each blocked call. */

@@ -70,10 +70,14 @@ type Activity = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'labe
 
 /** The activity of a process: its call, or what it does outside of calls. */
 function activityOf(process: Process): Activity {
-  const { state, since, unreachable, waits, where, now, polls } = process;
+  const { state, since, unreachable, unseen, waits, where, now, polls } = process;
   if (unreachable !== null) {
     const why = process.unreachable_why ?? waits ?? '';
     return { since: unreachable, where, waits: why, label: 'unreachable' };
+  }
+  if (unseen !== null) {
+    const was = state === 'running' ? '' : `was ${state}${waits ? `: ${waits}` : ''}`;
+    return { since: unseen, where, waits: was, label: 'unseen' };
   }
   if (polls && now?.does !== 'stopped') {
     return { since: polls.since, where: polls.where, waits: polls.wait.text, label: 'polling' };

@@ -203,7 +203,7 @@ _CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
 def _is_busy(process: Mapping[str, Any]) -> bool:
     if process["kind"] == "notebook" and process["state"] not in _CALLS:
         return False
-    return bool(process["alive"]) and process["state"] != "idle"
+    return bool(process["alive"]) and (process["state"] != "idle" or process["unseen"] is not None)
 
 
 def _interrupt(

@@ -90,7 +90,7 @@ class Graph:
         asker: str = "",
     ) -> None:
         self.time: float = snapshot["time"]
-        self.processes: list[Process] = snapshot["processes"]
+        self.processes: list[Process] = [_if_unseen(process) for process in snapshot["processes"]]
         self.links: list[Mapping[str, Any]] = snapshot.get("links", [])
         self._before, self._asker = before, asker
         self._snapshot = snapshot
@@ -128,6 +128,8 @@ class Graph:
         if process["polls"]:
             return Node(process, acts="it polls")
         others = process["others"]
+        if process["unseen"] is not None:
+            return Node(process, acts="nobody sees what it does")
         if not process["state"].startswith("blocked"):
             return Node(process, acts=doubt(others) if others else "it computes")
         wait = process["wait"]
@@ -327,6 +329,18 @@ class Graph:
                 if uid in knot and (reach[uid] == knot or not closed):
                     return [among[member] for member in _ring(uid, knot, edges)]
         return []
+
+
+def _if_unseen(process: Process) -> Process:
+    """The process; as one that computes, if what it does is not known any more.
+
+    ``was``: the process as it was last seen, for a sentence about it.
+    """
+    if process["unseen"] is None or "was" in process:
+        return process
+    nothing: dict[str, Any] = dict.fromkeys(("wait", "waits", "polls", "now", "where"))
+    nothing |= dict.fromkeys(("others", "callbacks", "messages"), ())
+    return {**process, **nothing, "state": "running", "settled": False, "was": process}
 
 
 def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:

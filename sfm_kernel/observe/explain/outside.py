@@ -19,12 +19,15 @@ _DOES = {
     "system": ("waits for a file, a pipe or the network", "wait for files, pipes or the network"),
     "native": ("is in a C function that holds the GIL", "are in C functions that hold the GIL"),
     "stopped": ("is stopped", "are stopped"),
+    "unseen": ("is not seen", "are not seen"),
 }
 """The words for one process, and for several."""
 
 
 def does(process: Process) -> str:
-    """The activity of its main thread ("now" of ``schema.json``), or "computes"."""
+    """The activity of its main thread ("now" of ``schema.json``), or "computes"; or "unseen"."""
+    if process["unseen"] is not None:
+        return "unseen"
     return str((process["now"] or {"does": "computes"})["does"])
 
 
@@ -53,6 +56,22 @@ def stopped(process: Process) -> str:
     location = words(process["where"])
     text = f"{process['name']} is stopped (SIGSTOP){f' in {location}' if location else ''}"
     return f"{text}, and does nothing until somebody continues it."
+
+
+def unseen(process: Process, now: float) -> str:
+    """A process that nobody sees now: for how long, and what it did when it was last seen."""
+    name, was = process["name"], process["was"]
+    location = words(was["where"])
+    at_line = f" in {location}" if location else ""
+    text = (
+        f"{name} has not been seen for {max(0.0, now - process['unseen']):.0f} s: nobody on its "
+        f"machine tells what it does (its relay has ended, or that machine is cut off)."
+    )
+    if was["state"] == "idle":
+        return f"{text} It was idle then."
+    if was["state"].startswith("blocked"):
+        return f"{text} It waited for {was['waits'] or 'something'}{at_line} then."
+    return f"{text} Its last call then was{at_line}." if at_line else text
 
 
 def unreachable(processes: Iterable[Process], now: float) -> Iterable[str]:

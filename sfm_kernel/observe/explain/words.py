@@ -79,7 +79,9 @@ def _title_of_waits(graph: Graph) -> str:
     nodes = [node for node in graph.nodes.values() if not graph.is_asker(node)]
     if not nodes:
         return "Nobody else is in this world"
+    unseen = [node.process for node in nodes if outside.does(node.process) == "unseen"]
     left = [node.process for node in nodes if node.process["state"] == "running"]
+    left = [process for process in left if process not in unseen]
     polling = [node.name for node in nodes if node.process["polls"]]
     names_left = [process["name"] for process in left if not process["others"]]
     running = [name for name in names_left if name not in polling]
@@ -89,6 +91,9 @@ def _title_of_waits(graph: Graph) -> str:
     stopped = [process["name"] for process in halted]
     if stopped and {*running, *polling} <= {*stopped}:
         return f"No deadlock is proven: {names(stopped)} {outside.verb(halted)}"
+    if unseen and not (running or polling):
+        them = names(process["name"] for process in unseen)
+        return f"No deadlock is proven: {them} {outside.verb(unseen)}"
     if (waiting or polling) and running:
         busy = [process for process in left if process["name"] in running]
         return f"No deadlock: {names(running)} {outside.verb(busy, 'still')}"
@@ -129,6 +134,8 @@ def sentence(node: Node, graph: Graph) -> str:
         return f"{name} {texts.get(process['kind'], 'is idle')}."
     if state == "damaged":
         return f"{name} lives, and its segment is damaged: what it does cannot be read."
+    if outside.does(process) == "unseen":
+        return outside.unseen(process, graph.time)
     location = words(process["where"])
     at_line = f" in {location}" if location else ""
     if outside.does(process) == "stopped":

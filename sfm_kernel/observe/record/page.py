@@ -218,7 +218,11 @@ def _processes(snapshot: Mapping[str, Any], links: _Links) -> Iterator[Markup]:
         waits, location = process["waits"], process["where"]
         if polls := process["polls"]:
             waits, location = f"polls {polls['wait']['text']}", polls["where"]
-        cells = [process["name"], process["rank"], process["site"], process["state"], lasted, waits]
+        state = process["state"]
+        if process["unseen"] is not None:
+            ago = words.duration(snapshot["time"] - process["unseen"])
+            state = f"{state} (seen {ago} ago)"
+        cells = [process["name"], process["rank"], process["site"], state, lasted, waits]
         counts = [process["depth"], process["sent"], process["received"]]
         rows.append(_row(process["name"], [*cells, links.to(location), *counts]))
     if rows:
