@@ -103,10 +103,11 @@ def test_activities_outside_of_calls(shown: Page, stream: fake.Stream) -> None:
                 where=fake.place(1, 7),
             ),
             fake.process("E", 4, "running", unreachable=time.time() - 9, unreachable_why=why),
+            fake.process("F", 5, "idle", unseen=time.time() - 9, waits="serves A"),
         )
     )
     rows = ui.rows(ui.panel(shown))
-    ui.expect(rows).to_have_count(5)
+    ui.expect(rows).to_have_count(6)
     texts = [" ".join(row.inner_text().split()) for row in rows.all()]
     texts = [re.sub(r" inbox.*| rank \d", "", text) for text in texts]
     assert [re.sub(r"\d+ s ", "… s ", text) for text in texts] == [  # time goes on
@@ -115,9 +116,10 @@ def test_activities_outside_of_calls(shown: Page, stream: fake.Stream) -> None:
         "C polling 1 min recv_nb(tag=2) cell 7 line 2",
         "D stopped … s cell 7 line 1",
         f"E unreachable … s {why}",
+        "F unseen … s was idle: serves A",
     ]
     seconds = [int(found) for text in texts for found in re.findall(r"(\d+) s ", text)]
-    assert all(now >= 3 for now in seconds[:3]) and seconds[3] >= 9 and len(seconds) == 4
+    assert all(now >= 3 for now in seconds[:3]) and min(seconds[3:]) >= 9 and len(seconds) == 5
 
 
 def test_durations_go_on_and_rates_fall_while_nothing_comes(
