@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from sfm_kernel import directory
-from sfm_kernel.errors import SFMError, limits_named
+from sfm_kernel.errors import SFMError, limits_named, printable
 from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.observe import record
 from sfm_kernel.observe.explain import explain
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         with limits_named():
             _run(options)
     except (SFMError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         return 1
     return 0
 

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import resource
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+_LONG_WORD = re.compile(r"\S{1000,}")
+
 
 def printable(text: str) -> str:
-    """The text with control characters escaped: a text from others must not control a terminal."""
-    return "".join(
+    """The text with control characters escaped: a text from others must not control a terminal.
+
+    Of a word of a thousand letters or more, such as a path, only the beginning and the length.
+    """
+    text = "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text
     )
+    return _LONG_WORD.sub(lambda word: f"{word[0][:80]}… ({len(word[0]):,} characters)", text)
 
 
 def pip_install(requirement: str) -> str:
@@ -29,14 +36,6 @@ def pip_install(requirement: str) -> str:
     package either: it may be a clone, which no index knows.
     """
     return f"{shlex.quote(sys.executable or 'python')} -m pip install {shlex.quote(requirement)}"
-
-
-def shown(text: object, most: int = 80) -> str:
-    """The ``repr`` of what a user has given; of a long one, its beginning and its length."""
-    whole = repr(text)
-    if len(whole) <= most + 20:
-        return whole
-    return f"{whole[:most]}… ({len(str(text)):,} characters)"
 
 
 class SFMError(Exception):

@@ -15,7 +15,7 @@ from sfm_kernel.directory import LocalDirectory, open_directory
 from sfm_kernel.directory.cleaning import remove_dead
 from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
-from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named, shown
+from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
@@ -116,7 +116,7 @@ def join(
 
 def _check_identity(name: Any, rank: Any) -> None:
     if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= 64):
-        raise BadName(f"a name is a text of 1 to 64 characters, not {shown(name)}")
+        raise BadName(f"a name is a text of 1 to 64 characters, not {name!r}")
     if isinstance(name, str) and (not name.isprintable() or name.lstrip("+-").isdigit()):
         raise BadName(f"the name {name!r} would be taken for a rank, or cannot be printed")
     if rank is not None and (type(rank) is not int or rank < 0):

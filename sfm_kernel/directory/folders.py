@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 
 from sfm_kernel.directory.roots import root, unusable
-from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone, shown
+from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
 from sfm_kernel.transport.closing import Closing
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
@@ -32,8 +32,7 @@ def check_world(world: str) -> str:
     """The name itself; raises BadName if it is not a world's name."""
     if not isinstance(world, str) or not WORLD_NAME.fullmatch(world):
         raise BadName(
-            f"world name {shown(world)}: use 1 to 64 letters, digits, '.', '_' or '-', and not "
-            f"'.' first"
+            f"world name {world!r}: use 1 to 64 letters, digits, '.', '_' or '-', and not '.' first"
         )
     return world
 

@@ -20,7 +20,7 @@ import pwd
 import re
 import stat
 
-from sfm_kernel.errors import WorldAccess, shown
+from sfm_kernel.errors import WorldAccess
 
 SHARED = "/dev/shm"
 
@@ -64,7 +64,7 @@ def root() -> str:
 
 def unusable(path: str, problem: OSError) -> WorldAccess:
     """The error for a root that cannot be made or entered."""
-    named = f"SFM_DIR={shown(os.environ['SFM_DIR'])}" if os.environ.get("SFM_DIR") else path
+    named = f"SFM_DIR={os.environ['SFM_DIR']!r}" if os.environ.get("SFM_DIR") else path
     return WorldAccess(
         f"{named} cannot hold your worlds: {problem.strerror}. Set SFM_DIR to a folder of your "
         f"own, in shared memory if possible"

@@ -19,7 +19,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from sfm_kernel.errors import SFMError, limits_named
+from sfm_kernel.errors import SFMError, limits_named, printable
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.inspection import blocked_calls
@@ -51,6 +51,8 @@ def brief() -> Iterator[None]:
     try:
         with limits_named():
             yield
+    except UsageError as problem:
+        raise UsageError(printable(str(problem))) from None
     except (SFMError, CellInterrupted) as problem:
         lines = f"{type(problem).__name__}: {problem}".splitlines()
         problem._render_traceback_ = lambda: lines  # type: ignore[union-attr]

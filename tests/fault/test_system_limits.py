@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.errors import SystemLimit, limit_named, shown
+from sfm_kernel.errors import BadName, SystemLimit, limit_named
 from sfm_kernel.jupyter.limits import check_descriptors
 
 RUN = """
@@ -98,6 +98,8 @@ def test_other_failures_stay_what_they_are() -> None:
     assert limit_named(problem) is problem
 
 
-def test_what_a_user_has_given_is_cut() -> None:
-    assert shown("A" * 90) == repr("A" * 90)
-    assert shown("A" * 5000) == f"'{'A' * 79}… (5,000 characters)"
+@pytest.mark.parametrize(
+    ("length", "left"), [(900, "A" * 900), (5000, f"{'A' * 80}… (5,000 characters)")]
+)
+def test_what_a_user_has_given_is_cut(length: int, left: str) -> None:
+    assert str(BadName(f"the name {'A' * length} is taken")) == f"the name {left} is taken"

@@ -69,6 +69,7 @@ def test_wrong_words(book: Notebook, tmp_path: Path) -> None:
         "a.html --title": "--title needs a value",
         "a.json": "writes HTML",
         f"{tmp_path}/no/a.html": "was not written: No such file",
+        f"{'a' * 5000}.html": "(5,005 characters) was not written: File name too long",
     }.items():
         assert said in book.run(f"%sfm record {words}").text
     ran = book.run("%%sfm --record a.json\nran = 1").text

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from sfm_kernel.errors import SFMError, shown
+from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import tapes
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _take(path: str, members: Iterator[Member], folder: str) -> None:
     made: set[str] = set()
     for member in members:
         if problem := member.problem or _unfit(member.name):
-            raise BadArchive(f"{path}: {shown(member.name)} {problem}; nothing of it was run")
+            raise BadArchive(f"{path}: {member.name!r} {problem}; nothing of it was run")
         remaining -= member.size
         parts = _parts(member.name)
         made.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
@@ -171,7 +171,7 @@ def _take(path: str, members: Iterator[Member], folder: str) -> None:
             _write(member, os.path.join(folder, *parts))
         except OSError as failure:  # a name that is too long, a file in a folder's place, no room
             raise BadArchive(
-                f"{path}: {shown(member.name)} cannot be unpacked: {failure.strerror}; nothing of "
+                f"{path}: {member.name!r} cannot be unpacked: {failure.strerror}; nothing of "
                 f"it was run"
             ) from None
 

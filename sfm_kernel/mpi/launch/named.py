@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from itertools import takewhile
 
-from sfm_kernel.errors import shown
 from sfm_kernel.mpi.launch import archives, sources
 
 
@@ -22,7 +21,7 @@ def missing(words: Sequence[str]) -> str:
         return ""
     if not os.path.exists(words[0]):
         note = "" if _is_path(words[0]) else ", and no program of that name on PATH"
-        return f"there is no file {shown(words[0])}{note}"
+        return f"there is no file {words[0]!r}{note}"
     is_native = sources.is_native(words)
     if not is_native and _is_other(words[0]):
         return (
