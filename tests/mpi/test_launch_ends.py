@@ -211,6 +211,17 @@ def test_an_interrupt_of_one_rank_is_the_failure_that_is_shown() -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_an_interrupt_after_a_failed_call_says_the_programs_line() -> None:
+    """Cython's frames of that call are in the traceback, too."""
+    late = (
+        "try: comm.send(1, dest=7)\n"
+        "except MPI.Exception as error: raise KeyboardInterrupt().with_traceback("
+        "error.__traceback__)"
+    )
+    done = run("-n", "1", "-c", MPI + late)
+    assert "interrupted in <string>, line 2, in <module>: try: comm.send(" in done.stderr
+
+
 # ---- ended from outside
 
 
