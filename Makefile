@@ -75,10 +75,10 @@ students: $(VENV)/.sfm-base
 solved: $(VENV)/.sfm-base
 	@$(BIN)/python -m sfm_kernel.lessons solved $(SOLVED)
 
-# Files of tests, in the order of their names, two more at a time than there are cores: most tests
+# Files of tests, in the order of their names, some more at a time than there are cores: most tests
 # wait for processes that they have started. No output after pytest's own: its summary line is the
 # last. Who hangs, or crashes, ends the run.
-WORKERS ?= --numprocesses=$(shell echo $$(($$(nproc) + 2))) --maxprocesses=4 --dist=loadfile \
+WORKERS ?= --numprocesses=$(shell echo $$(($$(nproc) + 4))) --maxprocesses=6 --dist=loadfile \
     --no-loadscope-reorder --max-worker-restart=0
 test: $(VENV)/.sfm-test
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(WORKERS) $(ARGS)

@@ -74,10 +74,7 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
     the module.
     """
     glibc = _glibc(settings)
-    if (settings or {}).get("libraries") == "keep":
-        _prepare()
-    else:
-        build_libraries(glibc)
+    _provide_libraries(settings)
     name: str = maturin.build_wheel(folder, _arguments(settings), metadata)
     remove_twins(os.path.join(folder, name))
     if glibc:
@@ -86,8 +83,8 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
 
 
 def build_editable(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """Build a wheel that refers to this folder; return its file name."""
-    build_libraries()
+    """Build a wheel that refers to this folder; return its file name. ``libraries`` as above."""
+    _provide_libraries(settings)
     return str(maturin.build_editable(folder, settings, metadata))
 
 
@@ -157,6 +154,13 @@ def build_sdist(folder: str, settings: Settings = None) -> str:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def _provide_libraries(settings: Settings) -> None:
+    if (settings or {}).get("libraries") == "keep":
+        _prepare()
+    else:
+        build_libraries(_glibc(settings))
 
 
 def build_libraries(glibc: str = "") -> None:

@@ -25,7 +25,7 @@ def test_repo2docker_accepts_it() -> None:
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert 'env update -p ${NB_PYTHON_PREFIX} --file "binder/environment.yml"' in said
-    assert "Building conda environment for python=3.11" in said
+    assert "Building conda environment for python=3.13" in said
     assert "RUN ./binder/postBuild" in said
     assert 'ENV R2D_ENTRYPOINT="${REPO_DIR}/binder/start"' in said
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.test_packaging import PYPROJECT, ROOT, workspace
+from tests.unit.test_packaging import PYPROJECT, ROOT, TESTED, workspace
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
@@ -70,7 +70,10 @@ def test_a_release_was_tried_on_every_python() -> None:
     assert known["publish"]["needs"] == "try" and known["try"]["needs"] == "build"
     assert known["publish"]["if"] == "github.ref_type == 'tag'"
     lowest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
-    assert known["try"]["strategy"]["matrix"]["python"][0] == lowest
+    tried = known["try"]["strategy"]["matrix"]["python"]
+    tested = jobs(ROOT / ".github/workflows/ci.yml")["ci"]["strategy"]["matrix"]["python"]
+    assert TESTED == tested == tried[: len(tested)]
+    assert tested[0] == lowest
     machines = known["build"]["strategy"]["matrix"]["machine"]
     assert machines == known["try"]["strategy"]["matrix"]["machine"]
     granted = known["publish"]["permissions"]
