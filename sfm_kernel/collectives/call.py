@@ -53,6 +53,7 @@ class Call:
             PeerLost, CollectiveError: the member, or another one, could not go on.
         """
         name = self._names[rank]
+        self.team.awaited = rank
         message = self._context.recv(src=name, call=self._number)
         if message.chain != self._chain:
             own_name = self._names[self.rank]

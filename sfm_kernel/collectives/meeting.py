@@ -120,7 +120,7 @@ class _Table:
         first, turns = names[0], itertools.count(1)
 
         def tick() -> None:
-            self._check(members)
+            self._check(members[:1])  # only the first member's answer is to come
             if next(turns) % ASK_AGAIN == 0:  # the first member may have been interrupted
                 _send(self.context, first, number=number)
 
@@ -142,7 +142,7 @@ class _Table:
     def receive(self, members: Sequence[Member], number: str) -> list[str]:
         """As the first member, receive a number from each other one, and send them all numbers."""
         names = [member.name for member in members]
-        self.context.tick = lambda: self._check(members)
+        self.context.tick = lambda: self._check(members)  # each has to send its number
         failed: str | None = None
         lost: Any = None
         cycle: list[Any] | None = None

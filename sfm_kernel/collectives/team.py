@@ -13,7 +13,8 @@ start anew, and messages of older epochs are dropped. So every member raises a f
 group can go on.
 
 The death of a member is noticed by the members that wait for it: they raise ``PeerLost`` and send
-notes.
+notes. To the others it does not matter who has done its part of a call and has left, even if
+another process has its name now.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class Team:
         self.marks: dict[str, int] = {}
         self.on_wait: Callable[[], None] | None = None
         _teams.add(self)
+        self.awaited = self.rank  # the member from which a message is to come
         self._noted = -1
         self._waits = -1, 0
         self._checked = time.time()  # no member was missing at the tree before
@@ -257,7 +259,7 @@ class Team:
         if next(self._ticks) % DEATH_TICKS == 0:
             # A new process with a dead member's name is alive, but not in this group.
             why = "and the process that has its name now is no member of the group"
-            check_for_heirs(self.sfm, self.members, why)
+            check_for_heirs(self.sfm, [self.members[self.awaited]], why)
 
     def _check(self) -> None:
         team = self.outer or self

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sfm_kernel
 from sfm_kernel import (
     CollectiveError,
     CollectiveMismatch,
@@ -150,6 +151,24 @@ def test_a_member_that_leaves_is_lost_for_all_others(kind: str, world: str) -> N
             crowd.endpoints[2].close()
             outcomes = [outcome(call) for call in calls]
             assert all(isinstance(error, PeerLost) and error.peer == 2 for error in outcomes)
+
+
+def test_a_member_that_has_done_its_part_may_leave(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if another process gets its name, while the others wait for each other."""
+    monkeypatch.setattr("sfm_kernel.collectives.team.DEATH_TICKS", 1)
+    groups = crowd.run(lambda group: group)
+    scan = partial(Group.scan, algorithm="linear")
+    assert Background(partial(scan, groups[0], 1)).result() == 1
+    crowd.endpoints[0].close()
+    with sfm_kernel.join(crowd.world) as heir:
+        assert heir.name == groups[0].members[0]
+        looks: list[int] = []
+        groups[2]._team.on_wait = lambda: looks.append(1)
+        last = Background(partial(scan, groups[2], 1))
+        wait_until(lambda: len(looks) > 2 or not last.is_alive())
+        assert results([Background(partial(scan, groups[1], 1)), last]) == [2, 3]
 
 
 def test_a_group_of_which_somebody_is_gone(crowd: Crowd) -> None:
