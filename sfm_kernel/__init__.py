@@ -14,6 +14,7 @@ CONTRIBUTING.md says which module may import which.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -133,6 +134,19 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_MODULE.get(name, "sfm_kernel.errors")), name)
     globals()[name] = value
     return value
+
+
+class _OfferMPI:
+    """Offers mpi4py this package's MPI when it is imported: ``sfm_kernel/mpi/alone.py``."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Find nothing: the finders that follow find mpi4py's module."""
+        if name == "mpi4py.MPI":
+            importlib.import_module("sfm_kernel.mpi.alone").offer()
+
+
+sys.meta_path.insert(0, _OfferMPI)
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,9 @@
 """Connects the real mpi4py with this process's core: ``sfm_kernel._native`` has MPI's functions.
 
-mpi4py asks the dynamic linker for MPICH's library, which is loaded already. A call that waits in
-native code can end only with an error code. This module makes it behave as a call of Python: an
-exception of a signal handler is raised in the line that made the call, and observers see the call
-as that line has it.
+mpi4py asks the dynamic linker for MPICH's library, which is loaded already (alias.py). A call that
+waits in native code can end only with an error code. This module makes it behave as a call of
+Python: an exception of a signal handler is raised in the line that made the call, and observers see
+the call as that line has it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from types import FrameType
 from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
 from sfm_kernel.c import LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError, pip_install
+from sfm_kernel.mpi import alias
 from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
@@ -31,13 +32,15 @@ def load() -> None:
     """
     import ctypes
 
-    path, needed = _module()
+    path, needed = module()
     if LIBMPI_ABI.endswith(needed):  # the core itself has only MPICH's ABI
         ctypes.CDLL(LIBMPI_ABI)
+    else:
+        alias.load()
     ctypes.CDLL(path)
 
 
-def _module() -> tuple[str, str]:
+def module() -> tuple[str, str]:
     """The file of mpi4py's module, and the name of our library that it was linked with."""
     from importlib.util import find_spec
 
@@ -83,7 +86,7 @@ class Check:
         if name != "mpi4py.MPI":
             return
         try:
-            _, needed = _module()
+            _, needed = module()
         except SFMError as problem:
             raise ImportError(str(problem), name=name) from None
         if not LIBMPI.endswith(needed):
@@ -95,9 +98,15 @@ class Check:
 
 
 def install() -> None:
-    """Make mpi4py use this process's MPI when it is imported. Idempotent."""
+    """Make mpi4py use this process's MPI when it is imported, and no other. Idempotent."""
+    connect()
     os.environ["MPI4PY_MPIABI"] = "mpich"
     os.environ.pop("MPI4PY_LIBMPI", None)
+
+
+def connect() -> None:
+    """Load this process's MPI under the name by which mpi4py asks for one. Idempotent."""
+    alias.load()
     set_mpi(raise_instead, call_of, site_of)
 
 

@@ -12,9 +12,10 @@ import struct
 from typing import BinaryIO, NamedTuple
 
 _LITTLE, _BIG = 1, 2
-_PROGRAM, _SHARED = 2, 3
-_LOADED, _DYNAMIC, _INTERPRETED = 1, 2, 3
-_NEEDED, _STRINGS, _SIZE_OF_STRINGS, _NAMED, _OLD_PATH, _PATH = 1, 5, 10, 14, 15, 29
+_PROGRAM, SHARED = 2, 3
+LOADED, DYNAMIC, _INTERPRETED, STACK = 1, 2, 3, 0x6474E551
+NEEDED, HASH, STRINGS, SYMBOLS, SIZE_OF_STRINGS, SIZE_OF_SYMBOL, NAMED = 1, 4, 5, 6, 10, 11, 14
+_OLD_PATH, _PATH = 15, 29
 _MOST = 1 << 24
 """Largest size in bytes of a table; a damaged file may claim any size."""
 
@@ -40,6 +41,18 @@ class Binary(NamedTuple):
     needed: tuple[str, ...] = ()
     old_path: bool = False
     name: str = ""
+
+
+def machine(name: str) -> int:
+    """The number of a machine that ``os.uname()`` names.
+
+    Raises:
+        OSError: it is unknown.
+    """
+    for number, known in _MACHINES.items():
+        if known == name:
+            return number
+    raise OSError(f"no libraries are known for {name}")
 
 
 def is_elf(path: str) -> bool:
@@ -77,7 +90,7 @@ class _Reader:
 
     def binary(self) -> Binary:
         kind, machine = self._words("HH", 16)
-        if kind not in (_PROGRAM, _SHARED):
+        if kind not in (_PROGRAM, SHARED):
             raise ValueError("it is an object file, which has to be linked first")
         segments = self._segments()
         dynamic = self._dynamic(segments)
@@ -90,9 +103,9 @@ class _Reader:
         if not dynamic:
             return about
         strings = self._strings(segments, dynamic)
-        needed = tuple(_text(strings, value) for tag, value in dynamic if tag == _NEEDED)
+        needed = tuple(_text(strings, value) for tag, value in dynamic if tag == NEEDED)
         tags = dict(dynamic)
-        name = _text(strings, tags[_NAMED]) if _NAMED in tags else ""
+        name = _text(strings, tags[NAMED]) if NAMED in tags else ""
         old = _OLD_PATH in tags and _PATH not in tags
         return about._replace(needed=needed, old_path=old, name=name)
 
@@ -105,7 +118,7 @@ class _Reader:
         return [(kind, offset, address, length) for kind, offset, address, length in rows]
 
     def _dynamic(self, segments: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
-        found = [segment for segment in segments if segment[0] == _DYNAMIC]
+        found = [segment for segment in segments if segment[0] == DYNAMIC]
         if not found:
             return []
         _, offset, _, length = found[0]
@@ -119,9 +132,9 @@ class _Reader:
         self, segments: list[tuple[int, int, int, int]], dynamic: list[tuple[int, int]]
     ) -> bytes:
         tags = dict(dynamic)
-        address, size = tags.get(_STRINGS, 0), tags.get(_SIZE_OF_STRINGS, 0)
+        address, size = tags.get(STRINGS, 0), tags.get(SIZE_OF_STRINGS, 0)
         for kind, offset, begins, length in segments:
-            if kind == _LOADED and begins <= address < begins + length:
+            if kind == LOADED and begins <= address < begins + length:
                 return self._bytes(offset + address - begins, size)
         raise ValueError("it is damaged: its names are missing")
 

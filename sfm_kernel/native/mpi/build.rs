@@ -98,7 +98,8 @@ fn main() {
         println!("cargo:rustc-cfg=abi");
         (soname, table) = ("libmpi_abi.so.1", "constants_abi.txt");
     }
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    // Not `rustc-cdylib-link-arg`, which cargo would also give to libraries that contain this one.
+    println!("cargo:rustc-link-arg=-Wl,-soname,{soname}");
     for read in
         ["build.rs", "prototype.rs", "standard.txt", table, "src/functions", "src/collective"]
     {

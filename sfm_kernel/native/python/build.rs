@@ -1,8 +1,8 @@
 //! How the Python module is linked.
 
 fn main() {
-    // It is MPI's library, too, under the name by which mpi4py asks for one: in a process that has
-    // imported it the loader looks no further, and MPI has the same core as the endpoint.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");
+    // It is MPI's library, too: sfm_kernel/mpi/alias.py makes libmpi.so.12 of it, which needs this
+    // name, in processes that use this MPI.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,sfm_kernel._native");
     println!("cargo:rerun-if-changed=build.rs");
 }
