@@ -139,13 +139,17 @@ def _process(process: Any, ahead: float, now: float) -> Json:
         location = polls.get("where")
     elif not waits and isinstance(activity := process.get("now"), dict):
         location = activity.get("where") or location
+    state, since = _text(process.get("state"), NAME), "since"
+    if process.get("unseen") is not None:  # it was so then
+        waits = f"was {state}{f': {waits}' if waits else ''}"
+        state = since = "unseen"
     rank = process.get("rank")
     return {
         "name": _text(process.get("name"), NAME),
         "rank": rank if type(rank) is int and 0 <= rank < 2**31 else None,
         "engine": process.get("kind") != "notebook",
-        "state": _text(process.get("state"), NAME),
-        "since": _time(process, "since", ahead, now),
+        "state": state,
+        "since": _time(process, since, ahead, now),
         "waits": waits,
         "where": _location_text(location),
         "depth": _count(process, "depth"),

@@ -165,6 +165,18 @@ def test_a_wrong_clock_is_corrected() -> None:
     assert checked(encoded(sent), now)["processes"][0]["since"] == now
 
 
+def test_what_a_notebook_saw_long_ago_is_shown_so() -> None:
+    now = time.time()
+    sent = report()
+    sent["snapshot"]["processes"][0]["unseen"] = sent["snapshot"]["time"] - 60
+    (shown,) = checked(encoded(sent), now)["processes"]
+    assert shown["state"] == "unseen" and shown["waits"] == "was blocked in recv: recv(tag=2)"
+    assert 59 < now - shown["since"] < 90
+    sent["snapshot"]["processes"][0]["unseen"] = "x"
+    with pytest.raises(BadReport):
+        checked(encoded(sent), now)
+
+
 def test_reports_say_nothing_of_machine_and_folders() -> None:
     location = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
     process = engine("A", where={**location, "cell_id": None}, pid=4711, host="ada-laptop")
