@@ -7,6 +7,7 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when their 
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, Self, final
 
@@ -63,6 +64,7 @@ __all__ = [
     "judge",
     "knock",
     "matches",
+    "native_stack",
     "open_tun",
     "pack",
     "peek",
@@ -403,6 +405,12 @@ def stacks() -> dict[int, list[_Frame]]:
 
     No other thread runs meanwhile, and no object of the program lives longer for it. Only the
     innermost 10,000 frames of a stack are listed.
+    """
+
+def native_stack(pid: int, /) -> list[tuple[Path, int]]:
+    """The frames of a process's main thread in a system call: binary and address, innermost first.
+
+    Empty if it is in none, or the system does not show it to this process.
     """
 
 def frame_of(coroutine: object, /) -> _Frame | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory import root
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfm_kernel.observe.record import ProvenDeadlock
     from sfm_kernel.observe.timeline import Recorder
 
-CHECK_EVERY = 0.5
+CHECK_EVERY = 0.25
 """Seconds between two checks."""
 
 PROOF = 2.0
@@ -26,9 +26,6 @@ PROOF = 2.0
 
 LATEST = 2.0
 """Seconds after which it watches in any case: a process that polls never rests."""
-
-_SENT = "<dynamic-code>"
-"""The file that cloudpickle names for functions that are sent by value."""
 
 _BUSY = 0.5
 """The share of a processor's time from which on a process counts as computing."""
@@ -48,7 +45,6 @@ class Watching:
             then.
         hint: what the user can do about a deadlock; the last line of its report.
         record: the file into which ``record`` writes the run; empty for none.
-        script: the file of the functions that are sent to the processes, if there is one.
         proof: seconds that a deadlock must last.
         every: seconds between two checks; less than half of ``proof``.
     """
@@ -62,7 +58,6 @@ class Watching:
         end: bool = False,
         hint: str = "",
         record: str = "",
-        script: str = "",
         proof: float = PROOF,
         every: float = CHECK_EVERY,
     ) -> None:
@@ -71,7 +66,7 @@ class Watching:
         self._proof, self._every = proof, every
         self._reporter: DeadlockReporter | None = None
         self._times: dict[int, float] = {}
-        self._path, self._script = record, script
+        self._path = record
         self._deadlocks: list[ProvenDeadlock] = []
         self._recorder: Recorder | None = None
         self.due = time.monotonic() + every
@@ -86,9 +81,9 @@ class Watching:
         if self._path:
             self._follow()
         if self._reporter is None:
-            if self._somebody_rests(passed) or now >= self._latest:
-                self._reporter = self._begin()
-            return
+            if not (self._somebody_rests(passed) or now >= self._latest):
+                return
+            self._reporter = self._begin()
         try:
             self._reporter.check()
         except OSError:  # the world does not exist yet, or no longer
@@ -130,10 +125,6 @@ class Watching:
         from sfm_kernel.observe.record import record
         from sfm_kernel.observe.record.listing import lines_of_files
 
-        def source(location: Mapping[str, Any]) -> str | None:
-            is_sent = location["file"] == _SENT and self._script
-            return lines_of_files({**location, "file": self._script} if is_sent else location)
-
         self._follow()
         if self._recorder is None:
             self._report(f"{self._path} was not written: nothing has happened")
@@ -141,7 +132,9 @@ class Watching:
         try:
             run = self._recorder.timeline()
             deadlocks = self._deadlocks
-            notes = record(self._folder, self._path, deadlocks=deadlocks, run=run, sources=source)
+            notes = record(
+                self._folder, self._path, deadlocks=deadlocks, run=run, sources=lines_of_files
+            )
         except OSError as problem:
             notes = [f"{self._path} was not written: {problem.strerror}"]
         for note in notes:

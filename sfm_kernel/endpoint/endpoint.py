@@ -23,7 +23,7 @@ from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers, by_name
-from sfm_kernel.endpoint.seen import conditions_of, facts
+from sfm_kernel.endpoint.seen import conditions_of, facts, is_own
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
@@ -118,7 +118,9 @@ class Endpoint(Messaging, Closing):
 
     @property
     def world(self) -> str:
-        """The world's name."""
+        """The world's name. Whoever learns it may join: observers then expect newcomers."""
+        if self._about["size"] and not is_own(sys._getframe(1).f_code.co_filename):
+            self.describe(size=None)
         return self._directory.world
 
     @property
@@ -252,7 +254,8 @@ class Endpoint(Messaging, Closing):
 
         Args:
             about: values that JSON can hold. ``kind`` is "engine" (runs cells), "notebook" (its
-                user types cells) or "process"; ``size``: the final number of ranked processes.
+                user types cells) or "process"; ``size``: the final number of ranked processes, if
+                nobody else will join.
         """
         self._about |= about
         self._inbox.set_info(json.dumps(self._about))

@@ -17,6 +17,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import DeadlockMonitor, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
+from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.transport.base import Member
 
@@ -113,16 +114,17 @@ class _Inboxes:
     def __init__(self, home: Home) -> None:
         processes = snapshot(home.sfm, home.view.states(True))["processes"]
         self._processes = {process["uid"]: process for process in processes}
+        self._folder = home.sfm.folder
 
     def since(self, before: _Inboxes) -> str:
         """The messages that have been added since ``before``, in words; "" if there are none."""
-        notes = []
+        notes, traces = [], Traces(self._folder)
         for uid, process in self._processes.items():
             earlier = before._processes.get(uid)
             if process["alive"]:
                 notes.append(_waiting(process, earlier))
             elif earlier and earlier["alive"] and (process["here"] or process["peers"]):
-                notes.append(_lost(process, self._processes.values()))
+                notes.append(_lost(process, self._processes.values(), traces))
         return "\n".join(filter(None, notes))
 
 
@@ -136,12 +138,20 @@ def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
     return f"{len(fresh)} {verb} in {now['name']}'s inbox: {'; '.join(shown)}{more}"
 
 
-def _lost(dead: Mapping[str, Any], processes: Any) -> str:
-    """The messages that a process had not received when it died in this cell."""
-    uid = dead["uid"][16:]
-    peers = (peer for process in processes for peer in process["peers"])
-    sent = sum(peer["sent"] for peer in peers if peer["uid"] == uid)
-    lost = sent - sum(peer["received"] for peer in dead["peers"])
+def _lost(dead: Mapping[str, Any], processes: Any, traces: Traces) -> str:
+    """The user's messages that a process had not received when it died in this cell.
+
+    Those of libraries, such as MPI, tell the user nothing; the senders' traces distinguish them.
+    """
+    uid, lost = dead["uid"][16:], 0
+    received = {peer["uid"]: peer["received"] for peer in dead["peers"]}
+    for process in processes:
+        sent = sum(peer["sent"] for peer in process["peers"] if peer["uid"] == uid)
+        left = sent - received.get(process["uid"][16:], 0)
+        if left > 0:
+            events, _ = traces.of(process["uid"])
+            contexts = [event[9] for event in events if event[2:4] == ("sent", uid)]
+            lost += left - sum(map(bool, contexts[-left:]))
     if lost <= 0:
         return ""
     verb = "message was" if lost == 1 else "messages were"

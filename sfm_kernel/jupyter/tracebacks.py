@@ -16,8 +16,8 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MPI4PY = "src/mpi4py/"
 """The path of mpi4py's compiled code, on the machine that compiled it."""
 
-_MPI = "MPI_ERR_OTHER: "
-"""The beginning of the text of an MPI.Exception that a deadlock has caused."""
+_MPI = "Exception"
+"""The name of the error that a deadlock raises in MPI; its text is the diagnosis."""
 
 _TITLE = "Deadlock: "
 """The beginning of every diagnosis of a deadlock."""
@@ -50,9 +50,8 @@ def uninstall(shell: Any) -> None:
 
 def in_short(name: str, value: str) -> tuple[str, str]:
     """The name and the text of an error for a summary; a deadlock's error is its title."""
-    before, title, rest = value.partition("\n")[0].partition(_TITLE)
-    if title and (name == DeadlockDetected.__name__ or before.startswith(_MPI)):
-        return DeadlockDetected.__name__, title + rest
+    if name in (DeadlockDetected.__name__, _MPI) and value.startswith(_TITLE):
+        return DeadlockDetected.__name__, value.partition("\n")[0]
     return name, value
 
 
@@ -88,10 +87,9 @@ def deadlock(value: BaseException | None) -> DeadlockDetected | None:
     """
     if isinstance(value, DeadlockDetected):
         return DeadlockDetected(value.cycle, str(value))
-    before, title, why = str(value).partition(_TITLE)
-    if type(value).__module__ == "mpi4py.MPI" and before.startswith(_MPI) and title:
+    if type(value).__module__ == "mpi4py.MPI" and str(value).startswith(_TITLE):
         raised = "\n(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)"
-        return DeadlockDetected([], title + why + raised)
+        return DeadlockDetected([], str(value) + raised)
     return None
 
 

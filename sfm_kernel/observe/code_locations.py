@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-from sfm_kernel._native import resolve
+from sfm_kernel._native import native_stack, resolve
 
 CodeLocation = dict[str, Any]
 """See ``schema.json``, "code_location"."""
@@ -78,6 +78,22 @@ def source(
         "cell": cell,
         "cell_id": cell_id,
     }
+
+
+def native_location(pid: int) -> CodeLocation | None:
+    """The line in which a compiled program waits in a system call; None if it is unknown.
+
+    Python is none: its own source says nothing about its program.
+    """
+    try:
+        program = os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+    if os.path.basename(program).startswith("python"):
+        return None
+    frames = (address for binary, address in native_stack(pid) if str(binary) == program)
+    located = (source(program, address) for address in frames)
+    return next((location for location in located if location and location["line"]), None)
 
 
 def words(location: CodeLocation | None) -> str:

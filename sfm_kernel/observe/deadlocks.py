@@ -14,11 +14,16 @@ from typing import Any
 from sfm_kernel import _native
 from sfm_kernel.observe.explain import Graph, diagnose, look
 from sfm_kernel.observe.explain.but_for import but_for
+from sfm_kernel.observe.explain.graph import YOUNG
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
 
 PROOF = 2.0
 """Seconds that a deadlock must last before its calls are ended."""
+
+CONFIRMED = 0.5
+"""Seconds of a proof that a monitor must have seen itself. Calls say since when they wait, but a
+monitor that has just begun does not know what else has happened meanwhile."""
 
 DOUBT = 1.0
 """Seconds for which a deadlock that something could resolve is seen before it is reported. It has
@@ -51,6 +56,7 @@ class DeadlockMonitor:
         self._blocked: frozenset[tuple[str, int]] = frozenset()
         self._stuck: Hashable = None
         self._since = self._checked = self._looked = 0.0
+        self._credit = max(0.0, proof - CONFIRMED)  # of a deadlock that is older than this monitor
 
     def check(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
@@ -69,12 +75,24 @@ class DeadlockMonitor:
         self._looked = self._checked
         graph = look(self._folder, self._remote)
         stuck, proof = (_stuck(graph), self._proof) if graph.stuck else (_doubt(graph), DOUBT)
+        credit, self._credit = self._credit, YOUNG
         if stuck is None or stuck != self._stuck:
-            self._stuck, self._since = stuck, self._clock()
+            self._stuck, self._since = stuck, self._clock() - min(credit, _lasted(graph))
             return None
         if self._clock() - self._since < min(proof, self._proof):
             return None
         return diagnose(graph, self._folder, Traces(self._folder))
+
+
+def _lasted(graph: Graph) -> float:
+    """Seconds for which the processes of a deadlock have certainly been in it; 0 without one.
+
+    The clocks of other machines differ, and nobody knows when a process has died.
+    """
+    stuck = [graph.nodes[uid].process for uid in graph.stuck]
+    if not all(one["here"] for one in stuck) or not all(one["alive"] for one in graph.processes):
+        return 0.0
+    return max(0.0, graph.time - max((one["since"] for one in stuck), default=graph.time))
 
 
 def _stuck(graph: Graph) -> Hashable:

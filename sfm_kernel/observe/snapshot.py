@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from sfm_kernel._native import INBOX_IRRELEVANT, SUMMARY_UNIT, UNSETTLED, Observer
-from sfm_kernel.observe.code_locations import code_location
+from sfm_kernel.observe.code_locations import code_location, native_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
 from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
@@ -281,20 +281,28 @@ class _Process:
         if not self.state["alive"] or main is None:
             return None
         does, line, code = main
-        return {"does": does, "where": code_location(code, line)}
+        where = code_location(code, line)
+        if where is None and does != "computes" and self._is_here():
+            where = native_location(self.about["pid"])
+        return {"does": does, "where": where}
 
     def _is_stopped(self) -> bool:
         """Whether the system has stopped the process; False on other machines, and if unknown."""
-        pid, state = self.about.get("pid"), self.state
-        if not (pid and state["alive"] and state.get("here", True)):
-            return False
-        if self.about.get("host") != os.uname().nodename:  # a container may have other pids
+        if not self._is_here():
             return False
         try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            with open(
+                f"/proc/{self.about['pid']}/stat", encoding="utf-8", errors="replace"
+            ) as file:
                 return file.read().rpartition(")")[2].split()[0] in "Tt"
         except (OSError, IndexError):
             return False
+
+    def _is_here(self) -> bool:
+        """Whether its pid says which process it is; a container may have other pids."""
+        about, state = self.about, self.state
+        lives = bool(about.get("pid") and state["alive"] and state.get("here", True))
+        return lives and about.get("host") == os.uname().nodename
 
     def _is_settled(
         self,

@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import io
 import traceback
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import CodeType
-from typing import Any, ClassVar
+from typing import Any
 
 import cloudpickle
 
 from sfm_kernel.endpoint import Endpoint, seen
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import only_endpoint
+from sfm_kernel.spawn import by_value
 
 
 def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
-    """Pickle as cloudpickle does, with two differences.
-
-    Code keeps the name of its file and its notebook cell: observers and tracebacks show a task on
-    an engine by its line in the notebook. A pickled endpoint becomes the endpoint of the process
-    that unpickles it.
-    """
+    """Pickle by value. A pickled endpoint becomes the endpoint of the process that unpickles it."""
     file = io.BytesIO()
     callback = None if buffers is None else buffers.append
     _Pickler(file, protocol=5, buffer_callback=callback).dump(value)
     return file.getvalue()
 
 
-def _reduced(code: CodeType) -> tuple[Any, ...]:
-    function, args = cloudpickle.Pickler.dispatch_table[CodeType](code)
-    named = tuple(code.co_filename if arg == "<dynamic-code>" else arg for arg in args)
-    return _rebuilt, (function, named, code.co_filename, seen.cell_of(code.co_filename))
-
-
 reducers: list[Callable[[Any], Any]] = []
 """Functions of upper layers: each returns the value of ``__reduce__`` for an object, or None."""
 
 
-class _Pickler(cloudpickle.Pickler):
-    dispatch_table: ClassVar = ChainMap({CodeType: _reduced}, cloudpickle.Pickler.dispatch_table)
-
+class _Pickler(by_value.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Endpoint):
             return only_endpoint, ()
@@ -49,12 +35,6 @@ class _Pickler(cloudpickle.Pickler):
             if (reduced := reduce(value)) is not None:
                 return reduced
         return super().reducer_override(value)
-
-
-def _rebuilt(function: Any, args: Any, file: str, cell: seen.Cell | None) -> Any:
-    if cell is not None:
-        seen.remote_cells[file] = cell
-    return function(*args)
 
 
 def pack(value: Any) -> dict[str, Any]:

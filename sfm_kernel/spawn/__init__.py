@@ -8,6 +8,7 @@ forkserver  forks processes that have nothing of who asks for them
 guardian  a process that kills a job's processes if their owner was killed
 report    reports of a process to its owner
 output    forwards the stdout and stderr of many processes into one
+by_value  pickles functions, which keep the names of their files
 job       ``sfm_kernel.run``, and the processes of one call of it
 worker    one of these processes
 

@@ -13,12 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
-import cloudpickle
-
 from sfm_kernel.directory import remove_world
 from sfm_kernel.endpoint.seen import Account, disagreement
 from sfm_kernel.errors import ProcessFailed, RecvTimeout, limits_named
-from sfm_kernel.spawn import process
+from sfm_kernel.spawn import by_value, process
 from sfm_kernel.spawn.process import Process
 from sfm_kernel.spawn.report import END, GO, JOINED, Result, died
 from sfm_kernel.watching import Watching
@@ -72,9 +70,7 @@ def run(
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
     job = Job("run", n, function, args, kwargs, names)
     path = os.fspath(record) if record else ""
-    script = getattr(getattr(function, "__code__", None), "co_filename", "") if record else ""
-    about: dict[str, Any] = {"end": detect, "hint": _HINT, "record": path, "script": script}
-    watching = Watching(job.world, job.pids, _say, **about)
+    watching = Watching(job.world, job.pids, _say, end=detect, hint=_HINT, record=path)
     with job:
         try:
             results = job.results(timeout, watching)
@@ -122,7 +118,7 @@ class Job:
     ) -> None:
         self.world = f"{kind}-{os.getpid()}-{secrets.token_hex(4)}"
         self._size, self._names = size, names
-        self._pickled: bytes = cloudpickle.dumps((function, args, dict(kwargs)))
+        self._pickled: bytes = by_value.dumps((function, args, dict(kwargs)))
         self._processes: list[Process] = []
         self._orders: list[BinaryIO] = []
         self._reports: list[int] = []

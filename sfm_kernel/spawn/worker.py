@@ -20,7 +20,7 @@ import cloudpickle
 
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.bystanders import rest
-from sfm_kernel.endpoint.seen import account
+from sfm_kernel.endpoint.seen import account, is_own
 from sfm_kernel.spawn import lifeline
 from sfm_kernel.spawn.report import END, GO, JOINED, Result
 from sfm_kernel.world import join
@@ -60,7 +60,19 @@ def main(report: int, dumped: Callable[[Any], bytes] = cloudpickle.dumps) -> Non
 
 def _failure(error: Exception) -> Result:
     failed_at, text = time.monotonic(), f"{type(error).__name__}: {error}"
-    return Result(False, why=text, trace=traceback.format_exc(), failed_at=failed_at)
+    return Result(False, why=text, trace=_traceback(error), failed_at=failed_at)
+
+
+def _traceback(error: Exception) -> str:
+    """The error's traceback as Python prints it, without the frames of this package."""
+    whole = traceback.TracebackException.from_exception(error)
+    left: list[traceback.TracebackException | None] = [whole]
+    while left:
+        if (shown := left.pop()) is not None:
+            frames = [frame for frame in shown.stack if not is_own(frame.filename)]
+            shown.stack = traceback.StackSummary.from_list(frames)
+            left += [shown.__cause__, shown.__context__, *(shown.exceptions or ())]
+    return "".join(whole.format())
 
 
 if __name__ == "__main__":

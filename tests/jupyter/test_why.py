@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sfm_kernel.jupyter.observed import _lost
 from sfm_kernel.jupyter.tables import queue_table
 from sfm_kernel.jupyter.tracebacks import in_short
 from tests.jupyter.notebook import Notebook, processes, wait_for
@@ -190,10 +191,28 @@ def test_the_table_of_queues() -> None:
     ("name", "value", "said"),
     [
         ("DeadlockDetected", "Deadlock: A\nA waits", ("DeadlockDetected", "Deadlock: A")),
-        ("Exception", "MPI_ERR_OTHER: Deadlock: A\nA", ("DeadlockDetected", "Deadlock: A")),
+        ("Exception", "Deadlock: A\nA", ("DeadlockDetected", "Deadlock: A")),
         ("Exception", "MPI_ERR_OTHER: what\nelse", ("Exception", "MPI_ERR_OTHER: what\nelse")),
         ("ValueError", "Deadlock: A\nB", ("ValueError", "Deadlock: A\nB")),
     ],
 )
 def test_the_summary_of_an_error(name: str, value: str, said: tuple[str, str]) -> None:
     assert in_short(name, value) == said
+
+
+def test_messages_of_a_library_are_not_lost_with_a_killed_engine() -> None:
+    """A's MPI has sent one of the two that B had not received."""
+
+    class Sent:
+        def of(self, _: str) -> tuple[list[Any], dict[int, str]]:
+            contexts = enumerate((0, 0, 31))
+            return [(n, 0.0, "sent", "b" * 16, *[0] * 5, mark) for n, mark in contexts], {}
+
+    def peer(uid: str, **counts: int) -> list[dict[str, Any]]:
+        return [{"uid": uid * 16, **counts}]
+
+    dead = {"uid": "b" * 32, "name": "B", "peers": peer("a", received=1)}
+    living = {"uid": "a" * 32, "name": "A", "peers": peer("b", sent=3)}
+    traces: Any = Sent()
+    said = _lost(dead, [dead | {"peers": []}, living], traces)
+    assert said == "1 message was lost with B, which had not received them"

@@ -357,8 +357,8 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
 def test_detect_ends_a_deadlock() -> None:
     done = run("-n", "2", "--detect", "-c", MPI + RING)
     assert done.returncode == 1
-    assert "mpi4py.MPI.Exception: MPI_ERR_OTHER: " in done.stderr
-    assert "Deadlock: 0 → 1 → 0.\n" in done.stderr
+    assert "mpi4py.MPI.Exception: Deadlock: 0 → 1 → 0.\n" in done.stderr
+    assert ".pyx" not in done.stderr and ".pxi" not in done.stderr
     assert "sfm: Deadlock" not in done.stderr
 
 

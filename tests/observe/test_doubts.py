@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+import sfm_kernel
 from sfm_kernel import Endpoint, RecvTimeout, WouldBlock
 from sfm_kernel.observe import DeadlockMonitor
 from tests.observe.harness import running
@@ -69,3 +70,27 @@ def test_doubts_are_said_as_doubts() -> None:
         "a newcomer named 'master' never joins",
     ):
         assert text in last
+
+
+def tells(sfm: Endpoint) -> None:
+    """A guest, which has learnt the world's name, has sent and left: another one may come."""
+    if sfm.name == "A":
+        sfm.recv(tag="result")
+        sfm.recv(tag="result")
+    else:
+        with sfm_kernel.join(sfm.world, "worker", guest=True) as worker:
+            worker.send(dest="A", tag="result")
+
+
+def test_a_guest_may_join_a_world_whose_name_is_known() -> None:
+    with running(tells, 2, names=["A", "B"]) as run:
+        monitor, found = DeadlockMonitor(run.folder), None
+        while found is None:
+            found = monitor.check()
+            time.sleep(0.1)
+    assert (found["verdict"], found["stuck"]) == ("waiting", [])
+    assert found["title"] == (
+        "It would be a deadlock but for a newcomer: A waits for a message that nobody will send"
+    )
+    assert "That may end: a newcomer may still join." in found["sentences"][0]
+    assert found["sentences"][-1] == "If a newcomer never joins, A never goes on."

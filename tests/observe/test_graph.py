@@ -253,6 +253,14 @@ def test_a_world_that_others_may_join() -> None:
     assert stuck(recv("A", size=1)) == ([], ["A"])
     assert stuck(recv("A", size=2)) == NOBODY
     assert stuck(recv("A", size=2), idle("B", **ended, size=2)) == ([], ["A"])
+    # It has them, and one of them has told its name to others.
+    told = idle("B", **ended, size=None)
+    assert stuck(recv("A", size=2), told) == NOBODY
+    assert stuck(recv("A", "D", size=2), told) == NOBODY
+    # A guest has joined a cluster, which others may do as well.
+    waits = engine(recv(0)), notebook("home", 0)
+    assert stuck(*waits) == ([], [0])
+    assert stuck(*waits, dead("guest", rank=None)) == NOBODY
     # A ring does not depend on newcomers.
     assert stuck(recv("A", "B", size=None), recv("B", "A", size=None))[0] == ["A", "B"]
 

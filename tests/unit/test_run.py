@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,8 @@ def test_one_that_raises_stops_the_others() -> None:
         sfm_kernel.run(fails, 3)
     assert caught.value.rank == 2
     assert "in fails" in caught.value.traceback
+    files = re.findall('File "(.*?)"', caught.value.traceback)
+    assert files == [__file__], "that of the program, and none of the package"
 
 
 def test_the_one_that_raised_is_named_not_those_that_miss_it() -> None:

@@ -48,11 +48,23 @@ def run(words: Sequence[str]) -> None:
         _run_file(kind, main)
 
 
+_MPI4PY = "src/mpi4py/"
+"""The folder that mpi4py's compiled code names as that of its files."""
+
+
 def without_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from the program's first frame on; None if it has none (a SyntaxError)."""
+    """The traceback from the program's first frame on, without mpi4py's own frames, which have no
+    source; None if it has none (a SyntaxError)."""
     ours = {__file__, "<frozen runpy>", runpy.__file__}
     while trace is not None and trace.tb_frame.f_code.co_filename in ours:
         trace = trace.tb_next
+    shown = trace
+    while shown is not None:
+        below = shown.tb_next
+        while below is not None and below.tb_frame.f_code.co_filename.startswith(_MPI4PY):
+            below = below.tb_next
+        shown.tb_next = below
+        shown = below
     return trace
 
 

@@ -40,10 +40,10 @@ def explain(
     once it has lasted 0.3 s.
 
     Two worlds are taken to be complete: a world with a size once it has all its ranks, and a
-    cluster with its engines and the notebooks that have joined. A guest or another engine may join
-    later all the same. That makes no difference to processes that wait for each other. But a
-    process that waits for any sender, or for a name that nobody has, may be called stuck although
-    the newcomer then sends what it waits for.
+    cluster with its engines and the notebooks that have joined. Others may join all the same if
+    they know its name: if a program has read ``Endpoint.world``, or a guest has joined the cluster.
+    Then a process that waits for any sender, or for a name that nobody has, is not
+    called stuck. Processes that wait for each other are.
 
     Args:
         world: its folder on this machine, or an endpoint in it. The diagnosis does not say of the

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sfm_kernel.observe.explain.polls import as_other, as_receive
@@ -38,9 +38,14 @@ def others(process: Process, is_closed: bool) -> list[Mapping[str, Any]]:
     if waits_for_lock(process):
         found.append({"kind": "lock", "name": "", "where": process["now"]["where"], "cell": None})
     elif is_closed and waits_for_newcomer(process):
-        names = ", ".join(map(repr, process["wait"]["peers"]))
-        found.append({"kind": "newcomer", "name": names, "where": process["where"], "cell": None})
+        found.append(newcomer(process, process["wait"]["peers"]))
     return found
+
+
+def newcomer(process: Process, names: Iterable[object]) -> dict[str, Any]:
+    """One who could still join, and make the process go on; with any of these names, if given."""
+    text = ", ".join(map(repr, names))
+    return {"kind": "newcomer", "name": text, "where": process["where"], "cell": None}
 
 
 def runs_callback(process: Process) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.code_locations import words
-from sfm_kernel.observe.explain.alone import computes, others, waits_for_lock
+from sfm_kernel.observe.explain.alone import computes, newcomer, others, waits_for_lock
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.explain.graph import Graph
@@ -30,6 +30,9 @@ def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
     """
     closed = graph.is_closed()
     doubts = {uid: others(node.process, closed) for uid, node in graph.nodes.items()}
+    for uid, node in graph.nodes.items():
+        if node.newcomer:
+            doubts[uid].append(newcomer(node.process, node.absent))
     if graph.stuck or not any(doubts.values()):
         return None
     without = graph.without_others()
@@ -138,7 +141,7 @@ def _short(other: Other) -> str:
         "task": f"asyncio task {name!r}",
         "polls": f"calls of {name}",
         "lock": "the lock",
-        "newcomer": f"a newcomer named {name}",
+        "newcomer": f"a newcomer named {name}" if name else "a newcomer",
         "world": f"connection to {name}",
         "more": f"{name} more",
     }[other["kind"]]

@@ -40,6 +40,7 @@ class Node:
         every: all of them are needed.
         absent: names that it waits for, but no process has.
         young: its wait has only begun, so nothing is known yet.
+        newcomer: whether only one who joins a world that has all its ranks could make it go on.
     """
 
     process: Process
@@ -48,6 +49,7 @@ class Node:
     every: bool = False
     absent: list[Name] = field(default_factory=list)
     young: bool = False
+    newcomer: bool = False
 
     @property
     def uid(self) -> str:
@@ -79,6 +81,7 @@ class Graph:
         before: an earlier reading: for each uid the number of its latest blocked call, and its
             state.
         asker: the uid of the process whose user asks; that it runs means nothing.
+        complete: assume that nobody joins any more.
     Attributes:
         stuck: the uids of the processes that can never go on.
     """
@@ -88,12 +91,13 @@ class Graph:
         snapshot: Mapping[str, Any],
         before: Mapping[str, tuple[int, str]] | None = None,
         asker: str = "",
+        complete: bool = False,
     ) -> None:
         self.time: float = snapshot["time"]
         self.processes: list[Process] = [_if_unseen(process) for process in snapshot["processes"]]
         self.links: list[Mapping[str, Any]] = snapshot.get("links", [])
         self._before, self._asker = before, asker
-        self._snapshot = snapshot
+        self._snapshot, self._complete = snapshot, complete
         living = [process for process in self.processes if process["alive"]]
         self._by_name: dict[Name, list[Process]] = {}
         for process in living:
@@ -166,6 +170,8 @@ class Graph:
             node.acts = "a message is on its way"
         elif any(name in dead for name in absent):
             node.acts = f"it will learn that {', '.join(map(str, absent))} has died"
+        elif absent and self._is_open():
+            node.acts, node.newcomer = f"{', '.join(map(repr, absent))} may still join", True
         return node
 
     def _idle(self, process: Process) -> Node:
@@ -208,7 +214,19 @@ class Graph:
             node.acts = "a message is on its way"
         elif not self.is_closed():
             node.acts = "somebody may still join"
+        elif self._is_open():
+            node.acts, node.newcomer = "a newcomer may still join", True
         return node
+
+    def _is_open(self) -> bool:
+        """Whether others know the world's name, and could join although it has all its ranks."""
+        living = [process for process in self.processes if process["alive"]]
+        if any(process["kind"] == "engine" for process in living):
+            guests = (one for one in self.processes if one["rank"] is None)
+            is_known = any(one["kind"] == "process" for one in guests)  # one has joined already
+        else:
+            is_known = any(one["rank"] is not None and not one["size"] for one in living)
+        return is_known and not self._complete
 
     def is_closed(self) -> bool:
         """Whether no newcomer is expected: the world is a cluster, or has all its ranks."""
@@ -268,7 +286,8 @@ class Graph:
         assumed = [now for now, process in pairs if now["wait"] is not process["wait"]]
         calls = {process["uid"]: (process["call"], process["state"]) for process in assumed}
         before = self._before and {**self._before, **calls}
-        return Graph({**self._snapshot, "processes": processes}, before, self._asker)
+        snapshot = {**self._snapshot, "processes": processes}
+        return Graph(snapshot, before, self._asker, complete=True)
 
     def is_asker(self, node: Node) -> bool:
         """Whether the process only runs in order to ask."""

@@ -46,7 +46,8 @@ def sentence(process: Process) -> str:
     if process["kind"] == "notebook" and activity == "computes":
         return f"{process['name']} runs a cell."  # a notebook that asks does that, too
     now = words(process["now"]["where"]) if process["now"] else ""
-    last = words(process["where"]) if process["sent"] else ""
+    has_called = process["sent"] or process["received"]
+    last = words(process["where"]) if has_called else ""
     text = f"{process['name']} {_DOES[activity][0]}{f' in {now}' if now else ''}"
     return f"{text}; its last call was in {last}." if last and last != now else f"{text}."
 

@@ -111,7 +111,7 @@ pub unsafe extern "C" fn join(
         let world = optional_text(world, "the world's name")?;
         let Joining { world, request, size } =
             joining(world, optional_text(name, "the name")?, rank)?;
-        let made = Endpoint::join(&world, &request, size, Box::new(Program))?;
+        let made = Endpoint::join(&world, &request, size, Arc::new(Program))?;
         leave_at_the_end();
         let member = made.member();
         let name = match &member.name {

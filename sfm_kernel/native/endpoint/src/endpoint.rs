@@ -32,7 +32,7 @@ pub struct Endpoint {
     core: Arc<Core>,
     member: Member,
     folder: PathBuf,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Arc<dyn Surroundings>,
     /// None after leaving the world.
     directory: Mutex<Option<Directory>>,
     others: Mutex<Others>,
@@ -63,7 +63,7 @@ impl Endpoint {
         world: &str,
         request: &JoinRequest,
         size: Option<u64>,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Arc<dyn Surroundings>,
     ) -> Result<Endpoint> {
         request.check()?;
         check_transport()?;
@@ -87,7 +87,7 @@ impl Endpoint {
         crate::fork::watch(Arc::downgrade(&core));
         let (routes, given_up) = Default::default();
         let endpoint = Endpoint {
-            network: Mutex::new(Some(serve(core.clone(), &member))),
+            network: Mutex::new(Some(serve(core.clone(), surroundings.clone(), &member))),
             core,
             folder,
             surroundings,

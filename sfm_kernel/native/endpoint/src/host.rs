@@ -1,12 +1,15 @@
 //! The program around an endpoint: what the core's waiting calls know of it (`calls::Host`).
 
 use std::fs;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
-use sfm_native::main_thread::SystemCall;
+use sfm_native::clock::now;
+use sfm_native::core::Core;
+use sfm_native::main_thread::{In, SystemCall};
+use sfm_native::segment::Activity;
 use sfm_native::sync::lock;
 
 use crate::callers;
@@ -46,6 +49,16 @@ pub trait Surroundings: Send + Sync {
     fn flush(&self) {
         // SAFETY: no preconditions.
         unsafe { libc::fflush(std::ptr::null_mut()) };
+    }
+
+    /// An observer asks what the main thread does while it is in no call: publish it. Called in the
+    /// network thread, which must not wait for the program.
+    fn examine(&self, core: &Arc<Core>) {
+        let main = &core.shared().main;
+        if core.shared().activity_is(Activity::Running) && main.ask(now()) {
+            let is_in = SystemCall::current().map_or(In::Code, |call| call.is_in(false));
+            main.publish(is_in, 0, now());
+        }
     }
 
     /// Which other parts of the program could go on while this thread waits: JSON for observers,

@@ -10,17 +10,21 @@ use sfm_native::core::Core;
 use sfm_native::signals::Unsignalled;
 
 use crate::directory::Member;
-use crate::host::InternalThread;
+use crate::host::{InternalThread, Surroundings};
 
 /// Time that it sleeps when nobody rings.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Start it; it ends when the endpoint is closed.
-pub fn serve(core: Arc<Core>, member: &Member) -> JoinHandle<()> {
+pub fn serve(
+    core: Arc<Core>,
+    surroundings: Arc<dyn Surroundings>,
+    member: &Member,
+) -> JoinHandle<()> {
     let work = move || {
         let _life = core.shared().life.hold();
         let mut requests = 0;
-        while core.serve(PAUSE, &mut requests, &|| ()) {}
+        while core.serve(PAUSE, &mut requests, &|| surroundings.examine(&core)) {}
     };
     helper(&format!("sfm-network-{}", member.name), work).expect("a thread")
 }

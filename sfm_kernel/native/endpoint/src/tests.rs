@@ -32,7 +32,7 @@ impl Root {
 
     fn join(&self, name: Option<&str>) -> Endpoint {
         let request = JoinRequest { name: name.map(str::to_owned), ..JoinRequest::default() };
-        Endpoint::join("w", &request, None, Box::new(Program)).unwrap()
+        Endpoint::join("w", &request, None, std::sync::Arc::new(Program)).unwrap()
     }
 }
 

@@ -61,6 +61,10 @@ impl Surroundings for Around {
         self.program.site()
     }
 
+    fn examine(&self, core: &Arc<Core>) {
+        self.program.examine(core);
+    }
+
     /// An observer of one world cannot predict the processes of another: add that world as a
     /// bystander.
     fn bystanders(&self) -> String {
@@ -98,7 +102,7 @@ impl Endpoint {
         let request = JoinRequest { rank: Some(nth), ..JoinRequest::default() };
         let size = Some(identity.launched() as u64);
         let met = Arc::new(AtomicBool::new(false));
-        let around = Box::new(Around { program: host::surroundings(), met: met.clone() });
+        let around = Arc::new(Around { program: host::surroundings(), met: met.clone() });
         let inner = SfmEndpoint::join(&world, &request, size, around).map_err(failure)?;
         let (members, guests) = Default::default();
         Ok(Endpoint { inner, identity, members, guests, met })

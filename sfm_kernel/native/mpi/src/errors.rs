@@ -28,6 +28,9 @@ pub struct Failure {
 /// handler is called: the rest is the program's decision.
 pub const INTERRUPTED: c_int = -1;
 
+/// What precedes an observer's verdict, which names the calls as the program does.
+const VERDICT: &str = ": Deadlock: ";
+
 /// An object with an error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
@@ -94,7 +97,10 @@ pub fn string(code: c_int) -> Answer<String> {
     let class = classes::text(code)?;
     let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
     let mut text = match last {
-        Some(last) if !classes::is_added(code) => format!("{class}. {last}"),
+        Some(last) if !classes::is_added(code) => match last.find(VERDICT) {
+            Some(at) => last[at + 2..].to_owned(),
+            None => format!("{class}. {last}"),
+        },
         _ => class,
     };
     while text.len() >= MPI_MAX_ERROR_STRING as usize {

@@ -27,6 +27,7 @@
 //! observe/binaries        file and line of an address in a compiled program
 //! observe/location        the line of the program that a call comes from
 //! observe/stacks          the frames of other threads
+//! observe/native_stack    the addresses of a waiting process's frames
 //! observe/main_thread     the line of the program that its main thread is in
 //! mpi/program, engines    Python around the MPI calls of mpi4py: in any program, in an engine
 //! mpi/frames              the program's call that a thread without the GIL is in
@@ -73,6 +74,7 @@ mod observe {
     pub mod binaries;
     pub mod location;
     pub mod main_thread;
+    pub mod native_stack;
     pub mod observer;
     pub mod stacks;
 }
@@ -115,6 +117,8 @@ mod native {
     use crate::observe::location::set_locator;
     #[pymodule_export]
     use crate::observe::main_thread::set_main_line;
+    #[pymodule_export]
+    use crate::observe::native_stack::native_stack;
     #[pymodule_export]
     use crate::observe::observer::{judge, Observer};
     #[pymodule_export]

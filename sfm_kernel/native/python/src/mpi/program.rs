@@ -5,17 +5,20 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
 use sfm_endpoint::{Error, Kind, Program, Result, Surroundings};
 use sfm_native::code_location;
+use sfm_native::core::Core;
 
 use super::frames;
 use crate::host::gil::{visit, without_gil};
 use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
-use crate::observe::location;
+use crate::observe::{location, main_thread};
 
 /// The arguments of `set_mpi`.
 struct Hooks {
@@ -144,6 +147,10 @@ impl Surroundings for PythonProgram {
             flush();
         }
         Program.flush();
+    }
+
+    fn examine(&self, core: &Arc<Core>) {
+        main_thread::examine(core);
     }
 
     fn bystanders(&self) -> String {
