@@ -131,7 +131,8 @@ def test_a_stopped_process() -> None:
         where = f"test_outside.py, line {line_of(halt, 3)} (halt)"
         assert explain(run.folder)["processes"][1]["text"] == (
             f"1 is in wait_for('logger') and waits for logger in {where}. "
-            "That may end: 'logger' may still join."
+            "Nobody is named 'logger'; there are 0 and 1. "
+            "That may end: a newcomer named 'logger' may still join."
         )
         run.signal(0, signal.SIGSTOP)
         wait_until(lambda: run.process(0)["now"] == {"does": "stopped", "where": None})

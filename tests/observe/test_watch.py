@@ -94,7 +94,11 @@ def test_it_is_proven_after_a_while(look: Look, world_of_two: World) -> None:
     assert look(), "and stays so"
 
 
-def test_one_that_is_older_than_the_monitor_is_proven_once_it_is_confirmed(look: Look) -> None:
+def test_one_that_is_older_than_the_monitor_is_proven_once_it_is_confirmed(
+    look: Look, world_of_two: World
+) -> None:
+    for one in world_of_two.processes:
+        one["since"] -= 100.0
     assert not look(after=2.0)
     assert looks_until_proven(look) == 1
 
