@@ -13,7 +13,7 @@ from typing import Any
 
 from sfm_kernel import _native
 from sfm_kernel.observe.explain import Graph, diagnose, look
-from sfm_kernel.observe.explain.but_for import but_for
+from sfm_kernel.observe.explain.but_for import LASTING, but_for
 from sfm_kernel.observe.explain.graph import YOUNG
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
@@ -81,7 +81,8 @@ class DeadlockMonitor:
             return None
         if self._clock() - self._since < min(proof, self._proof):
             return None
-        return diagnose(graph, self._folder, Traces(self._folder))
+        found = diagnose(graph, self._folder, Traces(self._folder))
+        return found if found["stuck"] or found["but_for"] else None
 
 
 def _lasted(graph: Graph) -> float:
@@ -105,7 +106,7 @@ def _doubt(graph: Graph) -> Hashable:
 
     None if there is none. Polling calls are not counted: each has a number of its own.
     """
-    found = but_for(graph)
+    found = but_for(graph, LASTING - DOUBT)
     if found is None:
         return None
     processes = [graph.nodes[node.uid].process for node in found[1].blocked()]

@@ -23,10 +23,10 @@ Other = Mapping[str, Any]
 """See ``schema.json``, "other"."""
 
 
-def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
+def but_for(graph: Graph, lasting: float = LASTING) -> tuple[dict[str, Any], Graph] | None:
     """The "proviso" of ``schema.json``, and the graph without what nobody can judge.
 
-    None if the world has no such deadlock.
+    None if the world has no such deadlock, or one that has not lasted for ``lasting`` seconds.
     """
     closed = graph.is_closed()
     doubts = {uid: others(node.process, closed) for uid, node in graph.nodes.items()}
@@ -37,7 +37,7 @@ def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
         return None
     without = graph.without_others()
     since = max((node.process["since"] for node in without.blocked()), default=graph.time)
-    if graph.time - since < LASTING:
+    if graph.time - since < lasting:
         return None
     stuck = [node.process for uid, node in graph.nodes.items() if uid in without.stuck]
     if any(computes(one) for one in stuck if one["others"] or waits_for_lock(one)):
