@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import lzma
 import random
 import tarfile
 import zipfile
@@ -122,6 +123,19 @@ def test_the_directory_of_a_zip_is_small(folder: Path, monkeypatch: pytest.Monke
     assert not archives.holds("bad.zip", "__main__.py")
 
 
+def test_memory_for_decompressing_is_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tarfile.open("good.tar.xz", "w:xz", preset=9) as tape:
+        tape.addfile(tarfile.TarInfo("main.c"))
+    unpack("good.tar.xz", str(folder))
+    monkeypatch.setattr(tapes, "MOST_MEMORY", 32 << 20)
+    with pytest.raises(BadArchive, match="Memory usage limit"):
+        unpack("good.tar.xz", str(folder))
+    with zipfile.ZipFile("bad.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("main.c", PROGRAM)
+    with pytest.raises(BadArchive, match="is packed with LZMA"):
+        unpack("bad.zip", str(folder))
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
 def test_there_are_no_links(kind: bytes) -> None:
     info = tarfile.TarInfo("main.c")
@@ -172,7 +186,12 @@ def taped() -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "whole"),
-    [("x.zip", zipped), ("x.tar", taped), ("x.tgz", lambda: gzip.compress(taped()))],
+    [
+        ("x.zip", zipped),
+        ("x.tar", taped),
+        ("x.tgz", lambda: gzip.compress(taped())),
+        ("x.tar.xz", lambda: lzma.compress(taped())),
+    ],
 )
 def test_damage_is_refused_or_not_seen(
     name: str, whole: Callable[[], bytes], folder: Path, effort: int

@@ -128,10 +128,14 @@ def _zip(path: str) -> zipfile.ZipFile:
 
 
 def _of_zip(archive: zipfile.ZipFile) -> Iterator[Member]:
+    import zipfile
+
     for info in archive.infolist():
         mode = info.external_attr >> 16
         kind = stat.S_IFMT(mode)
         problem = "" if kind in (0, stat.S_IFREG, stat.S_IFDIR) else "is a link or a device"
+        if info.compress_type == zipfile.ZIP_LZMA:  # it may claim any amount of memory
+            problem = "is packed with LZMA: pack it with the usual deflate"
         content = () if problem or info.is_dir() else _content(archive, info)
         yield Member(
             info.filename, info.file_size, problem, info.is_dir(), bool(mode & 0o100), content

@@ -9,13 +9,18 @@ have MOST_BYTES_OF_HEADERS, and each byte is read once. A header block itself is
 from __future__ import annotations
 
 import importlib
+import io
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 MOST_HEADER_BYTES = 1 << 20
 MOST_BYTES_OF_HEADERS = 64 << 20
 
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "lzma"}
+MOST_MEMORY = 128 << 20
+"""Bytes that decompressing may need: ``xz -9`` half of that, and a header may claim 4 GB."""
+
+_XZ = b"\xfd7zXZ\0"
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2"}
 """What a compressed file begins with -> the module that decompresses it."""
 
 _CHUNK = 1 << 16
@@ -39,9 +44,38 @@ def opened(path: str) -> IO[bytes]:
     """The archive's bytes, decompressed."""
     with open(path, "rb") as file:
         start = file.read(8)
+    if start.startswith(_XZ):
+        return io.BufferedReader(_Xz(path))
     found = [module for magic, module in _PACKED.items() if start.startswith(magic)]
     tape: IO[bytes] = importlib.import_module(found[0] if found else "io").open(path, "rb")
     return tape
+
+
+class _Xz(io.RawIOBase):
+    """A file that xz has compressed, like ``lzma.open``, which has no limit of memory."""
+
+    def __init__(self, path: str) -> None:
+        import lzma
+
+        self._file = open(path, "rb")  # noqa: SIM115 - until `close`
+        self._lzma = lzma.LZMADecompressor(lzma.FORMAT_XZ, MOST_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data and not self._lzma.eof:
+            packed = self._file.read(_CHUNK) if self._lzma.needs_input else b""
+            if self._lzma.needs_input and not packed:
+                raise EOFError("it ends within its compressed data")
+            data = self._lzma.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def members(tape: IO[bytes]) -> Iterator[Entry]:
