@@ -127,8 +127,8 @@ class LocalDirectory(Closing):
         """Close the folder. Idempotent; does not leave.
 
         The last process to close a world that all have left removes it. A world whose processes
-        died stays until a process joins a world, or asks which there are: observers can show how
-        they ended.
+        died stays until a process joins a world, or an observer asks which there are: it can be
+        seen how they ended.
         """
         if self._folder.close():
             remove_unused(self.folder, only_if_left=True)

@@ -16,6 +16,7 @@ import pytest
 from sfm_kernel.mpi.launch import elf
 from sfm_kernel.mpi.launch.native import unfit
 from tests.mpi.launching import launched, lines, mpi_worlds, run
+from tests.unit.processes import killed
 from tests.waiting import wait_until
 
 HELLO = """
@@ -70,6 +71,18 @@ def test_a_program_in_c_does_not_import_heavy_modules(folder: Path) -> None:
     heavy += ("zmq", "IPython", "sfm_kernel.endpoint", "sfm_kernel.mpi.launch.rank")
     assert "sfm_kernel.mpi.launch.job" in imported
     assert sorted(imported.intersection(heavy)) == []
+
+
+def test_a_process_in_c_removes_worlds_whose_last_process_was_killed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one in Python: see tests/unit/test_cleaning.py."""
+    put({"a.c": "#include <mpi.h>\nint main() { MPI_Init(0, 0); return MPI_Finalize(); }"}, folder)
+    monkeypatch.setenv("SFM_DIR", str(folder / "root"))
+    dead, owned = killed("w"), killed(f"run-{os.getpid()}-ab")
+    done = run("-n", "1", "a.c")
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert not dead.exists() and owned.exists()
 
 
 def test_folders_and_archives_with_their_data(folder: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from sfm_kernel.directory import LocalDirectory
 from sfm_kernel.transport.base import Directory, Member
 
 
@@ -52,6 +53,15 @@ class Process:
     def leave(self) -> None:
         self.die()
         Path(self.segment).unlink(missing_ok=True)
+
+
+def killed(world: str) -> Path:
+    """The folder of a world whose only process was killed."""
+    with LocalDirectory(world) as opened:
+        process = Process(opened.folder)
+        process.join(opened)
+        process.die()
+    return Path(opened.folder)
 
 
 @contextlib.contextmanager

@@ -14,16 +14,7 @@ import sfm_kernel
 from sfm_kernel import directory
 from sfm_kernel.directory import LocalDirectory, cleaning
 from sfm_kernel.directory.folders import WorldFolder
-from tests.unit.processes import Process
-
-
-def killed(world: str) -> Path:
-    """The folder of a world whose only process was killed."""
-    with LocalDirectory(world) as opened:
-        process = Process(opened.folder)
-        process.join(opened)
-        process.die()
-    return Path(opened.folder)
+from tests.unit.processes import Process, killed
 
 
 @pytest.mark.parametrize("how", [directory.worlds, lambda: sfm_kernel.join("other").close()])

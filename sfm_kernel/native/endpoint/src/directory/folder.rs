@@ -50,6 +50,7 @@ impl Folder {
             top = root()?; // another folder, if another process has made that one first
         }
         check_private(&top)?;
+        remove_dead(&top);
         let path = top.join(world);
         loop {
             make(&path).map_err(|error| failed(&path, &error))?;
@@ -140,8 +141,8 @@ impl Folder {
     }
 
     /// Release the folder. The last process to release a world that all have left removes it; a
-    /// world whose processes died stays until a process in Python joins a world, or asks which there
-    /// are: one can still see how they ended.
+    /// world whose processes died stays until the next process joins a world: one can still see how
+    /// they ended.
     pub fn close(self, is_empty_table: impl Fn(&[u8]) -> bool) {
         let Folder { path, file, .. } = self;
         drop(file);
@@ -149,7 +150,40 @@ impl Folder {
     }
 }
 
-/// The other files of a world's folder than those of its processes; the mark of a world is last.
+/// Remove the worlds whose last process has died, as `remove_dead` does in
+/// `sfm_kernel/directory/cleaning.py`, which gives the reasons.
+fn remove_dead(top: &Path) {
+    let Ok(entries) = fs::read_dir(top) else { return };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(owner_of);
+        if !owner.is_some_and(runs) {
+            let _ = remove_unused(&entry.path(), &|_| true); // another process may be faster
+        }
+    }
+}
+
+/// The process that has made a world for others, by the world's name: `kind-PID-…`.
+fn owner_of(world: &str) -> Option<libc::pid_t> {
+    let (kind, rest) = world.split_once('-')?;
+    let (pid, rest) = rest.strip_prefix("alone-").unwrap_or(rest).split_once('-')?;
+    let is_made = !kind.is_empty() && kind.bytes().all(|c| c.is_ascii_lowercase());
+    let is_number = pid.bytes().all(|c| c.is_ascii_digit());
+    let is_hexadecimal = matches!(rest.bytes().next(), Some(b'0'..=b'9' | b'a'..=b'f'));
+    if is_made && is_number && is_hexadecimal {
+        pid.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn runs(pid: libc::pid_t) -> bool {
+    // SAFETY: no preconditions; signal 0 is none.
+    let sent = unsafe { libc::kill(pid, 0) } == 0;
+    sent || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// The other files of a world's folder than those of its processes. The key, a secret, goes first,
+/// and the mark of a world last.
 const TABLE_FILES: [&str; 6] =
     ["key", "key.new", "members.json.new", "members.json", "relay", "lock"];
 
@@ -169,11 +203,12 @@ fn remove_unused(path: &Path, is_empty_table: &impl Fn(&[u8]) -> bool) -> io::Re
     {
         return Ok(());
     }
-    for name in names.iter().filter(|name| is_of_process(name)) {
-        fs::remove_file(path.join(name))?;
-    }
-    for name in TABLE_FILES.iter().filter(|name| names.iter().any(|known| known == *name)) {
-        fs::remove_file(path.join(name))?;
+    let [key, others @ ..] = TABLE_FILES;
+    let of_processes = names.iter().map(String::as_str).filter(|name| is_of_process(name));
+    for name in [key].into_iter().chain(of_processes).chain(others) {
+        if names.iter().any(|known| known == name) {
+            fs::remove_file(path.join(name))?;
+        }
     }
     fs::remove_dir(path)
 }
