@@ -38,6 +38,7 @@ class Messaging(Calls):
     _peers: Peers
     _network: threading.Thread
     _context_id = 0
+    _may_succeed = True  # whether who has taken a lost process's name gets the messages to it
     _hooks: ClassVar[CallHooks]
 
     def __init_subclass__(cls) -> None:
@@ -100,10 +101,13 @@ class Messaging(Calls):
         ``failed`` is the channel to the lost process.
         """
         self._peers.give_up(dest, failed)
-        successor = self._peers.successor(dest)
-        if successor is None:
+        successor = self._peers.successor(dest) if self._may_succeed else None
+        if successor is not None:
+            return successor.channel
+        try:
             raise lost
-        return successor.channel
+        finally:  # the error's traceback has this frame, which would keep the channel's memory
+            del lost, failed
 
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)

@@ -11,7 +11,7 @@ from sfm_kernel.errors import PeerLost
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
     from sfm_kernel.endpoint import Endpoint
-    from sfm_kernel.transport.base import Member, Name
+    from sfm_kernel.transport.base import Member
 
 
 class MembersOnly(Context):
@@ -21,6 +21,8 @@ class MembersOnly(Context):
     lost. This is checked with the first message to a member, and after a loss.
     """
 
+    _may_succeed = False
+
     def __init__(self, sfm: Endpoint, name: str, members: Sequence[Member]) -> None:
         super().__init__(sfm, name)
         self._uids = {member.name: member.uid for member in members}
@@ -29,7 +31,3 @@ class MembersOnly(Context):
         if self._peers.route(dest).peer.uid != self._uids[dest]:
             raise PeerLost(dest, "and the process that has its name now is no member of the group")
         return super()._channel(dest)
-
-    def _successor(self, dest: Name, lost: PeerLost, failed: Channel) -> Channel:
-        self._peers.give_up(dest, failed)
-        raise lost

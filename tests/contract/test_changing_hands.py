@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from sfm_kernel import Endpoint, PeerLost, WorldGone
@@ -123,3 +126,19 @@ def test_waiting_for_one_who_came_and_left_while_nobody_looked(join: Join) -> No
     c.send(dest="B", n=2)
     assert waiting.result().n == 1
     assert b.recv(20, src="C").n == 2
+
+
+def test_the_error_about_a_lost_process_is_freed_with_what_it_refers_to(pair: Pair) -> None:
+    """Otherwise their memory would stay mapped until Python collects garbage."""
+    a, b = pair
+    a.send(dest="B")
+    b.close()
+    gc.disable()
+    try:
+        while True:
+            a.send(dest="B")
+    except PeerLost as error:
+        kept = weakref.ref(error)
+    finally:
+        gc.enable()
+    assert kept() is None
