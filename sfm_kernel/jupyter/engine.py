@@ -72,7 +72,7 @@ def load_ipython_extension(shell: Any) -> None:
 def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     """Give cells their queue, and publish this engine's state to observers."""
     if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
-        relay.keep(endpoint, url, world_key(app.connection_info))
+        relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
     names = _Names(shell, endpoint)
     shell.events.register("pre_run_cell", names.refresh)

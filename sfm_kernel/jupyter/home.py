@@ -199,7 +199,7 @@ class Home:
             self.sfm = _join_as_home(self.cluster, self._site)
             limit_buffering(self.sfm, self.cluster.settings.memory_limit)
             if url := self.cluster.url:  # observers on other machines then see this notebook
-                relay.keep(self.sfm, url, self.cluster.key)
+                relay.start(self.cluster.world, url, self.cluster.key, self.sfm.folder)
             self.cluster.settle()
             serving.by_request(self.sfm, self._serve, self._interrupt)
         except BaseException:

@@ -10,7 +10,7 @@ messages between the two, and does not read them.
 
     python -m sfm_kernel.relay      by hand: the world from SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 
-Engines that join through a directory server, and their notebook, call ``keep``: if the relay of
+Engines that join through a directory server, and their notebook, call ``start``: if the relay of
 their machine is killed, one of them starts another one. A relay ends when no process of the world
 lives on its machine any longer, or the server has ended; it leaves no file.
 
@@ -22,17 +22,14 @@ lives on its machine any longer, or the server has ended; it leaves no file.
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from sfm_kernel.relay.lock import Lock, is_held, is_orphaned
 from sfm_kernel.spawn import process
-
-if TYPE_CHECKING:  # a relay needs none
-    from sfm_kernel.endpoint import Endpoint
 
 DETACHED = "--detached"
 """The option that makes a relay read its world from stdin, and detach from its parent."""
@@ -44,29 +41,32 @@ PROMPT = 20
 """So many relays are replaced at once; later ones, which perhaps cannot live, after a minute."""
 
 
-def keep(sfm: Endpoint, url: str, key: bytes) -> None:
-    """Make sure that a relay runs on this machine, as long as ``sfm`` is open; returns at once.
+def start(world: str, url: str, key: bytes, folder: str) -> None:
+    """Make sure that a relay runs on this machine until it ends by itself; returns at once.
 
     Call it after this process has joined: a relay that is about to end checks once more whether a
-    process lives on the machine. A thread looks after it, so that a relay is not replaced while all
-    processes that call this hold their GIL, or are stopped.
+    process lives on the machine. A thread looks after the relay, so that it is not replaced while
+    all processes that have called this hold their GIL, or are stopped.
 
     Args:
         url, key: the address and key of the world's directory server.
+        folder: the world's folder on this machine.
     """
-    about = {"world": sfm.world, "url": url, "key": key.hex(), "folder": sfm.folder}
-    threading.Thread(target=_keep, args=(sfm, about), name="sfm-relay", daemon=True).start()
+    about = {"world": world, "url": url, "key": key.hex(), "folder": folder}
+    threading.Thread(target=_look_after, args=(about,), name="sfm-relay", daemon=True).start()
 
 
-def _keep(sfm: Endpoint, about: dict[str, str]) -> None:
-    folder, started = about["folder"], 0
-    is_wanted = not is_held(folder)
-    while not sfm.closed:
-        if is_wanted:
-            _start(folder, about)
-            started += 1
-        time.sleep(CHECK_SECONDS if started <= PROMPT else 60.0)
-        is_wanted = is_orphaned(folder)
+def _look_after(about: dict[str, str]) -> None:
+    folder = about["folder"]
+    if not is_held(folder):
+        _start(folder, about)
+    for nth in itertools.count():
+        while is_held(folder):
+            time.sleep(CHECK_SECONDS)
+        if not is_orphaned(folder):  # it has ended by itself
+            return
+        _start(folder, about)
+        time.sleep(CHECK_SECONDS if nth < PROMPT else 60.0)
 
 
 def _start(folder: str, about: dict[str, str]) -> None:

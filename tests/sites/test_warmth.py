@@ -44,7 +44,7 @@ def links():
 print(json.dumps("joined"), flush=True)
 if sys.argv[1] == "B":  # it is seen at A, too
     key = bytes.fromhex(os.environ["SFM_KEY"])
-    relay.keep(sfm, os.environ["SFM_DIRECTORY"], key)
+    relay.start(sfm.world, os.environ["SFM_DIRECTORY"], key, sfm.folder)
     while True:
         sfm.send(dest=sfm.recv().src)
 for command in sys.stdin:
