@@ -364,8 +364,10 @@ _CALLBACKS, _LAST_CALLBACK = 5.0, 1.0
 """Seconds that callbacks may take when an endpoint closes, and then the one that still runs."""
 
 _SHOWN_CONTEXTS, _LONGEST = 20, 60
-_SHOWN_CALLBACKS, _CALLBACKS_LENGTH = 6, 800
 """Contexts that observers see, and characters of their names, at most."""
+
+_SHOWN_CALLBACKS, _CALLBACKS_LENGTH = 6, 800
+"""Callbacks that observers see, and characters of their templates, at most."""
 
 _open: set[Endpoint] = set()
 """The endpoints of this process. Strong references: an endpoint that no variable names any longer
