@@ -5,6 +5,9 @@ that the launcher has started, ``from mpi4py import MPI`` imports the real mpi4p
 documentation is the manual. No other MPI and no mpiexec is needed.
 
 library     connects mpi4py with this process's MPI
+alias       the core as libmpi.so.12
+discovery   answers build tools and extensions that look for an MPI
+alone       MPI in a process that no launcher has started
 engines     MPI in a process that has an endpoint
 launch      python -m sfm_kernel.mpi -n 4 prog.py
 

@@ -12,12 +12,13 @@ import ast
 import linecache
 import os
 import sys
+from importlib.machinery import ModuleSpec
 from types import FrameType
 
 from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
 from sfm_kernel.c import LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError, pip_install
-from sfm_kernel.mpi import alias
+from sfm_kernel.mpi import alias, discovery
 from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
@@ -81,10 +82,12 @@ def is_lost(error: BaseException) -> bool:
 class Check:
     """Checks mpi4py before an engine imports it: one for another MPI would see only this engine."""
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Raise ImportError if mpi4py's module is for another MPI."""
+        if name == "mpi4py":
+            return discovery.find(name, path)
         if name != "mpi4py.MPI":
-            return
+            return None
         try:
             _, needed = module()
         except SFMError as problem:
@@ -95,11 +98,14 @@ class Check:
                 f"for MPICH's: `{pip_install('mpi4py>=4.1')}`. The launcher takes both",
                 name=name,
             )
+        return None
 
 
 def install() -> None:
     """Make mpi4py use this process's MPI when it is imported, and no other. Idempotent."""
     connect()
+    discovery.install()
+    os.environ.update(discovery.variables())
     os.environ["MPI4PY_MPIABI"] = "mpich"
     os.environ.pop("MPI4PY_LIBMPI", None)
 

@@ -21,6 +21,19 @@ def test_a_cell_has_the_real_one_on_our_library(book: Notebook) -> None:
     assert text.count("False sfm-kernel") == 2
 
 
+def test_extensions_and_build_tools_find_it_on_engines(book: Notebook) -> None:
+    asked = (
+        "%%sfm 0\nimport ctypes, ctypes.util, shutil, mpi4py\n"
+        "files = {line.split()[-1] for line in open('/proc/self/maps') if '/libmpi' in line}\n"
+        "size = ctypes.c_int()\n"
+        "ctypes.CDLL(*files).MPI_Comm_size(0x44000000, ctypes.byref(size))\n"
+        "print(size.value, MPI.COMM_WORLD.size, ctypes.util.find_library('mpi'))\n"
+        "print(shutil.which('mpicc') == mpi4py.get_config()['mpicc'])"
+    )
+    book.run("%%sfm 0\nfrom mpi4py import MPI").ok()
+    assert "2 2 libmpi.so.12\nTrue" in book.text(asked)
+
+
 def test_messages_of_mpi_and_of_sfm_stay_apart(book: Notebook) -> None:
     book.run("%%sfm 0\n" + BEGINNING + "comm.send('mpi', dest=1)\nsend(dest=1, x='sfm')").ok()
     code = "%%sfm 1\n" + BEGINNING + "print(recv().x, comm.recv())"

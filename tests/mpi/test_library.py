@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfm_kernel.mpi import library
+from tests.c.building import needs_cc
 from tests.mpi.launching import LAUNCHER, PATIENCE
 
 BEGINNING = "from mpi4py import MPI\ncomm, rank = MPI.COMM_WORLD, MPI.COMM_WORLD.rank\n"
@@ -48,6 +49,29 @@ print(rank, len(files), *(number.value for number in mine))
     done = run(tmp_path, 2, text)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.splitlines()) == ["0 1 0 0", "1 1 1 1"]
+
+
+@needs_cc
+def test_build_tools_find_this_library(tmp_path: Path) -> None:
+    """mpicc, pkg-config, mpi4py's configuration, and Python's search for libraries."""
+    (tmp_path / "version.c").write_text(
+        "#include <mpi.h>\n#include <stdio.h>\nint main(void) {\n"
+        "    char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length;\n"
+        "    MPI_Get_library_version(text, &length);\n    puts(text);\n    return 0;\n}\n"
+    )
+    text = """
+import ctypes.util, os, subprocess, mpi4py
+from pathlib import Path
+os.chdir(Path(__file__).parent)
+print({ctypes.util.find_library(name) for name in ("mpi", "mpich")}, ctypes.util.find_library("m"))
+described = Path(os.environ["PKG_CONFIG_PATH"].split(":")[0], "mpich.pc").read_text()
+print(described.count("libmpi.so.12"))
+for build in (mpi4py.get_config()["mpicc"], "mpicc"):
+    subprocess.run(f"{build} version.c -o version && ./version", shell=True, check=True)
+"""
+    done = run(tmp_path, 1, text)
+    ours = "sfm-kernel, a part of MPI 4.1 in MPICH's ABI\n"
+    assert (done.stdout, done.stderr) == ("{'libmpi.so.12'} libm.so.6\n1\n" + 2 * ours, "")
 
 
 def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path) -> None:

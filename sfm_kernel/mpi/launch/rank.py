@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
-from sfm_kernel.mpi import library
+from sfm_kernel.mpi import discovery, library
 from sfm_kernel.mpi.launch import native, program, reports
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.spawn.forked import take_signals
@@ -40,6 +40,7 @@ def prepare() -> None:
     library.load()
     for name in _SHARED:
         importlib.import_module(name)
+    discovery.install()
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that ranks share
     flush()
