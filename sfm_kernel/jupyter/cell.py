@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import math
 import shlex
 import signal
 import threading
@@ -22,7 +23,7 @@ from IPython.display import display
 from sfm_kernel.errors import SFMError, limits_named, printable
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.inspection import blocked_calls
+from sfm_kernel.jupyter.inspection import blocked_calls, idle
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.jupyter.watch import watched
@@ -172,11 +173,15 @@ class CellRunner(ParallelMagics):
 
     def _after_interrupt(self) -> None:
         # ipyparallel has sent the signal and returns as if the cell had ended.
-        self.last_result.wait(_INTERRUPT_PATIENCE)
+        result, left = self.last_result, math.inf
+        while not result.wait(_INTERRUPT_PATIENCE) and len(result.unfinished()) < left:
+            left = len(result.unfinished())  # wait on as long as engines end
         lines = ["the cell was interrupted"]
         lines += [f"{name} was in {call}" for name, call in self.view.waited.items()]
-        for member in self.last_result.unfinished():
-            lines.append(f"{member.name} is still running! `%sfm restart {member.name}` ends it")
+        ended = idle(self._home)  # their answers may be on the way
+        for name in [str(member.name) for member in result.unfinished()]:
+            if name not in ended:
+                lines.append(f"{name} is still running! `%sfm restart {name}` ends it")
         raise CellInterrupted(". ".join(lines))
 
 

@@ -32,6 +32,15 @@ def blocked_calls(home: Home) -> dict[str, str]:
     return {str(process["name"]): _blocked_call(process) for process in blocked}
 
 
+def idle(home: Home) -> set[str]:
+    """The names of the processes that run no cell; empty if the world has ended."""
+    try:
+        processes = _processes(home)
+    except OSError:  # an interrupt must work nevertheless
+        return set()
+    return {str(process["name"]) for process in processes if process["state"] == "idle"}
+
+
 def _timeline(home: Home, words: Sequence[str]) -> None:
     if len(words) > 1:
         raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")

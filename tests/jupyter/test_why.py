@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.observed import _lost
 from sfm_kernel.jupyter.tables import queue_table
 from sfm_kernel.jupyter.tracebacks import in_short
@@ -216,3 +218,25 @@ def test_messages_of_a_library_are_not_lost_with_a_killed_engine() -> None:
     traces: Any = Sent()
     said = _lost(dead, [dead | {"peers": []}, living], traces)
     assert said == "1 message was lost with B, which had not received them"
+
+
+def test_after_stop_only_the_engines_that_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B ends its cell late, and C's answer is on the way."""
+
+    class Result:
+        seconds = 0.0
+
+        def wait(self, seconds: float) -> bool:
+            self.seconds += seconds
+            return False
+
+        def unfinished(self) -> list[Any]:
+            left = "ABC" if self.seconds < 2 else "AC"
+            return [SimpleNamespace(name=name) for name in left]
+
+    monkeypatch.setattr(cells, "idle", lambda _: {"C"})
+    runner: Any = SimpleNamespace(last_result=Result(), view=SimpleNamespace(waited={}), _home=None)
+    with pytest.raises(cells.CellInterrupted) as stopped:
+        cells.CellRunner._after_interrupt(runner)
+    ends = "A is still running! `%sfm restart A` ends it"
+    assert str(stopped.value) == f"the cell was interrupted. {ends}"

@@ -70,10 +70,7 @@ def without_frames(trace: TracebackType | None) -> TracebackType | None:
 
 def location(error: BaseException) -> str:
     """The line of the program, not of a library, in which it was raised."""
-    libraries = (
-        _PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen",
-        "src/mpi4py/",  # Cython names the files as they were compiled
-    )  # fmt: skip
+    libraries = (_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen")
     trace = traceback.extract_tb(without_frames(error.__traceback__))
     frames = [frame for frame in trace if not frame.filename.startswith(libraries)]
     if not frames:
