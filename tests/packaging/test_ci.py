@@ -55,8 +55,8 @@ def test_all_on_the_newest_and_a_part_on_the_oldest(tmp_path: Path) -> None:
         f"3.{minor}/bin/python VENV=.venv-3.{minor.split('.')[0]}" for minor in ("13.0", "11.7")
     )
     assert status == 0 and printed[-1].startswith("1 passed of PYTHON=")
-    assert called[0] == f"{newest} .venv-3.13/.sfm-test"
-    assert called[1] == f"{oldest} .venv-3.11/.sfm-test"
+    assert called[0] == f"{oldest} .venv-3.11/.sfm-test"
+    assert called[1] == f"{newest} .venv-3.13/.sfm-test"
     checks, dependent = sorted(called[2:4], key=lambda call: call.startswith(oldest))
     assert checks.startswith(newest) and checks.endswith(" lint rust loom labextension-test")
     assert dependent.startswith(f"{oldest} test ARGS=tests/contract ")
