@@ -80,6 +80,7 @@ __all__ = [
     "set_mpi",
     "set_mpi_buffering",
     "set_mpi_world",
+    "set_variables",
     "setns",
     "stacks",
     "tcp_info",
@@ -418,6 +419,9 @@ def frame_of(coroutine: object, /) -> _Frame | None:
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
     """Have ``function`` find the main thread's line: code, line, whether it waits for input."""
+
+def set_variables(function: Callable[[], int], /) -> None:
+    """Have ``function`` give a number that differs if its thread's variables do; 0: unknown."""
 
 @final
 class LabLink:

@@ -24,7 +24,7 @@ CHECK_EVERY = 0.25
 PROOF = 2.0
 """Seconds that a deadlock must last before it is reported, or ended."""
 
-LATEST = 2.0
+LATEST = 1.0
 """Seconds after which it watches in any case: a process that polls never rests."""
 
 _BUSY = 0.5
@@ -34,7 +34,7 @@ _BUSY = 0.5
 class Watching:
     """Watches a launcher's world while it lives.
 
-    Until one of the processes has rested for a moment, or two seconds are over, a check only reads
+    Until one of the processes has rested for a moment, or a second is over, a check only reads
     how long they have computed: the observer is not even imported.
 
     Args:
@@ -43,7 +43,7 @@ class Watching:
         report: called with texts for the user.
         end: whether the calls of a deadlock are ended with DeadlockDetected; it is not reported
             then.
-        hint: what the user can do about a deadlock; the last line of its report.
+        hint: what the user can do about a deadlock, see ``with_hint``.
         record: the file into which ``record`` writes the run; empty for none.
         proof: seconds that a deadlock must last.
         every: seconds between two checks; less than half of ``proof``.
@@ -115,8 +115,10 @@ class Watching:
         return deadlocks.DeadlockReporter(monitor, self._show, judge, quiet=True)
 
     def _show(self, text: str) -> None:
+        from sfm_kernel.observe.deadlocks import with_hint
+
         self._note(text)
-        self._report("\n".join(filter(None, (text, self._hint))))
+        self._report(with_hint(text, self._hint))
 
     def record(self) -> None:
         """Write the file, if one was requested, while the processes are still alive."""

@@ -16,7 +16,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import DeadlockMonitor, snapshot
-from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
+from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls, with_hint
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.transport.base import Member
@@ -24,7 +24,7 @@ from sfm_kernel.transport.base import Member
 _PATIENCE = 1.0
 """Seconds that a cell has run before its calls are checked for deadlocks."""
 
-_HINT = "The cell goes on waiting. Stop ends it; `%sfm detect on` ends such deadlocks from now on."
+_HINT = "The cell goes on. Stop ends it; `%sfm detect on` ends such deadlocks from now on."
 
 _SHOWN = 3
 """Messages that a note quotes of each inbox; a single further message is quoted, too."""
@@ -101,8 +101,7 @@ class Watcher(Repeated):
 
     def _report(self, text: str) -> None:
         self._home.deadlocks.append(ProvenDeadlock(time.time(), text))
-        hint = "" if self._ends else _HINT
-        print("\n".join(filter(None, (text, hint))), file=sys.stderr)
+        print(text if self._ends else with_hint(text, _HINT), file=sys.stderr)
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)

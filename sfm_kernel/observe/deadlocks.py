@@ -16,6 +16,7 @@ from sfm_kernel.observe.explain import Graph, diagnose, look
 from sfm_kernel.observe.explain.but_for import LASTING, but_for
 from sfm_kernel.observe.explain.graph import YOUNG
 from sfm_kernel.observe.explain.taken import Traces
+from sfm_kernel.observe.repetition import Repetition
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
 
 PROOF = 2.0
@@ -57,26 +58,32 @@ class DeadlockMonitor:
         self._stuck: Hashable = None
         self._since = self._checked = self._looked = 0.0
         self._credit = max(0.0, proof - CONFIRMED)  # of a deadlock that is older than this monitor
+        self._repetition = Repetition(self._folder)
 
     def check(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
 
         Also a diagnosis of a deadlock that only a thread, a callback, a lock or a newcomer could
-        resolve, or that is none if a process does more than poll; its verdict differs, and no
-        process is stuck. Call it several times a second; a longer pause restarts the proof.
+        resolve, or that is none if a process does more than poll, and one that suspects a livelock
+        (see ``repetition``): their verdicts differ, and no process is stuck. Call it several times
+        a second; a longer pause restarts the proof.
         """
         before, self._blocked = self._blocked, _blocked(self._folder, self._remote)
         checked, self._checked = self._checked, self._clock()
         if self._checked - checked > self._proof / 2:
             self._stuck = None
         rested = bool(before & self._blocked)
-        if not rested and self._stuck is None and self._checked - self._looked < SELDOM:
+        is_quiet = self._stuck is None and not self._repetition.is_suspected
+        if not rested and is_quiet and self._checked - self._looked < SELDOM:
             return None
         self._looked = self._checked
         graph = look(self._folder, self._remote)
         stuck, proof = (_stuck(graph), self._proof) if graph.stuck else (_doubt(graph), DOUBT)
         credit, self._credit = self._credit, YOUNG
-        if stuck is None or stuck != self._stuck:
+        if stuck is None:
+            self._stuck, doubt = None, self._repetition.look(graph)
+            return doubt and self._repetition.told(doubt, graph, diagnose(graph, self._folder))
+        if stuck != self._stuck:
             self._stuck, self._since = stuck, self._clock() - min(credit, _lasted(graph))
             return None
         if self._clock() - self._since < min(proof, self._proof):
@@ -162,6 +169,13 @@ class DeadlockReporter:
 def explanation(diagnosis: dict[str, Any]) -> str:
     """A diagnosis as lines of text."""
     return "\n".join([f"{diagnosis['title']}.", *diagnosis["sentences"]])
+
+
+def with_hint(text: str, hint: str) -> str:
+    """An explanation, and what the user can do; after a semicolon about proven deadlocks alone."""
+    if not text.startswith("Deadlock"):
+        hint = f"{hint.partition(';')[0]}." if hint else ""
+    return "\n".join(filter(None, (text, hint)))
 
 
 def _blocked(folder: str, remote: Remote | None) -> frozenset[tuple[str, int]]:

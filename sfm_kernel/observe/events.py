@@ -27,7 +27,8 @@ def events(
     Returns:
         For each event ``uid`` (the process), ``nth`` (its number in the process's history, from
         0), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then;
-        "answered" and "heard" at the two ends of an acknowledgement, which no program has sent),
+        "answered" and "heard" at the two ends of an acknowledgement, which no program has sent;
+        "variables" is an answer to an observer, see ``repetition``),
         ``peer`` (uid), ``number`` (of the message within this pair: the same at both ends),
         ``nbytes``, ``where`` (a "code_location" of ``schema.json``, or None), ``attributes`` (of
         messages that were sent: names and values as texts, the first ones). A process keeps its

@@ -80,7 +80,7 @@ def run(
         return results
 
 
-_HINT = "The processes still wait. Stop ends them; run(..., detect=True) ends such calls by itself."
+_HINT = "The processes still run. Stop ends them; run(..., detect=True) ends such calls by itself."
 
 
 def _say(text: str) -> None:

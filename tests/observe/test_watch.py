@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sfm_kernel.observe import deadlocks as watching
+from sfm_kernel.observe import repetition
 from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter
 from sfm_kernel.observe.explain import Graph
 from tests.observe.pictures import NOW, Dict, idle, other, picture, polls, process, recv, uid
@@ -41,6 +42,7 @@ def world_of_two(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(watching, "calls", world.calls)
     monkeypatch.setattr(watching, "look", world.look)
     monkeypatch.setattr(watching, "Traces", lambda _: None)
+    monkeypatch.setattr(repetition, "segments", lambda _: {})
     return world
 
 

@@ -44,7 +44,7 @@ MOST_RANKS = 512
 _DOUBT = 1.0
 """Seconds in which a rank that others have lost may still report its failure."""
 
-_HINT = "The ranks still wait. Ctrl-C (Stop) ends them; the option --detect ends such calls."
+_HINT = "The ranks still run. Ctrl-C (Stop) ends them; the option --detect ends such calls."
 
 _STATUS_OF_TIMEOUT = 124
 _LOSSES = (reports.LOST, reports.CUT_OFF)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
 use crate::clock::now;
-use crate::code_location::{current, CodeTable};
+use crate::code_location::{current, CodeLocation, CodeTable};
 use crate::core::is_answer;
 use crate::life::Life;
 use crate::main_thread::MainThread;
@@ -267,6 +267,12 @@ impl Shared {
         let (bytes, context) = (bytes as u64, mark(context));
         let event = Event { peer, number, bytes, context, ..Event::of(kind) };
         self.record(event, &[]);
+    }
+
+    /// The program's variables at a call in `location`, see `EventKind`.
+    pub fn record_variables(&self, location: CodeLocation, number: u64) {
+        self.codes.note(location);
+        self.trace.record(Event { number, location, ..Event::of(EventKind::Variables) }, &[]);
     }
 
     /// A call blocks from now on. Returns its number.

@@ -33,12 +33,14 @@ pub enum EventKind {
     AckSent = 4,
     /// An acknowledgement of `peer` was taken in.
     AckReceived = 5,
+    /// An observer has asked: `number` differs if the program's variables do.
+    Variables = 6,
 }
 
 impl EventKind {
     fn from_u8(code: u8) -> Option<EventKind> {
         use EventKind::*;
-        [Sent, Received, Activity, AckSent, AckReceived]
+        [Sent, Received, Activity, AckSent, AckReceived, Variables]
             .into_iter()
             .find(|kind| *kind as u8 == code)
     }

@@ -137,6 +137,8 @@ class History:
             self._gap(row, event["nth"] - row.nth - 1, time)
         row.nth, row.time, row.first = event["nth"], time, min(row.first, time)
         kind = event["what"]
+        if kind == "variables":  # nothing that the process did
+            return
         if kind not in _MESSAGES:
             self._state(row, kind, time, event["where"])
             return

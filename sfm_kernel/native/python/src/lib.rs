@@ -29,6 +29,7 @@
 //! observe/stacks          the frames of other threads
 //! observe/native_stack    the addresses of a waiting process's frames
 //! observe/main_thread     the line of the program that its main thread is in
+//! observe/variables       whether the program's variables change from call to call
 //! mpi/program, engines    Python around the MPI calls of mpi4py: in any program, in an engine
 //! mpi/frames              the program's call that a thread without the GIL is in
 //! gateway                 forwards between sites
@@ -77,6 +78,7 @@ mod observe {
     pub mod native_stack;
     pub mod observer;
     pub mod stacks;
+    pub mod variables;
 }
 mod mpi {
     pub mod engines;
@@ -123,6 +125,8 @@ mod native {
     use crate::observe::observer::{judge, Observer};
     #[pymodule_export]
     use crate::observe::stacks::{frame_of, stacks};
+    #[pymodule_export]
+    use crate::observe::variables::set_variables;
     #[pymodule_export]
     use crate::packet::decode::{decode, Region};
     #[pymodule_export]

@@ -11,8 +11,7 @@ use pyo3::prelude::*;
 use crate::endpoint::search::duration;
 use crate::host::gil::{without_gil, InCall};
 use crate::host::python::PyHost;
-use crate::observe::location;
-use crate::observe::main_thread;
+use crate::observe::{location, main_thread, variables};
 use crate::packet::message::queued_message;
 use crate::transport::segment::PySegment;
 use sfm_native::bell::Woken;
@@ -53,7 +52,10 @@ impl Inbox {
     fn serve(&self, py: Python<'_>, choose: &Bound<'_, PyAny>) -> PyResult<()> {
         let _in_call = InCall::enter(py);
         let core = &self.core;
-        let examine = || main_thread::examine(core);
+        let examine = || {
+            variables::ask(core);
+            main_thread::examine(core);
+        };
         let _life = core.shared().life.hold();
         let mut requests = 0;
         loop {

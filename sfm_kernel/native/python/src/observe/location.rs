@@ -12,6 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use super::variables;
 use sfm_native::code_location::{self, location as location_in, CodeLocation};
 
 /// Instructions in the cache, indexed by some bits of their address.
@@ -79,7 +80,9 @@ pub fn frame_functions() -> Option<&'static FrameFunctions> {
 /// Record the current Python frame as the location of this thread's call. An error of a signal
 /// handler meanwhile is passed on: it is meant to end the call.
 pub fn mark(py: Python<'_>) -> PyResult<()> {
-    code_location::set_current(current(py)?);
+    let location = current(py)?;
+    variables::answer(py, location)?;
+    code_location::set_current(location);
     Ok(())
 }
 

@@ -229,6 +229,7 @@ fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, St
             EventKind::Received => message(1),
             EventKind::AckSent => message(2),
             EventKind::AckReceived => message(3),
+            EventKind::Variables => ("variables", String::new(), event.number),
             EventKind::Activity => {
                 (Activity::name(u32::try_from(event.number).ok()?)?, String::new(), 0)
             }
