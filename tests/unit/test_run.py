@@ -179,7 +179,7 @@ def test_a_deadlock_is_explained_once(
         return printed
 
     with running(program, 2) as run:
-        wait_until(lambda: "run(..., detect=True)" in shown())
+        wait_until(lambda: "The processes still run. Stop ends them" in shown())
         time.sleep(1.0)  # ten checks
         assert shown().count(title) == 1 and run.running
         assert "0 waits for recv(src=1, tag='never') in test_run.py, line" in shown()
