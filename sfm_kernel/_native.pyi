@@ -343,16 +343,19 @@ def set_locator(function: Callable[[str, str], str | None], /) -> None:
 
 def set_mpi(
     interrupted: Callable[[BaseException], None],
-    call: Callable[[], str | None],
+    call: Callable[[], tuple[str, list[tuple[str, str]]] | None],
     site: Callable[[FrameType], tuple[str | None, str, int] | None],
+    noted: Callable[[], Callable[[str], None] | None],
     /,
 ) -> None:
     """Connect this process's MPI calls with its Python program: ``sfm_kernel.mpi.library``.
 
     ``interrupted(error)`` is called when a signal handler has raised, in the frame whose call
-    then ends with an error code; ``call()`` returns the text of that frame's call for observers;
-    ``site(frame)`` returns the text of a frame's call, the text of its code, and the line; None if
-    the frame is not the program's.
+    then ends with an error code; ``call()`` returns the text of that frame's call for
+    observers, and those of its arguments that MPI does not get; ``site(frame)`` returns the text of
+    a frame's call, the text of its code, and the line; None if the frame is not the program's.
+    ``noted()`` is called when that call is about to raise because bytes that have come are no
+    pickled object; the function that it returns adds a text to that exception.
     """
 
 def set_mpi_buffering(nbytes: int, /) -> None:

@@ -197,6 +197,13 @@ def stopped(report: str) -> str:
     return crash_place(report)
 
 
+def with_lines(text: str) -> str:
+    """A text in which the lines of C programs are in words."""
+    from sfm_kernel.observe.crashes import with_lines
+
+    return with_lines(text)
+
+
 def crash(report: str) -> str:
     """The signal that killed a C program, and the line, from the report that it wrote."""
     from sfm_kernel.observe.crashes import crash_text

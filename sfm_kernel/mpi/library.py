@@ -8,17 +8,17 @@ the call as that line has it.
 
 from __future__ import annotations
 
-import ast
-import linecache
 import os
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import FrameType
+from typing import Any
 
 from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
 from sfm_kernel.c import LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError, pip_install
-from sfm_kernel.mpi import alias, discovery
+from sfm_kernel.mpi import alias, arguments, discovery
 from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
@@ -113,7 +113,7 @@ def install() -> None:
 def connect() -> None:
     """Load this process's MPI under the name by which mpi4py asks for one. Idempotent."""
     alias.load()
-    set_mpi(raise_instead, call_of, site_of)
+    set_mpi(raise_instead, call_of, site_of, noted)
 
 
 def buffering(nbytes: int) -> None:
@@ -149,12 +149,50 @@ def raise_instead(error: BaseException) -> None:
     sys.settrace(lambda *_: None)
 
 
-def call_of() -> str | None:
-    """The call in the program's innermost frame, as its source has it: ``comm.recv``."""
+def noted() -> Callable[[str], None] | None:
+    """A function that adds a text to the exception that mpi4py is about to raise for its caller.
+
+    None if the program pickles in a way of its own, so that nobody knows what mpi4py can read.
+    """
+    if not sys.modules["mpi4py.MPI"].pickle.dumps(None).startswith(b"\x80"):
+        return None
+    frame = _innermost()
+
+    def add(text: str) -> None:
+        if frame is None:
+            return
+        local, everywhere = frame.f_trace, sys.gettrace()
+
+        def note(frame: FrameType, event: str, about: Any) -> Any:
+            if event == "exception" and isinstance(about[1], Exception):
+                about[1].add_note(text)
+            frame.f_trace = local
+            sys.settrace(everywhere)
+            return local
+
+        frame.f_trace = note
+        sys.settrace(lambda *_: None)
+
+    return add
+
+
+def _innermost() -> FrameType | None:
+    """The program's innermost frame."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden(frame.f_code.co_filename):
         frame = frame.f_back
-    return None if frame is None else called(frame)
+    return frame
+
+
+def call_of() -> tuple[str, list[tuple[str, str]]] | None:
+    """The call in the program's innermost frame, as its source has it: ``comm.recv``.
+
+    With those of its arguments that MPI does not get, since mpi4py uses them itself.
+    """
+    frame = _innermost()
+    if frame is None or (text := called(frame)) is None:
+        return None
+    return text, arguments.given(frame)
 
 
 def site_of(frame: FrameType) -> tuple[str | None, str, int] | None:
@@ -180,18 +218,5 @@ def _is_hidden(filename: str) -> bool:
 
 def called(frame: FrameType) -> str | None:
     """The call that a frame is making; None if its source is unavailable or has no call there."""
-    positions = list(frame.f_code.co_positions())
-    line, last, start, end = positions[frame.f_lasti // 2]
-    if line is None or last is None or start is None or end is None:
-        return None
-    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[line - 1 : last]
-    if not lines:
-        return None
-    # Columns count bytes of UTF-8.
-    lines[-1] = lines[-1].encode()[:end].decode(errors="ignore")
-    lines[0] = lines[0].encode()[start:].decode(errors="ignore")
-    try:
-        node = ast.parse("".join(lines), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the parser can raise these
-        return None
-    return ast.unparse(node.func) if isinstance(node, ast.Call) else None
+    node = arguments.call_in(frame)
+    return None if node is None else arguments.name_of(node.func, frame)

@@ -11,7 +11,7 @@ import re
 import signal
 from contextlib import suppress
 
-from sfm_kernel.observe.code_locations import CodeLocation, in_line, source, words
+from sfm_kernel.observe.code_locations import CodeLocation, code_location, in_line, source, words
 
 _OURS = ("libmpi.so", "libmpi_abi.so", "libsfm.so")
 
@@ -72,7 +72,20 @@ def call_text(report: str) -> tuple[str, str]:
     The line is empty if it is unknown: other languages call through their own libraries.
     """
     cell, site, text = report.split("\n", 2)
-    return in_line(_innermost([site], cell)), text
+    return in_line(_innermost([site], cell)), with_lines(text)
+
+
+_MARKED = re.compile("\x02([^\x02\x03]*)\x03([0-9]{1,10})\x02")
+"""A location in another process, inside a text: native/mpi/src/engine/origin.rs."""
+
+
+def with_lines(text: str) -> str:
+    """The text with such locations in words."""
+    return _MARKED.sub(_in_words, text)
+
+
+def _in_words(found: re.Match[str]) -> str:
+    return in_line(code_location(found[1], int(found[2])))
 
 
 def _name(number: int) -> str:

@@ -18,8 +18,8 @@ from typing import Any, cast
 from sfm_kernel._native import INBOX_IRRELEVANT, SUMMARY_UNIT, UNSETTLED, Observer
 from sfm_kernel.observe.code_locations import code_location, native_location
 from sfm_kernel.observe.links import links_of, sites_of
-from sfm_kernel.observe.literals import literal
 from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
+from sfm_kernel.observe.waits import template_of, value_of, wait_of
 
 SHARED = ""
 """The uid for peers that share one entry, since there were too many."""
@@ -74,7 +74,7 @@ def snapshot(
     contexts: dict[str, str] = {}
     silent: dict[str, Sequence[Any]] = {}
     for process in read:
-        contexts |= process.about.get("contexts", {})
+        contexts |= process.contexts()
         silent |= process.cannot_reach()
     processes = [process.shown(names, taken, since, contexts, silent) for process in read]
     processes.sort(key=by_rank)
@@ -180,6 +180,11 @@ class _Process:
         peers: Mapping[str, Sequence[Any]] = self.about.get("unreachable", {})
         return {uid: (since + self.clock, why) for uid, (since, why) in peers.items()}
 
+    def contexts(self) -> Mapping[str, str]:
+        """The names of contexts that the process knows, by their ids."""
+        facts = parse(self.state["facts"]) if self.state["alive"] else {}
+        return {**self.about.get("contexts", {}), **dict(facts.get("contexts", ()))}
+
     def shown(
         self,
         names: Mapping[str, Any],
@@ -240,7 +245,7 @@ class _Process:
                 }
                 for uid, sent, arrived, received, _ in state["peers"]
             ],
-            "callbacks": [_template(found) for found in about.get("callbacks", ())],
+            "callbacks": [template_of(found) for found in about.get("callbacks", ())],
             "messages": [_message(line, contexts) for line in _lines(state["summary"])],
         }
 
@@ -254,7 +259,7 @@ class _Process:
     def _wait(self) -> dict[str, Any] | None:
         """The "wait" of ``schema.json``; None until the blocked call has published its facts."""
         state = self.state
-        return _wait(parse(state["facts"]), state["waits"], state["until"])
+        return wait_of(parse(state["facts"]), state["waits"], state["until"])
 
     def _polls(self) -> dict[str, Any] | None:
         """The "polls" of ``schema.json``; None if the process does not poll."""
@@ -266,7 +271,7 @@ class _Process:
             return None
         count, lasted, ago, line, code, about = state["polls"]
         facts = parse(about)
-        wait = _wait(facts, facts.get("text"))
+        wait = wait_of(facts, facts.get("text"))
         rare = 3 * lasted / max(1, count - 1)
         if wait is None or lasted < POLLING or ago > max(LULL, rare):
             return None
@@ -343,33 +348,6 @@ def _others(text: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dict[str, Any] | None:
-    """The "wait" of ``schema.json``; None without facts."""
-    if not facts:
-        return None
-    peers, every = facts.get("peers"), facts.get("all", False)
-    if facts["kind"] == "send":
-        peers = [_value(facts["peer"])]
-    return {
-        "kind": facts["kind"],
-        "text": text or "",
-        "template": _template(facts.get("template", ())),
-        "peers": peers,
-        "all": every,
-        "until": until or None,
-        "context_id": facts.get("context_id", ""),
-        "purpose": facts.get("purpose", ""),
-        "group": facts.get("group"),
-    }
-
-
-def _template(conditions: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "value": value, "predicate": predicate}
-        for name, value, predicate in conditions
-    ]
-
-
 def _lines(summary: str | None) -> list[str]:
     """The lines of the messages; the last one may be cut before its first tab, and is dropped."""
     return [line for line in (summary or "").split("\n") if "\t" in line]
@@ -380,20 +358,9 @@ def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
     attributes = [pair.split(SUMMARY_UNIT, 1) for pair in pairs if SUMMARY_UNIT in pair]
     src = next((value for name, value in attributes if name == "src"), None)
     return {
-        "src": None if src is None else _value(src),
+        "src": None if src is None else value_of(src),
         "context_id": "" if context_id == "0" else context_id,
         "context": contexts.get(context_id),
         "bytes": int(nbytes) if _COUNT.fullmatch(nbytes) else 0,
         "attributes": attributes,
     }
-
-
-# Most texts are those of the last snapshot.
-@lru_cache(1024)
-def _value(text: str) -> Any:
-    """A name, from Python's notation."""
-    try:
-        found = literal(text)
-    except ValueError:
-        return text
-    return found if isinstance(found, (str, int)) else text

@@ -280,7 +280,8 @@ LEFT = {
     ),
     "in a function": (
         "def post(comm):\n    return comm.Ibarrier()\npost(MPI.COMM_SELF)\n",
-        "rank 1 ended with 1 unfinished request: comm.Ibarrier in prog.py, line 5 (post)",
+        "rank 1 ended with 1 unfinished request: comm.Ibarrier(comm=MPI_COMM_SELF) in prog.py, "
+        "line 5 (post)",
     ),
     "send": (
         "for n in range(2):\n    comm.send('x',\n              dest=0, tag=5)\n",
@@ -343,3 +344,47 @@ window.Fence()
 """
     done = run(tmp_path, 2, text)
     assert (done.stderr, done.returncode) == ("", 0)
+
+
+DIFFER = {
+    "recv of Send": (
+        "if rank: print(comm.recv(source=0, tag=3))\nelse: comm.Send(bytes(80), 1, tag=3)\n",
+        "the 80 bytes that rank 0 has sent with tag 3 in prog.py, line 4 are no pickled object",
+    ),
+    "irecv of Send": (
+        "if rank: print(comm.irecv(source=0).wait())\nelse: comm.Send(bytes(80), 1)\n",
+        "the 80 bytes that rank 0 has sent with tag 0 in prog.py, line 4 are no pickled object",
+    ),
+    "Recv of send": (
+        "import array\nif rank: comm.Recv(array.array('d', range(90)))\n"
+        "else: comm.send('an object', 1)\n",
+        "that rank 0 has sent with tag 0 in prog.py, line 5 is a pickled object",
+    ),
+    "too long": (
+        "if rank: comm.Recv(bytearray(5), source=0)\nelse: comm.Send(bytes(9), 1)\n",
+        "rank 0 has sent 9 bytes with tag 0 in prog.py, line 4, and the receive buffer has only 5",
+    ),
+    "sizes": (
+        "comm.Bcast(bytearray(5 if rank else 9))\n",
+        "process 0 of MPI_COMM_WORLD sends 9 bytes in prog.py, line 3 where 5 are expected here",
+    ),
+    "operations": (
+        "comm.Reduce(bytes(9), bytearray(9), op=MPI.MAX if rank else MPI.MIN)\n",
+        "calls MPI_Reduce(op=MPI.MAX, root=0) in prog.py, line 3 where this one calls "
+        "comm.Reduce(op=MPI.MIN, root=0)",
+    ),
+    "a reduction of objects": (
+        "comm.bcast(1)\nif rank: comm.reduce(1)\nelse: comm.allreduce(1)\n",
+        "rank 1, in MPI_Finalize: process 0 of MPI_COMM_WORLD has called allreduce in "
+        "prog.py, line 5, and this process has not",
+    ),
+}
+"""Programs whose two ranks make calls that do not fit together, each with the report about it."""
+
+
+@pytest.mark.parametrize(("text", "says"), DIFFER.values(), ids=DIFFER)
+def test_calls_that_do_not_fit_together_are_told_with_both_sides(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    done = run(tmp_path, 2, text)
+    assert done.returncode == 1 and says in done.stderr, done.stderr

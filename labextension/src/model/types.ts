@@ -51,6 +51,29 @@ export interface Wait {
   readonly purpose: string;
   /** The group of a collective call: its id, and its name in sentences. */
   readonly group?: readonly [string, string] | null;
+  /** The id of the group whose collective calls `made` has, for any other call of MPI. */
+  readonly on?: string;
+  /** The processes of the group, if they are few. */
+  readonly members?: readonly Name[];
+  /** The number of a collective call of MPI on its communicator. */
+  readonly turn?: number;
+  /** The latest collective calls on that communicator. */
+  readonly made?: readonly Begun[];
+  /** The number of requests that it waits for. */
+  readonly count?: number;
+  /** Those of them that have not ended, as far as they are known. */
+  readonly open?: readonly Begun[];
+}
+
+/** A call that was made before. */
+export interface Begun {
+  readonly text: string;
+  readonly where: CodeLocation | null;
+  /** The number of a collective call. */
+  readonly number?: number;
+  /** For a receive, as in wait; so is the next. */
+  readonly context_id?: string;
+  readonly template?: readonly Condition[];
 }
 
 /**

@@ -247,6 +247,9 @@ class Job:
             self._end_if_absent()
         elif report.kind == reports.LEFT:
             self._unfinished.append((child, report.text))
+        elif report.kind == reports.DIFFERED:
+            self._mismatched = True
+            self._say(wording.difference(child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
         elif child.world.refuse(partial(wording.too_soon, child, report)):

@@ -26,6 +26,7 @@ CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program
 INTERRUPTED = "interrupted"
 LEFT = "left"  # it has begun an operation and not ended it
+DIFFERED = "differed"  # collective calls of MPI have differed, and all have returned
 SPAWN = "spawn"  # it asks for processes, and waits for the answer
 
 _LONGEST = 50_000

@@ -9,7 +9,7 @@ from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.spawn.report import died
-from sfm_kernel.watching import call, crash, line_of, stopped
+from sfm_kernel.watching import call, crash, line_of, stopped, with_lines
 
 DIED = "died"
 UNFINISHED = "unfinished"  # the rank ended after MPI_Init, and has not called MPI_Finalize
@@ -79,6 +79,11 @@ def too_soon(child: Child, report: Report | None = None) -> str:
     if report.kind == reports.EXITED and report.text:  # the process could not become its program
         return report.text.strip()
     return f"{child.rank} {deed(child, report)}"
+
+
+def difference(child: Child, text: str) -> str:
+    """A rank's report that collective calls have differed."""
+    return f"{child.rank}, in MPI_Finalize: {with_lines(text)}"
 
 
 def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfm_kernel._native import SHOWN_CHARACTERS
+from sfm_kernel.observe.explain.calls import as_receives
 from sfm_kernel.observe.literals import literal
 
 SHOWN = 3
@@ -24,7 +25,7 @@ def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     name; the best come first, at most three. Values are compared as they are shown: a value that
     is not fully shown proves nothing, and a predicate is named only if it is the one difference.
     """
-    return nearest(process)[:SHOWN]
+    return [near for receive in as_receives(process) for near in nearest(receive)][:SHOWN]
 
 
 def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:

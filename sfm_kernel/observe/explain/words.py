@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.observe.code_locations import words
-from sfm_kernel.observe.explain import but_for, outside, polls
+from sfm_kernel.observe.explain import but_for, calls, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.near import (
     candidates,
@@ -150,6 +149,8 @@ def sentence(node: Node, graph: Graph) -> str:
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at_line}."
     text = f"{name} {_what(wait, _group(node, graph))}{at_line}."
+    text += "".join(calls.begun(process)) + "".join(calls.made_otherwise(node, graph))
+    text += "".join(calls.not_made(node, graph))
     return text + _because(node, graph) + "".join([*_near(node), *_near_callbacks(process)])
 
 
@@ -253,28 +254,39 @@ def _at_rest(idle: Sequence[Node]) -> Iterator[tuple[int, str]]:
 
 
 def _near(node: Node) -> Iterator[str]:
-    wait, process = node.process["wait"], node.process
-    if wait["kind"] != "recv" or _sort(node) == "collective":
-        return
-    holds = f" {node.name}'s inbox holds"
+    for text, process in calls.receives(node.process):
+        yield from (f" For {text},{found}" for found in _nearly(process))
+    if node.process["wait"]["kind"] == "recv" and _sort(node) != "collective":
+        yield from list(_nearly(node.process)) or _unfit(node.process)
+
+
+def _nearly(process: Mapping[str, Any]) -> Iterator[str]:
+    """The sentence on messages that a receive has missed by little."""
+    holds = f" {process['name']}'s inbox holds"
     if apart := in_other_contexts(process):
-        yield f"{holds} {_apart(apart)}."
+        yield f"{holds} {_apart(apart, process['wait'])}."
         return
-    if len(process["messages"]) < process["depth"]:  # not all are shown
-        holds += f" {process['depth']} messages, and"
-        if near := nearest(process):
-            yield f"{holds} at least {len(near)} nearly {_fit(near)}: {_differences(near)}."
-        elif process["settled"]:
-            yield f"{holds} none fits."
-        return
-    if near := nearest(process):
+    near = nearest(process)
+    if near and len(process["messages"]) < process["depth"]:  # not all are shown
+        yield (
+            f"{holds} {process['depth']} messages, and at least {len(near)} nearly {_fit(near)}: "
+            f"{_differences(near)}."
+        )
+    elif near:
         messages = "message" if len(near) == 1 else "messages"
         yield f"{holds} {len(near)} {messages} that nearly {_fit(near)}: {_differences(near)}."
-    elif process["settled"] and (count := len(candidates(process))):
-        if count == 1:
-            yield f"{holds} 1 message, which does not fit."
-        else:
-            yield f"{holds} {count} messages, and none fits."
+
+
+def _unfit(process: Mapping[str, Any]) -> Iterator[str]:
+    holds = f" {process['name']}'s inbox holds"
+    if not process["settled"]:
+        return
+    if len(process["messages"]) < process["depth"]:  # not all are shown
+        yield f"{holds} {process['depth']} messages, and none fits."
+    elif (count := len(candidates(process))) == 1:
+        yield f"{holds} 1 message, which does not fit."
+    elif count:
+        yield f"{holds} {count} messages, and none fits."
 
 
 def _near_callbacks(process: Mapping[str, Any]) -> Iterator[str]:
@@ -288,9 +300,12 @@ def _near_callbacks(process: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def _apart(found: Sequence[Mapping[str, Any]]) -> str:
+def _apart(found: Sequence[Mapping[str, Any]], wait: Mapping[str, Any]) -> str:
     contexts = dict.fromkeys(message["context"] for message in found)
-    texts = ["no context" if context is None else f"context {context!r}" for context in contexts]
+    if wait["purpose"]:  # MPI's
+        texts = [f"communicator {context}" for context in contexts]
+    else:
+        texts = ["no context" if name is None else f"context {name!r}" for name in contexts]
     fitting = "1 message that would fit, but lies"
     if len(found) > 1:
         fitting = f"{len(found)} messages that would fit, but lie"
@@ -359,7 +374,8 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
         none = "neither" if len(cycle) == 2 else "none of them"
         ring = names(node.name for node in cycle)
         yield f"{ring} wait for each other, so {none} can ever go on."
-    yield from _opposite(blocked)
+    yield from calls.opposite(blocked)
+    yield from calls.differ(blocked, graph)
     rest = [node for node in blocked if cycle and node not in cycle]
     victims = [node.name for node in rest if graph.waits_for(node, cycle)]
     if victims:
@@ -368,17 +384,3 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     if others := [node.name for node in rest if node.name not in victims]:
         yield f"{names(others)} can never go on, either."
     yield from misdirected(graph)
-
-
-def _opposite(blocked: Sequence[Node]) -> Iterator[str]:
-    """A sentence on two processes that wait for each other in calls of two groups."""
-    for first, other in itertools.combinations(blocked, 2):
-        groups = [node.process["wait"].get("group") for node in (first, other)]
-        if None in groups or groups[0][0] == groups[1][0]:
-            continue
-        if other.uid in first.needs and first.uid in other.needs:
-            yield (
-                f"{first.name} is in a call of {groups[0][1]}, and {other.name} in one of "
-                f"{groups[1][1]}: a process in both must call them in the same order as the others."
-            )
-            return

@@ -12,7 +12,7 @@ def program(sfm: Endpoint) -> None:
     from mpi4py import MPI
 
     comm, data = MPI.COMM_WORLD, np.zeros(3)
-    request = comm.Irecv(data, source=(comm.rank + 1) % 3, tag=7)
+    request = comm.Irecv(data, source=(comm.rank + 1) % 3, tag=7)  # begin
     if comm.rank == 2:
         request.Wait()  # wait
     comm.Barrier()  # barrier
@@ -24,7 +24,8 @@ STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → C → A
 A is in comm.Barrier() and waits for C in {barrier}.
-C is in request.Wait(source=0, tag=7) in {wait}.
+C is in request.Wait(source=0, tag=7) in {wait}. \
+The request was begun by comm.Irecv(source=0, tag=7) in {begin}.
 B is in comm.Barrier() and waits for C in {barrier}.
 No message is on its way.
 A and C wait for each other, so neither can ever go on.

@@ -23,8 +23,10 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in one.allreduce(source=1, tag=0, comm=a communicator without a name) in {first}.
-B is in two.bcast() and waits for A in {other}.
+A is in one.allreduce(op=MPI.SUM, comm=a duplicate of MPI_COMM_WORLD) and waits for B in {first}.
+B is in two.bcast(root=0, comm=copy) and waits for A in {other}.
 No message is on its way.
 A and B wait for each other, so neither can ever go on.
+A is in a call of a duplicate of MPI_COMM_WORLD, and B in one of copy: \
+a process in both must call them in the same order as the others.
 """

@@ -24,7 +24,7 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in comm.ssend(dest=1, tag=0, count=19) and waits for B in {send}.
+A is in comm.ssend(dest=1, tag=0) and waits for B in {send}.
 B is in comm.barrier() and waits for A in {barrier}.
 No message is on its way.
 A and B wait for each other, so neither can ever go on.

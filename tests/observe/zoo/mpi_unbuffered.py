@@ -18,9 +18,9 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B", "C"]
 SAID = """
 Deadlock: A → B → C → A
-A is in comm.send(dest=1, tag=0, count=26) and waits for B in {here}.
-B is in comm.send(dest=2, tag=0, count=26) and waits for C in {here}.
-C is in comm.send(dest=0, tag=0, count=26) and waits for A in {here}.
+A is in comm.send(dest=1, tag=0) and waits for B in {here}.
+B is in comm.send(dest=2, tag=0) and waits for C in {here}.
+C is in comm.send(dest=0, tag=0) and waits for A in {here}.
 No message is on its way.
 A, B and C wait for each other, so none of them can ever go on.
 """

@@ -31,11 +31,15 @@ pub trait Surroundings: Send + Sync {
         true
     }
 
-    /// The call's name in the program (`comm.recv`), if it differs: asked for once the call is seen
-    /// to wait.
-    fn call(&self) -> Option<String> {
+    /// The present call as the program has it, if that differs from the library's function: asked
+    /// for once the call is seen to wait.
+    fn call(&self) -> Option<ProgramCall> {
         None
     }
+
+    /// The program will raise an exception because of what its present call returns: let the
+    /// exception also say `why`.
+    fn expect_failure(&self, _why: &dyn Fn() -> String) {}
 
     /// A call has begun at this thread's present location: its events are shown there.
     fn enter(&self) {}
@@ -79,6 +83,14 @@ pub trait Surroundings: Send + Sync {
             shortened(shown)
         }
     }
+}
+
+/// A call as the program's source has it.
+pub struct ProgramCall {
+    /// `comm.recv`
+    pub text: String,
+    /// Arguments that the library does not get, with their values.
+    pub given: Vec<(String, String)>,
 }
 
 /// A program in C, or in another compiled language.

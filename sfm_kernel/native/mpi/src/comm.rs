@@ -4,18 +4,21 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
+use sfm_endpoint::Name;
 use sfm_native::sync::lock;
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
+use crate::collective::history::History;
 use crate::collective::meeting::Meetings;
 use crate::collective::sites::Sites;
-use crate::engine;
+use crate::engine::{self, report};
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
 use crate::info::{Hints, Known};
+use crate::process;
 use crate::table::Table;
 use crate::topology::Topology;
 
@@ -48,6 +51,12 @@ pub struct Comm {
     /// The numbers of the next blocking and the next non-blocking collective.
     pub collectives: AtomicU32,
     pub begun: AtomicU32,
+    /// The latest of them.
+    pub history: History,
+    /// The communicator that it was made of, by its context number.
+    pub parent: Option<u64>,
+    /// True if mpi4py has made it for its own messages: those of reductions of objects.
+    pub is_internal: bool,
     /// The combining tree of its processes, if they share memory.
     pub meetings: Meetings,
     /// The sites of its processes, if there are several; set by the first collective.
@@ -90,6 +99,9 @@ impl Comm {
             session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(first_number()),
             begun: AtomicU32::new(first_number()),
+            history: History::default(),
+            parent: None,
+            is_internal: false,
             meetings: Meetings::default(),
             sites: OnceLock::new(),
             name: Mutex::default(),
@@ -118,12 +130,39 @@ impl Comm {
         }
     }
 
+    /// The name in sentences.
     pub fn name(&self) -> String {
-        let name = lock(&self.name).clone();
-        if name.is_empty() {
-            return "a communicator without a name".into();
+        let name = self.given_name();
+        if !name.is_empty() {
+            return name;
         }
-        name
+        match self.made_of() {
+            Some(parent) if parent.everybody().members == self.everybody().members => {
+                format!("a duplicate of {}", parent.name())
+            }
+            Some(parent) => format!("a part of {} with {}", parent.name(), self.members_shown()),
+            None => "a communicator without a name".into(),
+        }
+    }
+
+    /// The names of its first processes, and the number of the others.
+    fn members_shown(&self) -> String {
+        const SHOWN: usize = 4;
+        let all: Vec<_> = self.group.members.iter().map(|member| *member as usize).collect();
+        let mut shown: Vec<_> = all.iter().take(SHOWN).map(|member| name_of(*member)).collect();
+        let last = match all.len() - shown.len() {
+            0 => shown.pop().unwrap_or_default(),
+            others => format!("{others} more"),
+        };
+        match shown.is_empty() {
+            true => last,
+            false => format!("{} and {last}", shown.join(", ")),
+        }
+    }
+
+    /// The communicator that it was made of, if it is still there.
+    pub fn made_of(&self) -> Option<Arc<Comm>> {
+        of_messages(engine::messages(self.parent?))
     }
 
     /// The name that MPI_Comm_get_name returns: empty before it is set.
@@ -136,9 +175,29 @@ impl Comm {
     }
 }
 
+/// A process's name in sentences.
+fn name_of(process: usize) -> String {
+    match process::shown(process) {
+        Name::Text(text) => text,
+        rank => rank.to_string(),
+    }
+}
+
+/// The contexts of all communicators that were internal: mpi4py frees them before MPI_Finalize.
+static INTERNAL: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// True if messages of this context are mpi4py's own.
+pub fn are_internal(context: u64) -> bool {
+    lock(&INTERNAL).iter().any(|internal| engine::messages(*internal) == context)
+}
+
 /// The handle of a new communicator.
 pub fn open(comm: Comm) -> MPI_Comm {
-    COMMS.insert(Arc::new(comm))
+    let is_internal = report::is_made_by_mpi4py();
+    if is_internal {
+        lock(&INTERNAL).push(comm.context);
+    }
+    COMMS.insert(Arc::new(Comm { is_internal, ..comm }))
 }
 
 /// Set the predefined communicators, in MPI_Init.

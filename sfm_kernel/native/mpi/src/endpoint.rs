@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use sfm_endpoint::directory::is_alive;
 use sfm_endpoint::guest::{self, Guest};
 use sfm_endpoint::{
-    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, Result, Surroundings,
+    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, ProgramCall, Result, Surroundings,
 };
 use sfm_native::calls::Channel;
 use sfm_native::core::Core;
@@ -49,8 +49,12 @@ impl Surroundings for Around {
         self.program.has_addresses()
     }
 
-    fn call(&self) -> Option<String> {
+    fn call(&self) -> Option<ProgramCall> {
         self.program.call()
+    }
+
+    fn expect_failure(&self, why: &dyn Fn() -> String) {
+        self.program.expect_failure(why);
     }
 
     fn enter(&self) {

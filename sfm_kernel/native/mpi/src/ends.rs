@@ -2,7 +2,7 @@
 
 use crate::checks;
 use crate::comm::Comm;
-use crate::engine::{self, From, Pattern, To, What};
+use crate::engine::{self, Alike, From, Pattern, To, What};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::unfinished;
@@ -40,6 +40,7 @@ pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Pattern>
         tag,
         from,
         what: What::Message,
+        alike: Alike::default(),
     }))
 }
 

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::engine::origin;
 use crate::handles::*;
 use crate::{classes, comm, engine, errhandlers, world};
 
@@ -70,13 +71,14 @@ impl Failure {
         if self.code == INTERRUPTED {
             return MPI_ERR_OTHER;
         }
-        let text = self.note(function);
+        self.note(function);
+        let text = format!("{function}: {}", self.text);
         errhandlers::handle(self.code, &text, self.on.or(on))
     }
 
     /// Store the text for MPI_Error_string, and return it.
     pub fn note(&self, function: &str) -> String {
-        let text = format!("{function}: {}", self.text);
+        let text = format!("{function}: {}", origin::plain(&self.text));
         TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
         text
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::collective::items::Items;
-use crate::collective::presence::complete;
+use crate::collective::presence::complete_described;
 use crate::collective::team::Team;
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
+use crate::engine::report::{self, Arguments};
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -59,7 +60,12 @@ pub fn create(
         (Team::apart(comm, comm.everybody(), comm.rank as usize, tag), before + other)
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
-    let (number, remote) = meet(&team, &local.group, leader, across)?;
+    let mut arguments = vec![("local_leader", leader.to_string())];
+    if let Some((comm, other)) = peers {
+        arguments.extend([("peer_comm", comm.name()), ("remote_leader", other.to_string())]);
+    }
+    arguments.push(("tag", tag.to_string()));
+    let (number, remote) = meet(&team, &local.group, leader, across, arguments)?;
     let made = making::child(local, number, local.group.clone(), local.rank as usize);
     Ok(made.with_remote(remote))
 }
@@ -80,19 +86,21 @@ pub fn from_groups(
         (Team::without_comm(leaders, nth, tag), 1 - nth)
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
-    let (number, remote) = meet(&team, local, leader, across)?;
+    let (number, remote) = meet(&team, local, leader, across, vec![])?;
     Ok(Comm::new(number, local.clone(), rank as c_int).with_remote(remote))
 }
 
 /// Agree on a number for the new communicator, the lower of the two leaders' numbers, and exchange
-/// the groups.
+/// the groups. `arguments`: of the call, for observers.
 fn meet(
     team: &Team,
     local: &Group,
     leader: usize,
     across: Across<'_>,
+    arguments: Arguments,
 ) -> Answer<(u64, Arc<Group>)> {
-    let (number, received) = complete(team, async {
+    let call = || report::collective(team, arguments.clone());
+    let (number, received) = complete_described(team, &call, async {
         let number = making::number_of(team, leader).await?;
         Ok((number, exchange(team, leader, across, &words_of(number, local)).await?))
     })?;

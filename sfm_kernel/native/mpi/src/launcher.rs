@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde_json::json;
 use sfm_native::sync::lock;
 
+use crate::engine::origin;
 use crate::process::is_rank;
-use crate::{pmi, sockets, starting};
+use crate::{pmi, sockets, starting, world};
 
 /// The socket's descriptor; -1 without a launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -24,6 +25,8 @@ pub const FAILED: &str = "failed";
 pub const CUT_OFF: &str = "cut off";
 /// Something was begun and not ended: see `unfinished`.
 pub const UNFINISHED: &str = "left";
+/// Collective calls that differ have all returned.
+pub const DIFFERED: &str = "differed";
 /// A request to start processes.
 pub const SPAWN: &str = "spawn";
 
@@ -55,6 +58,14 @@ fn socket() -> Option<i32> {
 pub fn report(kind: &str, status: i32, text: &str) {
     let Some(fd) = socket() else { return };
     let _ = send(fd, kind, status, text);
+}
+
+/// Report that collective calls have differed: the program has not ended well.
+pub fn report_difference(text: &str) {
+    match find() {
+        true => report(DIFFERED, 1, text),
+        false => eprintln!("MPI_Finalize in process {}: {}", world::rank(), origin::plain(text)),
+    }
 }
 
 fn send(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {

@@ -103,6 +103,7 @@ pub fn child(comm: &Comm, number: u64, group: Arc<Group>, rank: usize) -> Comm {
     let mut child = Comm::new(number, group, rank as c_int);
     child.errhandler = comm.errhandler.copy();
     child.session = comm.session;
+    child.parent = Some(comm.context);
     child
 }
 

@@ -1,23 +1,22 @@
 //! Requests: operations that the program has begun and not yet completed.
 
+mod shown;
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use sfm_endpoint::calltext::Call;
 use sfm_endpoint::sites::NOWHERE;
 use sfm_native::segment::Activity;
 use sfm_native::sync::lock;
 
 use crate::collective::schedule::Schedule;
-use crate::comm::{self, Comm};
-use crate::engine::report::Arguments;
-use crate::engine::{engine, report, From, Outcome, Receiving, Sending};
+use crate::engine::{engine, Alike, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
 use crate::partitioned::Side;
 use crate::table::Table;
-use crate::unfinished;
+use crate::{objects, unfinished};
 
 /// The operation of a request.
 #[derive(Clone)]
@@ -43,6 +42,8 @@ pub type Start = Box<dyn Fn() -> Answer<Work> + Send + Sync>;
 pub enum Partner {
     To(c_int, c_int),
     From(c_int, c_int),
+    /// The processes of a collective call, which has this number.
+    All(u64, Alike),
     /// No message, or several.
     Others,
 }
@@ -179,20 +180,6 @@ impl Request {
         !(dropped && is_over)
     }
 
-    /// The arguments that observers see beside the call that has begun it.
-    pub fn arguments(&self) -> Arguments {
-        let comm = comm::get(self.comm);
-        let comm = comm.iter().filter_map(|comm| report::communicator(comm));
-        let numbers = match self.partner {
-            Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
-            Partner::From(source, tag) => report::pattern(source, tag),
-            // It may belong to no communicator at all, such as a file's.
-            Partner::Others if self.comm == MPI_COMM_SELF => return vec![],
-            Partner::Others => vec![],
-        };
-        numbers.into_iter().chain(comm).collect()
-    }
-
     /// True if it has ended; makes no progress.
     pub fn is_done(&self) -> bool {
         lock(&self.work).is_done()
@@ -229,6 +216,10 @@ impl Request {
             REQUESTS.release(*handle);
             *handle = MPI_REQUEST_NULL;
         }
+        if let (Work::Receiving(receiving), MPI_SUCCESS) = (&work, outcome.code) {
+            // SAFETY: it has ended, and the program has not got its memory back yet.
+            unsafe { objects::expect_object(receiving, self.site()) };
+        }
         let why = |_| work.failure(&outcome).on(self.on());
         (outcome, Some(outcome.code).filter(|code| *code != MPI_SUCCESS).map(why))
     }
@@ -237,14 +228,6 @@ impl Request {
     /// is unknown.
     pub fn needed(&self) -> Option<usize> {
         lock(&self.work).needed()
-    }
-
-    /// The description of a call that waits for it, for observers.
-    pub fn described(&self) -> Call {
-        match comm::get(self.comm) {
-            Ok(comm) => lock(&self.work).described(&comm),
-            Err(_) => report::some(vec![], From::of(self.needed())),
-        }
     }
 
     /// The state of the process while it waits for it.
@@ -325,18 +308,6 @@ impl Work {
         }
     }
 
-    fn described(&self, comm: &Comm) -> Call {
-        match self {
-            Work::Sending(sending) => report::sending(comm, sending),
-            Work::Receiving(receiving) => report::receive(comm, &receiving.pattern),
-            Work::After(sending, rest) => match sending.iter().find(|send| !send.end.is_done()) {
-                Some(send) => report::sending(comm, send),
-                None => rest.described(comm),
-            },
-            _ => report::some(vec![], From::of(self.needed())),
-        }
-    }
-
     fn give_up(&mut self) {
         let outcome = Outcome::failed(MPI_ERR_PROC_ABORTED);
         match self {
@@ -358,6 +329,7 @@ impl Work {
     fn failure(&self, outcome: &Outcome) -> Failure {
         match self {
             Work::Schedule(schedule) => schedule.failure(),
+            Work::Receiving(receiving) => Some(receiving.failure(outcome)),
             _ => None,
         }
         .unwrap_or_else(|| outcome.failure())

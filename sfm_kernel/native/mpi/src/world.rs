@@ -130,7 +130,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
         let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
         launcher::report(kind, status, &format!("{}\n{text}", callers::report()));
     } else {
-        eprintln!("MPI error in process {}: {text}", rank());
+        eprintln!("MPI error in process {}: {}", rank(), crate::engine::origin::plain(text));
         pmi::abort(status);
     }
     // SAFETY: as above.

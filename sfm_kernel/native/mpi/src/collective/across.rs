@@ -17,8 +17,9 @@
 
 use super::calls::Call;
 use super::items::{Items, Scratch};
+use super::mismatch::{fits, Caller};
 use super::sites::{Sites, View};
-use super::team::{all_gone, fits, Team, ANOTHER};
+use super::team::{all_gone, Team};
 use super::{allgather, barrier, bcast, gather, reduce};
 use crate::errors::Answer;
 use crate::handles::*;
@@ -266,8 +267,12 @@ fn unpacked_blocks(packed: &mut [u8], number: usize) -> Answer<Vec<Items>> {
     let (lengths, rest) = packed.split_at_mut(packed.len().min(number * LENGTH));
     let length = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("of a length")) as usize;
     let lengths: Vec<usize> = lengths.chunks_exact(LENGTH).map(length).collect();
-    fits(ANOTHER, lengths.len() * LENGTH, number * LENGTH)?;
-    fits(ANOTHER, rest.len(), lengths.iter().fold(0, |all, length| all.saturating_add(*length)))?;
+    fits(Caller::another, lengths.len() * LENGTH, number * LENGTH)?;
+    fits(
+        Caller::another,
+        rest.len(),
+        lengths.iter().fold(0, |all, length| all.saturating_add(*length)),
+    )?;
     Ok(Items::of_bytes(rest)?.split(&lengths))
 }
 
@@ -278,7 +283,7 @@ fn unpack(packed: &mut [u8], blocks: &[Items]) -> Answer {
 }
 
 fn store(from: &Items, to: &Items) -> Answer {
-    fits(ANOTHER, from.bytes(), to.bytes())?;
+    fits(Caller::another, from.bytes(), to.bytes())?;
     // SAFETY: our memory and the user's.
     unsafe { from.copy_to(to) };
     Ok(())

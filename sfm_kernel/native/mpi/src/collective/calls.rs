@@ -8,8 +8,9 @@ use super::team::Team;
 use super::{across, allgather, alltoall, barrier, bcast, between, gather, meeting, neighbors};
 use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
-use crate::comm;
-use crate::engine::What;
+use crate::comm::{self, Comm};
+use crate::engine::report::Arguments;
+use crate::engine::{Alike, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
@@ -101,6 +102,48 @@ impl Call {
             Call::Exscan { .. } => What::Exscan,
             Call::Neighbors { what, .. } => *what,
         }
+    }
+
+    fn root(&self) -> Option<usize> {
+        match self {
+            Call::Bcast { root, .. }
+            | Call::Gather { root, .. }
+            | Call::Scatter { root, .. }
+            | Call::Reduce { root, .. } => Some(*root),
+            _ => None,
+        }
+    }
+
+    fn op(&self) -> Option<&Op> {
+        match self {
+            Call::Reduce { op, .. }
+            | Call::Allreduce { op, .. }
+            | Call::ReduceScatter { op, .. }
+            | Call::Scan { op, .. }
+            | Call::Exscan { op, .. } => Some(op),
+            _ => None,
+        }
+    }
+
+    /// What all processes give alike.
+    fn alike(&self, comm: &Comm) -> Alike {
+        // The two groups of an intercommunicator do not give the same root.
+        let root = self.root().filter(|_| comm.remote.is_none());
+        Alike::new(root, self.op())
+    }
+
+    /// The arguments that distinguish it from others, for observers.
+    pub fn arguments(&self) -> Arguments {
+        let count = match self {
+            Call::Bcast { items, .. } => Some(items.count),
+            Call::Reduce { from, into, .. } => from.as_ref().or(into.as_ref()).map(|all| all.count),
+            Call::Allreduce { into, .. } | Call::Scan { into, .. } | Call::Exscan { into, .. } => {
+                Some(into.count)
+            }
+            _ => None,
+        };
+        let count = count.map(|count| ("count", count.to_string()));
+        count.into_iter().chain(Alike::new(self.root(), self.op()).arguments()).collect()
     }
 
     /// Refuse send and receive buffers that share memory.
@@ -201,9 +244,19 @@ fn copy(from: Option<&Items>, into: &Items) {
 pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
     let comm = comm::get(comm)?;
-    let team = Team::of(&comm, call.what());
+    let team = Team::called(&comm, call.what(), call.alike(&comm));
     let met = meeting::meet(&comm, &team, call);
-    met.unwrap_or_else(|| meeting::by_messages(&comm, &team, call.run(&team)))
+    met.unwrap_or_else(|| meeting::by_messages(&comm, &team, || call.arguments(), call.run(&team)))
+}
+
+/// The team of the non-blocking form.
+fn begun(comm: MPI_Comm, call: &Call) -> Answer<Team> {
+    let comm = comm::get(comm)?;
+    Ok(Team::begun(&comm, call.what(), call.alike(&comm)))
+}
+
+fn partner(team: &Team) -> Partner {
+    Partner::All(team.number(), team.call().1)
 }
 
 /// Run the non-blocking form.
@@ -219,8 +272,9 @@ fn begin(team: Team, call: Call) -> Work {
 /// `request` is null, which is refused, or may be written to.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let work = begin(Team::begun(&*comm::get(comm)?, call.what()), call);
-    put("request", request, request::open(comm, Partner::Others, work))
+    let team = begun(comm, &call)?;
+    let partner = partner(&team);
+    put("request", request, request::open(comm, partner, begin(team, call)))
 }
 
 /// Make the persistent request of a call, which begins it at each start.
@@ -232,7 +286,8 @@ pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> 
     // The call gets its number when the request is made, not when it is started, because processes
     // may start several requests in different orders. The starts of one request follow each other
     // at every process.
-    let team = Team::begun(&*comm::get(comm)?, call.what());
+    let team = begun(comm, &call)?;
+    let partner = partner(&team);
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
-    put("request", request, request::persistent(comm, Partner::Others, start))
+    put("request", request, request::persistent(comm, partner, start))
 }

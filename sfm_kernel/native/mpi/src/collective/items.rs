@@ -1,9 +1,10 @@
 //! Items of a datatype in memory: the buffers of collectives, and their scratch memory.
 
-use super::team::fits;
+use super::mismatch::{fits, Caller};
 use crate::checks;
 use crate::data::{Data, UserBuffer};
 use crate::datatype::{self, Held};
+use crate::engine::engine;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::Op;
@@ -122,7 +123,7 @@ impl Items {
     /// # Safety
     /// As for `copy_to`, except that the sizes may differ, which is an error.
     pub unsafe fn hand_to(&self, to: &Items) -> Answer {
-        fits("this process", self.bytes(), to.bytes())?;
+        fits(|| Caller::new(engine().rank, String::new()), self.bytes(), to.bytes())?;
         self.copy_to(to);
         Ok(())
     }

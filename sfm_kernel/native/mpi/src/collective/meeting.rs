@@ -26,16 +26,17 @@ use sfm_native::segment::Segment;
 
 use super::calls::Call;
 use super::items::Items;
+use super::mismatch::{self, fits, other_call, Caller};
 use super::presence::{complete, complete_described};
 use super::reduce;
-use super::team::{self, fits, other_call, Team, ANOTHER};
+use super::team::Team;
 use crate::comm::Comm;
 use crate::data::UserBuffer;
-use crate::engine::{engine, report, About, What};
+use crate::engine::report::Arguments;
+use crate::engine::{engine, origin, report, About, Alike, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::op::{self, Kernel, Op};
-use crate::process;
 
 /// The processes agree on a tree in a call whose number leaves this remainder when divided by
 /// `EVERY`. All processes have the same call number, whatever calls ended early. Only few calls
@@ -149,11 +150,11 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
         }
     }
     let State::At(open) = &mut *state else { return None };
-    let about = [team.number(), team.what as u64 | (contribution.bytes as u64) << 8];
+    let about = about(team, contribution.bytes);
     if contribution.enter(&mut open.tree, about) {
         open.tree.conclude();
         open.wake_others();
-    } else if let Err(failure) = open.wait(team, contribution.bytes) {
+    } else if let Err(failure) = open.wait(team, contribution.bytes, || call.arguments()) {
         team.leave(&failure);
         return Some(Err(failure));
     }
@@ -169,11 +170,18 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
 }
 
 /// Run a collective that goes by messages, while the processes it waits for may be at the tree.
-pub fn by_messages(comm: &Comm, team: &Team, algorithm: impl Future<Output = Answer>) -> Answer {
+///
+/// `arguments`: of the call, for observers.
+pub fn by_messages(
+    comm: &Comm,
+    team: &Team,
+    arguments: impl Fn() -> Arguments,
+    algorithm: impl Future<Output = Answer>,
+) -> Answer {
     let slept = Cell::new(false);
     let call = || -> CallText {
         slept.set(true);
-        report::collective()
+        report::collective(team, arguments())
     };
     let mut algorithm = pin!(algorithm);
     let both = poll_fn(|context| match algorithm.as_mut().poll(context) {
@@ -192,9 +200,9 @@ impl Meetings {
         let state = self.0.try_lock().ok()?;
         let State::At(OpenTree { tree, .. }) = &*state else { return None };
         let waiting = (0..team.size).filter_map(|rank| Some((rank, tree.waits(rank)?)));
-        let mut same = waiting.filter(|(_, [number, _])| *number == team.number());
+        let mut same = waiting.filter(|(_, about)| number_of(*about) == team.number());
         let (rank, call) = same.next()?;
-        (!tree.is_over()).then(|| mismatch_with(team, rank, call))
+        (!tree.is_over()).then(|| mismatch_with(team, rank, call, None))
     }
 }
 
@@ -204,14 +212,14 @@ impl OpenTree {
     }
 
     /// Wait until all have entered, or a process has broken the meeting off.
-    fn wait(&self, team: &Team, bytes: usize) -> Answer {
+    fn wait(&self, team: &Team, bytes: usize, arguments: impl Fn() -> Arguments) -> Answer {
         let tree = &self.tree;
         let slept = Cell::new(false);
         let mut wrong = Ok(());
         let missing = || tree.missing().into_iter().map(|rank| team.process(rank));
         let call = || {
             slept.set(true);
-            report::collective_of(missing())
+            report::collective_of(team, arguments(), missing())
         };
         // If none is missing, the one that had to complete the round may have ended.
         let now = || match missing().collect::<Vec<_>>() {
@@ -233,6 +241,25 @@ impl OpenTree {
         }
         ended
     }
+}
+
+const ALIKE_AT: u32 = 32;
+const BYTES_AT: u32 = 8;
+
+/// A call at the tree: its number and arguments, its kind and bytes.
+fn about(team: &Team, bytes: usize) -> [u64; 2] {
+    let (what, alike) = team.call();
+    let first = team.number() | u64::from(alike.word()) << ALIKE_AT;
+    [first, what as u64 | (bytes as u64) << BYTES_AT]
+}
+
+fn number_of(about: [u64; 2]) -> u64 {
+    about[0] & ((1 << ALIKE_AT) - 1)
+}
+
+/// True if two calls cannot be the same.
+fn differ(one: (What, Alike), other: (What, Alike)) -> bool {
+    one.0 != other.0 || one.1.differs(other.1)
 }
 
 /// Open the tree, and agree whether every process could.
@@ -280,39 +307,48 @@ fn path(comm: &Comm, team: &Team) -> PathBuf {
 fn other_message(team: &Team, bytes: usize) -> Answer {
     match team.other_message() {
         None => Ok(()),
-        Some((rank, what, _)) if what != team.what => Err(other_call(rank, what, team.what)),
-        Some((.., sent)) => fits(ANOTHER, sent, bytes),
+        Some((sent, theirs, _)) if differ(theirs, team.call()) => {
+            Err(other_call(&Caller::of(sent), theirs, team.call(), team.mark()))
+        }
+        Some((sent, _, length)) => fits(|| Caller::of(sent), length, bytes),
     }
 }
 
 /// The failure when all processes have entered, but with calls that differ.
 fn mismatch_of_all(tree: &CombiningTree, team: &Team, ours: [u64; 2]) -> Failure {
-    if let Err(failure) = other_message(team, (ours[1] >> 8) as usize) {
+    let bytes = (ours[1] >> BYTES_AT) as usize;
+    if let Err(failure) = other_message(team, bytes) {
         return failure;
     }
     let differs = |rank: &usize| tree.cell(*rank).call != ours;
     let rank = (0..team.size).find(differs).unwrap_or(team.rank);
-    mismatch_with(team, rank, tree.cell(rank).call)
+    mismatch_with(team, rank, tree.cell(rank).call, Some(bytes))
 }
 
-/// The failure when a process has entered the tree with `call`, which is not this process's call.
-fn mismatch_with(team: &Team, rank: usize, [number, about]: [u64; 2]) -> Failure {
-    let (process, what) = (team.process(rank), What::of(about as u8));
-    let name = process::named(process);
-    if what != team.what {
-        other_call(process, what, team.what)
+/// The failure when a process has entered the tree with `call`, which is not this process's call;
+/// `bytes`: of this one, if it is at the tree.
+fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>) -> Failure {
+    let (process, number) = (team.process(rank), number_of(about));
+    let what = What::of(about[1] as u8);
+    let theirs = (what, Alike::of((about[0] >> ALIKE_AT) as u32));
+    // It still waits in that call, unless all have entered.
+    let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
+    let by = Caller::new(process, at);
+    if what != team.what || number == team.number() && differ(theirs, team.call()) {
+        other_call(&by, theirs, team.call(), team.mark())
     } else if number != team.number() {
         let which = if number > team.number() { "more" } else { "fewer" };
         let text = format!(
-            "{name} calls {} after {} {which} collective calls than this process: all processes \
-            of a communicator make the same collective calls in the same order",
-            what.name(),
+            "{} after {} {which} collective calls than this process: all processes of a \
+            communicator make the same collective calls in the same order",
+            by.calls(what, theirs.1),
             number.abs_diff(team.number())
         );
         fail(MPI_ERR_OTHER, text)
     } else {
-        let bytes = about >> 8;
-        let text = format!("{name} has {bytes} bytes, which differs from the size");
-        team::mismatch(MPI_ERR_COUNT, &text)
+        let theirs = (about[1] >> BYTES_AT) as usize;
+        let here = bytes.map_or("others".into(), |bytes| bytes.to_string());
+        let text = by.sends(theirs, here);
+        mismatch::mismatch(MPI_ERR_COUNT, &text)
     }
 }

@@ -12,8 +12,9 @@ use std::task::{Context, Poll, Waker};
 
 use sfm_endpoint::calltext::Call;
 
-use super::team::{other_call, Team, APART, BEGUN};
-use crate::engine::{engine, report, text_of_loss, About};
+use super::mismatch::{other_call, Caller};
+use super::team::{Team, APART, BEGUN};
+use crate::engine::{engine, report, text_of_loss, About, Alike};
 use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::handles::*;
 use crate::process;
@@ -51,7 +52,9 @@ impl Team {
         let left = engine().leaver_of(self.context, self.tag as u32, &self.group);
         let Some(departed) = left else { return Ok(()) };
         if departed.what != self.what {
-            return Err(other_call(departed.rank, departed.what, self.what));
+            let by = Caller::new(departed.rank, String::new());
+            let theirs = (departed.what, Alike::default());
+            return Err(other_call(&by, theirs, self.call(), self.mark()));
         }
         let text = match departed.lost {
             Some(lost) => text_of_loss(lost),
@@ -66,7 +69,7 @@ impl Team {
 
 /// Run an algorithm to its end.
 pub fn complete<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
-    complete_described(team, &report::collective, algorithm)
+    complete_described(team, &|| report::collective(team, vec![]), algorithm)
 }
 
 /// Like `complete`; `call` gives observers the description of the call.

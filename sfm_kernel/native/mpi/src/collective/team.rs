@@ -5,7 +5,6 @@
 //! (`presence`); a non-blocking one (`schedule`) is polled by any thread that is in an MPI call. So
 //! each algorithm is written once.
 
-use std::cmp::Ordering;
 use std::future::poll_fn;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -13,21 +12,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::task::Poll;
 
-use sfm_endpoint::sites::NOWHERE;
-
+use super::history;
 use super::items::Items;
+use super::mismatch::{checked, fits, other_call, Caller, Sent};
 use super::sites::Sites;
-use crate::comm::Comm;
+use crate::comm::{self, Comm};
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, report, Mode, Outcome, Pattern, Receiving, Sending, To, What,
+    self, engine, probed, report, Alike, Mode, Outcome, Pattern, Receiving, Sending, To, What,
 };
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
 use crate::message::Message;
 use crate::tool::counting;
-use crate::{making, process};
+use crate::{making, unfinished};
 
 /// The processes that take part, and the envelope of this collective's messages.
 #[derive(Clone)]
@@ -38,6 +37,9 @@ pub struct Team {
     /// intercommunicator follows.
     pub near: usize,
     pub what: What,
+    alike: Alike,
+    /// As in the messages (`history`).
+    mark: u32,
     pub(super) context: u64,
     /// The number of this collective on its communicator, equal at all processes.
     pub(super) tag: c_int,
@@ -48,39 +50,46 @@ pub struct Team {
 
 /// The largest number of a collective; the numbers of a communicator repeat after it.
 const LARGEST: u32 = 0x1fff_ffff;
-pub(super) const BEGUN: c_int = 0x2000_0000;
+pub const BEGUN: c_int = 0x2000_0000;
 pub(super) const APART: c_int = 0x4000_0000;
 
 /// A message being sent; None for one that needed no waiting.
 #[must_use]
 pub struct Going(Option<Arc<Sending>>);
 
-/// A message being received.
+/// A message being received, and the mark of the call that receives it.
 #[must_use]
-pub struct Coming(Arc<Receiving>);
+pub struct Coming(Arc<Receiving>, u32);
 
 impl Team {
     /// The team of the next blocking collective of this communicator.
     pub fn of(comm: &Comm, what: What) -> Team {
+        Team::called(comm, what, Alike::default())
+    }
+
+    /// The same, with arguments that all processes give alike.
+    pub fn called(comm: &Comm, what: What, alike: Alike) -> Team {
         let number = comm.collectives.fetch_add(1, Relaxed) & LARGEST;
-        Team::numbered(comm, what, number as c_int)
+        Team::numbered(comm, what, alike, number as c_int)
     }
 
     /// The team of the next non-blocking collective. These have their own numbers, because they
     /// never match blocking ones.
-    pub fn begun(comm: &Comm, what: What) -> Team {
+    pub fn begun(comm: &Comm, what: What, alike: Alike) -> Team {
         let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
-        Team::numbered(comm, what, number as c_int | BEGUN)
+        Team::numbered(comm, what, alike, number as c_int | BEGUN)
     }
 
-    fn numbered(comm: &Comm, what: What, tag: c_int) -> Team {
+    fn numbered(comm: &Comm, what: What, alike: Alike, tag: c_int) -> Team {
         if counting::is_on() {
             counting::collective();
         }
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
         let sites = comm.sites.get_or_init(|| Sites::of(comm)).clone();
-        Team { rank, size: group.members.len(), near, what, context, tag, group, sites }
+        let (size, mark) = (group.members.len(), history::mark(unfinished::site(), alike));
+        comm.history.note(tag, what, mark);
+        Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
 
     /// A subset of the processes, with `rank` as this process's rank in it.
@@ -112,7 +121,8 @@ impl Team {
 
     fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let (size, context) = (group.members.len(), engine::collectives(context));
-        Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
+        let (what, alike, mark) = (What::Making, Alike::default(), 0);
+        Team { rank, size, near: size, what, alike, mark, context, tag, group, sites: None }
     }
 
     /// The team of processes that have no communicator yet, but a string in common.
@@ -128,14 +138,30 @@ impl Team {
         self.group.members[rank] as usize
     }
 
+    /// As in this call's messages (`history`).
+    pub fn mark(&self) -> u32 {
+        self.mark
+    }
+
+    /// The call, and the arguments that all processes give alike.
+    pub fn call(&self) -> (What, Alike) {
+        (self.what, self.alike)
+    }
+
+    /// The communicator; None for one that is being made.
+    pub fn comm(&self) -> Option<Arc<Comm>> {
+        comm::of_messages(engine::messages_of_collectives(self.context))
+    }
+
     /// The number of this collective on its communicator.
     pub fn number(&self) -> u64 {
         self.tag as u64
     }
 
     /// Another message of this collective's number in the inbox: its sender, call, and bytes.
-    pub fn other_message(&self) -> Option<(usize, What, usize)> {
-        engine().first_of(self.context, self.tag)
+    pub fn other_message(&self) -> Option<(Sent, (What, Alike), usize)> {
+        let (process, call, bytes) = engine().first_of(self.context, self.tag)?;
+        Some(((process, self.context, self.tag), call, bytes))
     }
 
     /// Begin to send; the data must not change until it is sent.
@@ -148,7 +174,7 @@ impl Team {
             source,
             tag: self.tag,
             what: self.what,
-            site: NOWHERE,
+            site: self.mark,
         };
         // SAFETY: a collective does not return before its messages are sent.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
@@ -157,19 +183,20 @@ impl Team {
     /// Begin to receive; the message owns the memory until it is complete.
     pub fn receive(&self, source: usize, data: Data) -> Coming {
         // SAFETY: a collective does not return before its messages are complete.
-        Coming(unsafe { engine().receive(&self.pattern(source), data) })
+        Coming(unsafe { engine().receive(&self.pattern(source), data) }, self.mark)
     }
 
     fn pattern(&self, source: usize) -> Pattern {
         let from = self.process(source);
         let (source, tag) = (from as c_int, self.tag);
-        Pattern { context: self.context, source, tag, from: Some(from), what: self.what }
+        let (context, from) = (self.context, Some(from));
+        Pattern { context, source, tag, from, what: self.what, alike: self.alike }
     }
 
     /// Receive a message from each of these ranks, whose lengths only the senders know.
     pub async fn take(&self, sources: &[usize]) -> Answer<Vec<Vec<u8>>> {
         let taking: Vec<_> =
-            sources.iter().map(|source| Taking::new(self.pattern(*source))).collect();
+            sources.iter().map(|source| Taking::new(self.pattern(*source), self.mark)).collect();
         let mut taken = Vec::new();
         let mut coming = Vec::new();
         for message in &taking {
@@ -191,63 +218,20 @@ impl Team {
     }
 }
 
-fn checked(outcome: Outcome) -> Answer {
-    match outcome.code {
-        MPI_SUCCESS => Ok(()),
-        MPI_ERR_TRUNCATE => Err(mismatch(
-            MPI_ERR_TRUNCATE,
-            "another process of the communicator sends more bytes than are",
-        )),
-        code => Err(fail(code, "another process of the communicator has ended")),
-    }
-}
-
-/// The failure when a process makes another call than `expected`.
-pub fn other_call(rank: usize, other: What, expected: What) -> Failure {
-    let text = format!(
-        "{} calls {} where this one calls {}: all processes of a communicator make the same \
-         collective calls in the same order",
-        process::named(rank),
-        other.name(),
-        expected.name()
-    );
-    fail(MPI_ERR_OTHER, text)
-}
-
-/// A sender that the error text cannot name.
-pub const ANOTHER: &str = "another process of the communicator";
-
-/// All processes must agree on the size of each message: an error unless `bytes` equal `room`.
-pub fn fits(sender: &str, bytes: usize, room: usize) -> Answer {
-    let code = match bytes.cmp(&room) {
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => MPI_ERR_COUNT,
-        Ordering::Greater => MPI_ERR_TRUNCATE,
-    };
-    Err(mismatch(code, &format!("{sender} sends {bytes} bytes where {room} are")))
-}
-
-pub fn mismatch(code: c_int, sent: &str) -> Failure {
-    let text = format!(
-        "{sent} expected here: do all processes call the same collective, with matching counts \
-        and datatypes?"
-    );
-    fail(code, text)
-}
-
 /// A message that is taken out of the inbox before it is received.
 struct Taking {
     pattern: Pattern,
     message: Arc<Message>,
     /// See `Engine::take_message`.
     number: u64,
+    mark: u32,
 }
 
 impl Taking {
-    fn new(pattern: Pattern) -> Taking {
+    fn new(pattern: Pattern, mark: u32) -> Taking {
         let message = Message::to_come(MPI_COMM_NULL);
         let number = engine().take_message(&pattern, &message);
-        Taking { pattern, message, number }
+        Taking { pattern, message, number, mark }
     }
 
     /// Wait for the message; return its number of bytes.
@@ -260,7 +244,8 @@ impl Taking {
     /// Receive the message after `length` has returned.
     fn receive(&self, data: Data) -> Coming {
         // SAFETY: as in `Team::receive`.
-        Coming(unsafe { engine().receive_taken(&self.message, self.pattern.what, data) })
+        let receiving = unsafe { engine().receive_taken(&self.message, self.pattern.what, data) };
+        Coming(receiving, self.mark)
     }
 }
 
@@ -293,11 +278,17 @@ impl Coming {
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
             let (rank, number) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-            return Err(other_call(rank as usize, What::of(number as u8), self.0.pattern.what));
+            let theirs = (What::of(number as u8), Alike::of(outcome.status.bytes() as u32));
+            let sent = (rank as usize, self.0.pattern.context, self.0.pattern.tag);
+            let ours = (self.0.pattern.what, self.0.pattern.alike);
+            return Err(other_call(&Caller::of(sent), theirs, ours, self.1));
         }
-        checked(outcome)?;
-        let bytes = outcome.status.bytes() as usize;
-        fits(ANOTHER, bytes, self.0.room())
+        if outcome.code != MPI_ERR_TRUNCATE {
+            checked(outcome)?;
+        }
+        let bytes = outcome.status.bytes().max(self.0.sent()) as usize;
+        let sent = (from, self.0.pattern.context, self.0.pattern.tag);
+        fits(|| Caller::of(sent), bytes, self.0.room())
     }
 }
 

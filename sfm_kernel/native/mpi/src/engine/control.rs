@@ -9,7 +9,7 @@ use sfm_native::packet::Envelope;
 use super::offers::{Accept, Offer};
 use super::operation::Outcome;
 use super::peer::Waiting;
-use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
+use super::{cancelling, engine, lock, Alike, Engine, Receiving, Sending, What, CONTROL};
 use crate::window::served;
 use crate::{process, unfinished};
 
@@ -95,6 +95,11 @@ impl Note {
         let rank = (note >> 12) as usize & ((1 << process::BITS) - 1);
         let (what, number) = (What::of((note >> 4) as u8), (note >> NUMBER_AT) as u32);
         Note { kind: Kind::of(note), what, rank, number }
+    }
+
+    /// The arguments of a collective call, from one of its plain messages.
+    pub fn alike(&self) -> Alike {
+        Alike::of(if self.kind == Kind::Plain { self.number } else { 0 })
     }
 
     pub fn word(&self) -> u64 {

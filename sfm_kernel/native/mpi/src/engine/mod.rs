@@ -11,6 +11,7 @@
 //! path        the route of messages to a peer
 //! peer        one other process: its path, and the sends that wait for room
 //! peers       all of them
+//! origin      the line in which another process has sent a message
 //! operation   the common half of sends and receives: an end, with an outcome
 //! sending, receiving
 //! control     control messages between two libraries: received, offer accepted ...
@@ -29,6 +30,7 @@ mod early;
 pub mod limits;
 mod offers;
 mod operation;
+pub mod origin;
 mod path;
 mod peer;
 mod peers;
@@ -52,7 +54,7 @@ pub use operation::Outcome;
 pub use receiving::{found, probed, Pattern, Receiving};
 pub use sending::{Mode, Sending, To};
 pub use wait::{text_of_loss, About, From};
-pub use what::What;
+pub use what::{Alike, What};
 
 use crate::collective::schedule::Schedule;
 use crate::home::Home;
@@ -191,6 +193,11 @@ pub fn partitions(context: u64) -> u64 {
 /// program's messages. The uppermost bit tells observers that no receive of the program takes them.
 pub fn collectives(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | LIBRARY | 1
+}
+
+/// The context of a communicator's messages, from that of its collectives.
+pub fn messages_of_collectives(context: u64) -> u64 {
+    (context ^ 1 << 63) & !LIBRARY
 }
 
 /// Observers distinguish contexts by the upper bits (`trace::mark`), so the lowest 16 of the 48

@@ -19,19 +19,12 @@ impl Outcome {
     pub fn failure(&self) -> Failure {
         let fits = "do all processes give matching counts and datatypes?";
         let text = match self.code {
-            MPI_ERR_TRUNCATE if self.status.MPI_SOURCE == MPI_ANY_SOURCE => {
+            MPI_ERR_TRUNCATE => {
                 format!("another process sends more bytes than are expected here: {fits}")
             }
             MPI_ERR_COUNT => {
                 format!("another process sends fewer bytes than are expected here: {fits}")
             }
-            MPI_ERR_TRUNCATE => format!(
-                "a message from rank {} with tag {} is longer than the {} bytes of the receive \
-                buffer; give it a larger count",
-                self.status.MPI_SOURCE,
-                self.status.MPI_TAG,
-                self.status.bytes()
-            ),
             MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
             MPI_ERR_BUFFER => {
                 "the sender has freed the message's memory before it was received; it has to \

@@ -10,8 +10,10 @@ use sfm_native::packet::{Envelope, Packet};
 use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, lock, Engine, What};
+use super::{engine, lock, origin, Alike, Engine, What};
+use crate::comm;
 use crate::data::Data;
+use crate::errors::{fail, Failure};
 use crate::handles::*;
 use crate::message::Message;
 use crate::tool::{counting, sessions};
@@ -23,6 +25,8 @@ pub struct Receiving {
     pub pattern: Pattern,
     /// Its number in the core while it is posted; otherwise 0.
     posted: AtomicU64,
+    /// The length of a message that was too long.
+    sent: AtomicU64,
 }
 
 // SAFETY: the user leaves the memory to the receive until it has ended.
@@ -36,21 +40,59 @@ impl Receiving {
         self.data.len()
     }
 
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The length of a message that was longer than the buffer; 0 for any other.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// The line in which the message with this status was sent, " in a.py, line 3", if it is known.
+    pub fn origin(&self, status: &MPI_Status) -> String {
+        let context = self.pattern.context;
+        let sender = || {
+            let source = usize::try_from(status.MPI_SOURCE).ok()?;
+            comm::of_messages(context)?.peers().members.get(source).map(|rank| *rank as usize)
+        };
+        let at = |process| origin::of_message(process, context, status.MPI_TAG);
+        self.pattern.from.or_else(sender).map_or_else(String::new, at)
+    }
+
+    /// The error of a receive of the program that has failed.
+    pub fn failure(&self, outcome: &Outcome) -> Failure {
+        if outcome.code != MPI_ERR_TRUNCATE {
+            return outcome.failure();
+        }
+        let (rank, tag) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
+        let at = self.origin(&outcome.status);
+        let text = format!(
+            "rank {rank} has sent {} bytes with tag {tag}{at}, and the receive buffer has only {}; \
+             give it a larger count",
+            self.sent(),
+            self.room()
+        );
+        fail(MPI_ERR_TRUNCATE, text)
+    }
+
     /// Fail, because the message belongs to another collective call than this receive.
     fn refuse(&self, note: &Note) {
         if note.kind != Kind::Plain {
             engine().queue_todo(Todo::Answer(note.rank, note.number));
         }
-        let mut outcome = Outcome::failed(MPI_ERR_OTHER);
-        outcome.status.MPI_SOURCE = note.rank as c_int;
-        outcome.status.MPI_TAG = c_int::from(note.what as u8);
-        self.end.set(outcome);
+        let (rank, what) = (note.rank as c_int, c_int::from(note.what as u8));
+        let status = MPI_Status::new(rank, what, note.alike().word().into());
+        self.end.set(Outcome { status, code: MPI_ERR_OTHER });
     }
 
     /// End a receive whose message has `length` bytes.
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
         let code = if length > room { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
+        if length > room {
+            self.sent.store(length as u64, Ordering::Relaxed);
+        }
         let length = length.min(room);
         if counting::is_on() {
             counting::received(envelope, length);
@@ -67,7 +109,7 @@ fn status_of(envelope: &Envelope, length: usize) -> MPI_Status {
 impl Receiver for Receiving {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let note = Note::of(envelope);
-        if note.what != self.pattern.what {
+        if self.pattern.contradicts(&note) {
             self.refuse(&note);
             return;
         }
@@ -100,9 +142,23 @@ pub struct Pattern {
     /// The sender (`process`); None for any.
     pub from: Option<usize>,
     pub what: What,
+    pub alike: Alike,
 }
 
 impl Pattern {
+    /// True for a message of another collective call, or of the same call with other arguments.
+    /// Only plain messages say what these are.
+    fn contradicts(&self, note: &Note) -> bool {
+        let marked = note.kind == Kind::Plain && note.what != What::Message;
+        note.what != self.what || marked && note.alike().differs(self.alike)
+    }
+
+    /// The source and the tag, None for any, and the context.
+    pub fn numbers_and_context(&self) -> (Option<i64>, Option<i64>, u64) {
+        let Numbers { source, tag } = self.numbers();
+        (source, tag, self.context)
+    }
+
     fn numbers(&self) -> Numbers {
         let number = |value: c_int, any: c_int| (value != any).then_some(i64::from(value));
         let source = number(self.source, MPI_ANY_SOURCE);
@@ -162,6 +218,7 @@ impl Engine {
             tag: envelope.tag as c_int,
             from: Some(Note::of(envelope).rank),
             what,
+            alike: Alike::default(),
         };
         let receiving = Arc::new(Self::receiving(pattern, data));
         receiving.clone().receive(envelope, Payload(bytes, &[]));
@@ -169,8 +226,8 @@ impl Engine {
     }
 
     fn receiving(pattern: Pattern, data: Data) -> Receiving {
-        let (end, posted) = (End::new(), AtomicU64::new(0));
-        Receiving { end, data, pattern, posted }
+        let (end, posted, sent) = (End::new(), AtomicU64::new(0), AtomicU64::new(0));
+        Receiving { end, data, pattern, posted, sent }
     }
 
     /// Cancel a receive; false if its message has come.
@@ -185,13 +242,14 @@ impl Engine {
 
     /// The first message with this tag, which stays in the inbox: its sender, its call, and its
     /// bytes.
-    pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, What, usize)> {
+    pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, (What, Alike), usize)> {
         let numbers = Numbers { source: None, tag: Some(tag.into()) };
         let Found::Ask(first) = self.core.find_envelope(context, numbers, false)? else {
             return None;
         };
         let note = Note::of(&first.packet.envelope()?);
-        Some((note.rank, note.what, found(&first.packet).bytes() as usize))
+        let call = (note.what, note.alike());
+        Some((note.rank, call, found(&first.packet).bytes() as usize))
     }
 
     /// The memory of a receive that could not be cancelled is released: the bytes of an offered

@@ -6,14 +6,18 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use sfm_endpoint::calltext::{Call, Waits};
-use sfm_endpoint::{callers, Name};
+use sfm_endpoint::calltext::{self, Begun, Call, Details, EarlierCall, Waits};
+use sfm_endpoint::{callers, sites, Name};
 
 use super::wait::From;
-use super::{engine, Pattern, Sending};
-use crate::comm::Comm;
+use super::{engine, messages_beside, Pattern, Sending};
+use crate::collective::team::Team;
+use crate::comm::{self, Comm};
 use crate::handles::*;
 use crate::process::shown;
+
+/// The most members of a communicator that observers are told.
+const MEMBERS: usize = 8;
 
 /// Arguments as observers see them, by their names in the standard.
 pub type Arguments = Vec<(&'static str, String)>;
@@ -45,28 +49,98 @@ pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
     (done, AWAITED.replace(before))
 }
 
-fn call(mut arguments: Arguments, waits: Waits) -> Call {
-    let Some(name) = engine().endpoint.surroundings().call() else {
-        return Call { name: callers::name().into(), arguments, waits };
-    };
-    for (_, shown_as) in &mut arguments {
-        *shown_as = shown_as.replace("MPI_ANY_", "MPI.ANY_"); // as Python spells it
+/// Write constants as the program's language does.
+pub fn spell(arguments: &mut Arguments) {
+    if !engine().endpoint.surroundings().has_addresses() {
+        // Names of objects are the program's.
+        for (_, shown_as) in arguments.iter_mut().filter(|(name, _)| *name != "comm") {
+            *shown_as = shown_as.replace("MPI_", "MPI.");
+        }
     }
-    Call { name, arguments, waits }
+}
+
+/// The call of the program with this number (`unfinished`); `name`: of a function, where the program's
+/// own name of it is unknown.
+pub fn earlier_call(site: u32, name: &str, mut arguments: Arguments) -> EarlierCall {
+    let site = sites::get(site);
+    spell(&mut arguments);
+    EarlierCall {
+        text: format!("{}({})", site.map_or(name, |site| &site.call), calltext::shown(&arguments)),
+        code: site.map_or_else(String::new, |site| site.code.clone()),
+        line: site.map_or(0, |site| site.line),
+    }
+}
+
+/// True if the program's present call is one of those that mpi4py makes of its own messages, on a
+/// communicator of its own: the reductions of objects.
+pub fn is_made_by_mpi4py() -> bool {
+    let surroundings = engine().endpoint.surroundings();
+    let site = sites::get(surroundings.site()).filter(|_| !surroundings.has_addresses());
+    let reductions = ["reduce", "allreduce", "scan", "exscan"];
+    site.is_some_and(|site| {
+        site.call.rsplit_once('.').is_some_and(|(_, method)| reductions.contains(&method))
+    })
+}
+
+/// True if mpi4py pickles the objects that the call of this text is given: then the counts that MPI
+/// gets say nothing.
+pub fn is_of_objects(text: &str) -> bool {
+    let method = text.rsplit('.').next().unwrap_or_default();
+    method.starts_with(|letter: char| letter.is_ascii_lowercase())
+}
+
+fn call(arguments: Arguments, waits: Waits, details: Details) -> Call {
+    call_on(None, arguments, waits, details)
+}
+
+/// The present call; `comm`: the communicator of the messages that it waits for.
+fn call_on(comm: Option<&Comm>, arguments: Arguments, waits: Waits, details: Details) -> Call {
+    let mut call = Call { name: String::new(), arguments, waits, details };
+    if let Some(comm) = comm.filter(|comm| comm.is_internal) {
+        let parent = comm.made_of();
+        call.arguments = parent.iter().filter_map(|parent| communicator(parent)).collect();
+        call.details = Details { group: parent.map(|parent| group(&parent)), ..Details::default() };
+        call.waits = match call.waits {
+            Waits::Message { peers, .. } | Waits::Others(peers) => {
+                Waits::Members(peers.unwrap_or_default())
+            }
+            members => members,
+        };
+    }
+    let Some(program) = engine().endpoint.surroundings().call() else {
+        call.name = callers::name().trim_end_matches("_c").into();
+        return call;
+    };
+    spell(&mut call.arguments);
+    if is_of_objects(&program.text) {
+        call.arguments.retain(|(name, _)| *name != "count" || !call.details.open.is_empty());
+    }
+    for (name, value) in program.given {
+        let known = ["op", "root"].into_iter().find(|known| *known == name);
+        let at = call.arguments.iter().position(|(name, _)| *name == "comm");
+        let at = at.unwrap_or(call.arguments.len());
+        if let Some(name) = known {
+            call.arguments.insert(at, (name, value));
+        }
+    }
+    call.name = program.text;
+    call
 }
 
 /// A call of which only the processes are known whose death would end it.
 pub fn some(arguments: Arguments, from: From<'_>) -> Call {
-    call(arguments, Waits::Others(peers(from)))
+    call(arguments, Waits::Others(peers(from)), Details::default())
 }
 
-/// A call that waits for requests; without peers if the peer of any of them is unknown.
-pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
+/// A call that waits for the `open` ones among `count` requests; without peers if the peer of any of
+/// them is unknown.
+pub fn requests(count: usize, open: Vec<Begun>, peers: Option<&[c_int]>) -> Call {
     let names = peers.map(|peers| {
         let once: BTreeSet<_> = peers.iter().map(|rank| *rank as usize).collect();
         once.into_iter().map(shown).collect()
     });
-    call(arguments, Waits::Others(names))
+    let details = Details { open, count, contexts: names_of_contexts(), ..Details::default() };
+    call(vec![("count", count.to_string())], Waits::Others(names), details)
 }
 
 /// The source and tag of a receive.
@@ -91,7 +165,10 @@ pub fn receive(comm: &Comm, pattern: &Pattern) -> Call {
         None if everybody => None,
         None => peers(From::Any(&comm.peers().members)),
     };
-    call(arguments, Waits::Message { peers, source, tag, context_id: pattern.context })
+    let waits = Waits::Message { peers, source, tag, context_id: pattern.context };
+    let made = comm.history.latest(comm);
+    let (on, contexts) = (Some(key(comm)), names_of_contexts());
+    call_on(Some(comm), arguments, waits, Details { on, made, contexts, ..Details::default() })
 }
 
 /// A send, which waits for its receiver.
@@ -109,26 +186,79 @@ pub fn sending(comm: &Comm, sending: &Sending) -> Call {
 fn sent(comm: &Comm, numbers: Vec<(&'static str, MPI_Count)>, rank: usize) -> Call {
     let numbers = numbers.into_iter().map(|(name, number)| (name, number.to_string()));
     let arguments = numbers.chain(communicator(comm)).collect();
-    call(arguments, Waits::Others(Some(vec![shown(rank)])))
+    call_on(Some(comm), arguments, Waits::Others(Some(vec![shown(rank)])), Details::default())
 }
 
 /// A collective call, which waits for one of its processes at a time.
-pub fn collective() -> Call {
-    collective_with(vec![])
-}
-
-pub fn collective_with(arguments: Arguments) -> Call {
-    call(arguments, Waits::Members(awaited().map(shown).into_iter().collect()))
+pub fn collective(team: &Team, arguments: Arguments) -> Call {
+    collective_of(team, arguments, awaited().into_iter())
 }
 
 /// A collective call that waits for all of these processes.
-pub fn collective_of(missing: impl Iterator<Item = usize>) -> Call {
-    call(vec![], Waits::Members(missing.map(shown).collect()))
+pub fn collective_of(
+    team: &Team,
+    mut arguments: Arguments,
+    missing: impl Iterator<Item = usize>,
+) -> Call {
+    let (waits, comm) = (Waits::Members(missing.map(shown).collect()), team.comm());
+    arguments.extend(comm.iter().filter_map(|comm| communicator(comm)));
+    let details = comm.as_ref().map_or_else(Details::default, |comm| Details {
+        group: Some(group(comm)),
+        turn: Some(team.number()),
+        members: members(comm),
+        made: comm.history.latest(comm),
+        ..Details::default()
+    });
+    call_on(comm.as_deref(), arguments, waits, details)
+}
+
+/// The details of a call that waits for one operation that was begun before, perhaps a collective
+/// of this number.
+pub fn of_begun(comm: &Comm, open: Begun, collective: Option<u64>) -> Details {
+    let details = Details { open: vec![open], contexts: names_of_contexts(), ..Details::default() };
+    match collective {
+        None => details,
+        turn => {
+            let made = comm.history.latest(comm);
+            Details { group: Some(group(comm)), turn, members: members(comm), made, ..details }
+        }
+    }
+}
+
+/// The communicator as the group of a collective call: a key that all its processes have, and its
+/// name.
+fn group(comm: &Comm) -> (String, String) {
+    (key(comm), comm.name())
+}
+
+/// The processes of a communicator that is not too large.
+fn members(comm: &Comm) -> Vec<Name> {
+    let all = &comm.everybody().members;
+    all.iter().filter(|_| all.len() <= MEMBERS).map(|process| shown(*process as usize)).collect()
+}
+
+fn key(comm: &Comm) -> String {
+    format!("{:x}", comm.context)
+}
+
+/// The names of the communicators whose messages lie in the inbox, by their contexts. mpi4py's own
+/// messages have none.
+fn names_of_contexts() -> Vec<(u64, String)> {
+    let mut contexts = BTreeSet::new();
+    engine().core.find_queued(|packet| {
+        let context = packet.envelope().map(|envelope| envelope.context);
+        contexts.extend(context.filter(|context| messages_beside(*context) == Some(*context)));
+        None::<()>
+    });
+    let named = |context| Some((context, comm::of_messages(context)?));
+    let named = contexts.into_iter().filter_map(named).filter(|(_, comm)| !comm.is_internal);
+    named.map(|(context, comm)| (context, comm.name())).collect()
 }
 
 /// A call that waits for the action of one process after the other.
 pub fn one_by_one(arguments: Arguments) -> Call {
-    call(arguments, Waits::Others(awaited().map(|rank| vec![shown(rank)])))
+    let peers = awaited().map(|rank| vec![shown(rank)]);
+    call(arguments, Waits::Others(peers), Details::default())
 }
 
 /// The communicator's name, unless it is MPI_COMM_WORLD.

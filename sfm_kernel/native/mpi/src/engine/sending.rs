@@ -99,7 +99,8 @@ pub struct To {
     pub source: c_int,
     pub tag: c_int,
     pub what: What,
-    /// The number of the program's call that sends it (`unfinished`).
+    /// The number of the program's call that sends it (`unfinished`); for a message of a collective
+    /// its mark (`history`).
     pub site: u32,
 }
 

@@ -20,7 +20,7 @@ use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
 use crate::tool::{self, counting};
-use crate::{comm, process, unfinished, world};
+use crate::{comm, launcher, process, unfinished, world};
 
 /// The processes whose end makes waiting useless. One that has ended matters only if something is
 /// still to come from it: what it had sent is received first.
@@ -171,7 +171,7 @@ impl Engine {
         complete(&team, barrier(&team))?;
         // With sessions, other processes may be further ahead.
         if let Some(text) = what::unreceived_collective().filter(|_| !world::has_sessions()) {
-            eprintln!("MPI_Finalize in process {}: {text}", world::rank());
+            launcher::report_difference(&text);
         }
         if !world::has_sessions() {
             unfinished::report_requests();

@@ -1,9 +1,15 @@
-//! The collective call that a message belongs to. The sender puts it into the message, and a
-//! receive of another call fails: the processes do not make the same calls in the same order.
+//! The collective call that a message belongs to, and those of its arguments that all processes
+//! give alike. The sender puts both into the message, and a receive of another call fails: the
+//! processes do not make the same calls in the same order.
 
 use sfm_native::packet::{Envelope, LIBRARY};
 
-use super::{engine, Note};
+use super::report::Arguments;
+use super::{engine, messages_of_collectives, origin, Note};
+use crate::collective::mismatch::call_text;
+use crate::comm;
+use crate::handles::c_int;
+use crate::op::{self, Op};
 use crate::process;
 
 /// Fits into eight bits of a message's note.
@@ -73,20 +79,79 @@ impl What {
     }
 }
 
+/// The root and the predefined operation of a collective call. 0 stands for what the call does not
+/// have, or what cannot be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Alike(u32);
+
+impl Alike {
+    /// The bits that are used.
+    pub const BITS: u32 = 17;
+    const OP_BITS: u32 = 4;
+
+    pub fn new(root: Option<usize>, op: Option<&Op>) -> Alike {
+        // A larger root does not fit.
+        let root = root.map_or(0, |root| root + 1);
+        let root = if root >> (Self::BITS - Self::OP_BITS) == 0 { root as u32 } else { 0 };
+        Alike(root << Self::OP_BITS | op.map_or(0, Op::number))
+    }
+
+    /// As a number, and back; any further bits are ignored.
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
+    pub fn of(word: u32) -> Alike {
+        Alike(word & ((1 << Self::BITS) - 1))
+    }
+
+    fn root(self) -> u32 {
+        self.0 >> Self::OP_BITS
+    }
+
+    fn op(self) -> u32 {
+        self.0 & ((1 << Self::OP_BITS) - 1)
+    }
+
+    /// True if two calls cannot be the same.
+    pub fn differs(self, other: Alike) -> bool {
+        let differ = |one: u32, two: u32| one != two && one != 0 && two != 0;
+        differ(self.root(), other.root()) || differ(self.op(), other.op())
+    }
+
+    pub fn arguments(self) -> Arguments {
+        let op = op::name_of(self.op()).map(|name| ("op", name.to_owned()));
+        let root = self.root().checked_sub(1).map(|root| ("root", root.to_string()));
+        op.into_iter().chain(root).collect()
+    }
+}
+
 /// At the end of the program: a sentence about a message of a collective call that was never
-/// received.
+/// received. All calls have returned nevertheless.
 pub fn unreceived_collective() -> Option<String> {
     let of_collective = |envelope: &Envelope| {
         let note = Note::of(envelope);
         let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
-        (envelope.context & LIBRARY != 0 && note.what != Message && !is_known()).then_some(note)
+        let is_one = envelope.context & LIBRARY != 0 && note.what != Message && !is_known();
+        is_one.then_some((note, envelope.context, envelope.tag as c_int))
     };
-    let note =
+    let (note, context, tag) =
         engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
+    let comm = comm::of_messages(messages_of_collectives(context));
+    let made = comm.iter().flat_map(|comm| comm.history.latest(comm));
+    let here = made.filter(|(number, _)| *number == tag as u64).map(|(_, call)| call).next();
+    let here = here.map_or("has not".into(), |call| {
+        format!("has called {}{}", call.text, origin::in_words(&call.code, call.line))
+    });
+    // mpi4py broadcasts on its own communicator in this method alone.
+    let theirs = match comm::are_internal(messages_of_collectives(context)) {
+        true => "allreduce".into(),
+        false => call_text(note.what.name(), note.alike()),
+    };
     Some(format!(
-        "{} has called {}, and this process has not: all processes of a communicator make the same \
-         collective calls in the same order, with the same root",
+        "{} has called {theirs}{}, and this process {here}: all processes of a communicator make \
+         the same collective calls in the same order, with the same root",
         process::named(note.rank),
-        note.what.name()
+        origin::of_message(note.rank, context, tag)
     ))
 }

@@ -7,7 +7,7 @@ use crate::collective::presence::complete;
 use crate::collective::schedule::Schedule;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::What;
+use crate::engine::{Alike, What};
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
@@ -72,7 +72,7 @@ unsafe fn idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = comm::get(comm)?;
-    let (team, address) = (Team::begun(&old, What::Making), newcomm as usize);
+    let (team, address) = (Team::begun(&old, What::Making, Alike::default()), newcomm as usize);
     none_yet(newcomm)?;
     let all = team.clone();
     let algorithm = async move {

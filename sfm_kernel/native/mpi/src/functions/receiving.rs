@@ -7,10 +7,11 @@ use crate::comm;
 use crate::data::{Data, UserBuffer};
 use crate::ends;
 use crate::engine::{engine, probed, report, About, From, Outcome, Pattern, Receiving, What};
-use crate::errors::{fail, Answer};
+use crate::errors::{fail, Answer, On};
 use crate::handles::*;
 use crate::message::{self, Message};
 use crate::request::{self, finish, Partner, Work};
+use crate::{objects, unfinished};
 
 /// The outcome of a receive from MPI_PROC_NULL.
 pub(super) fn nothing() -> Outcome {
@@ -34,7 +35,12 @@ pub(super) unsafe fn complete(
         let about = About { from: receiving.pattern.from.map_or(about.from, From::One), ..about };
         engine().wait(about, || receiving.end.is_done())?;
     }
-    finish(&receiving.end.get().expect("waited for"), comm, status)
+    let outcome = receiving.end.get().expect("waited for");
+    outcome.status.put(status);
+    match outcome.code {
+        MPI_SUCCESS => Ok(()),
+        _ => Err(receiving.failure(&outcome).on(On::Comm(comm))),
+    }
 }
 
 pub unsafe fn recv(
@@ -50,7 +56,9 @@ pub unsafe fn recv(
     let Some(pattern) = pattern else { return finish(&nothing(), comm, status) };
     let receiving = engine().receive(&pattern, data);
     let call = || report::receive(&on, &pattern);
-    complete(&receiving, About::receiving(ends::from(&on, &pattern), &call), comm, status)
+    let about = About::receiving(ends::from(&on, &pattern), &call);
+    let received = complete(&receiving, about, comm, status);
+    objects::refuse_object(&receiving, &buf).and(received)
 }
 
 pub unsafe fn irecv(
@@ -214,7 +222,11 @@ unsafe fn begin_taken(
 pub unsafe fn mrecv(buf: UserBuffer, message: *mut MPI_Message, status: *mut MPI_Status) -> Answer {
     match begin_taken(buf, message)? {
         None => finish(&nothing(), MPI_COMM_WORLD, status),
-        Some((receiving, comm)) => complete(&receiving, From::Nobody.into(), comm, status),
+        Some((receiving, comm)) => {
+            complete(&receiving, From::Nobody.into(), comm, status)?;
+            objects::expect_object(&receiving, unfinished::site());
+            Ok(())
+        }
     }
 }
 

@@ -28,14 +28,18 @@ fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
     (partners, all)
 }
 
+/// The largest number of open requests that observers are told.
+const SHOWN: usize = 16;
+
 /// The description of a call with these requests for observers.
 fn described_all(requests: &[Option<Arc<Request>>]) -> Call {
     if let [Some(request)] = requests {
         return request.described();
     }
     let (partners, all) = partners(requests);
-    let count = vec![("count", requests.len().to_string())];
-    report::requests(count, all.then_some(&partners))
+    let open = requests.iter().flatten().filter(|request| !request.is_done());
+    let open = open.take(SHOWN).map(|request| request.begun()).collect();
+    report::requests(requests.len(), open, all.then_some(&partners))
 }
 
 /// The processes whose end makes waiting useless, if all requests have to be done.

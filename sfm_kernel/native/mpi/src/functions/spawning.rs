@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::checks::{self, array, put, text};
 use crate::comm;
-use crate::engine::{self, engine, report, About};
+use crate::engine::{self, engine, report, About, From};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info;
@@ -112,7 +112,8 @@ pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
     old.buffer.flush()?;
     let context = engine::messages(old.context);
     let receivers = || engine().receivers_in(context);
-    let about = About::collective(&receivers, &report::collective);
+    let call = || report::some(vec![], From::Any(&old.peers().members));
+    let about = About::collective(&receivers, &call);
     engine().wait(about, || engine().receivers_in(context).is_empty())?;
     super::communicators::comm_free(comm)
 }

@@ -78,6 +78,15 @@ impl Op {
         }
     }
 
+    /// A number from 1 to 15 for a predefined operation; 0 for any other.
+    pub fn number(&self) -> u32 {
+        let nth = |known| PREDEFINED.iter().position(|(_, op, _)| op == known);
+        match self {
+            Op::Predefined(op, _) => nth(op).map_or(0, |nth| nth as u32 + 1),
+            Op::Made(_) => 0,
+        }
+    }
+
     /// Refuse a datatype for which this operation is not defined.
     pub fn check(&self, datatype: &Datatype) -> Answer {
         self.kernel(datatype).map(|_| ())
@@ -163,6 +172,11 @@ impl Function {
             Function::Large(function) => function.is_none(),
         }
     }
+}
+
+/// The name of the predefined operation with this number.
+pub fn name_of(number: u32) -> Option<&'static str> {
+    PREDEFINED.get((number as usize).checked_sub(1)?).map(|(_, _, name)| *name)
 }
 
 pub fn get(handle: MPI_Op) -> Answer<Op> {

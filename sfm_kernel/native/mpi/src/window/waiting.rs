@@ -14,7 +14,7 @@ use crate::collective::presence::complete_described;
 use crate::collective::team::Team;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, report, About, From, Mode as Sending, Pattern, Receiving, To, What,
+    self, engine, report, About, Alike, From, Mode as Sending, Pattern, Receiving, To, What,
 };
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -123,7 +123,7 @@ impl Window {
     pub fn fence(&self, what: What) -> Answer {
         self.flush_all()?;
         let team = Team::of(&self.comm, what);
-        let call = || report::collective_with(vec![("win", self.label())]);
+        let call = || report::collective(&team, vec![("win", self.label())]);
         complete_described(&team, &call, barrier(&team))
     }
 
@@ -192,7 +192,8 @@ impl Window {
     fn expect_from(&self, rank: usize, tag: c_int) -> Arc<Receiving> {
         let context = engine::collectives(self.comm.context);
         let (source, from) = (rank as c_int, Some(self.process(rank)));
-        let pattern = Pattern { context, source, tag, from, what: What::Message };
+        let (what, alike) = (What::Message, Alike::default());
+        let pattern = Pattern { context, source, tag, from, what, alike };
         // SAFETY: as above.
         unsafe { engine().receive(&pattern, Data::nothing()) }
     }

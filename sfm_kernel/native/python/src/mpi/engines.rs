@@ -86,7 +86,7 @@ impl PyHome {
     fn new(world: &'static World) -> PyHome {
         let inbox = world.inbox.get();
         let folder = inbox.folder.clone().unwrap_or_default();
-        PyHome { core: inbox.core.clone(), folder, world, around: PythonProgram { ends: false } }
+        PyHome { core: inbox.core.clone(), folder, world, around: PythonProgram }
     }
 
     /// Ask Python about a process; None if it is not known, or the interpreter is ending.

@@ -1,5 +1,6 @@
 //! Python around the MPI calls, which mpi4py makes, usually without the GIL.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::mpsc;
 use std::thread;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
-use sfm_endpoint::{Error, Kind, Program, Result, Surroundings};
+use sfm_endpoint::{Error, Kind, Program, ProgramCall, Result, Surroundings};
 use sfm_native::code_location;
 use sfm_native::core::Core;
 
@@ -20,25 +21,40 @@ use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
 use crate::observe::{location, main_thread};
 
+thread_local! {
+    /// The number of the call that this thread is in, or was in last.
+    static SITE: Cell<u32> = const { Cell::new(NOWHERE) };
+}
+
 /// The arguments of `set_mpi`.
 struct Hooks {
     interrupted: Py<PyAny>,
     call: Py<PyAny>,
     site: Py<PyAny>,
+    noted: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
 /// Connect this process's MPI calls with its Python program. `interrupted(error)` is called when a
 /// signal handler has raised, in the frame whose call ends with an error code; `call()` returns the
-/// text of that frame's call, None if it is unknown; `site(frame)` returns the text of a frame's
-/// call, its code and its line, None if it is not the program's. Only the first call has an effect.
+/// text of that frame's call and its arguments that MPI does not get, None if it is unknown;
+/// `site(frame)` returns the text of a frame's call, its code and its line, None if it is not the
+/// program's. `noted()` is called when the present call is about to raise because bytes that have
+/// come are no pickled object; it returns a function that adds a text to that exception, or None.
+/// Only the first call has an effect.
 #[pyfunction]
-#[pyo3(signature = (interrupted, call, site, /))]
-pub fn set_mpi(py: Python<'_>, interrupted: Py<PyAny>, call: Py<PyAny>, site: Py<PyAny>) {
-    if HOOKS.set(py, Hooks { interrupted, call, site }).is_ok() {
+#[pyo3(signature = (interrupted, call, site, noted, /))]
+pub fn set_mpi(
+    py: Python<'_>,
+    interrupted: Py<PyAny>,
+    call: Py<PyAny>,
+    site: Py<PyAny>,
+    noted: Py<PyAny>,
+) {
+    if HOOKS.set(py, Hooks { interrupted, call, site, noted }).is_ok() {
         frames::learn(py);
-        ::mpi::host::set(|| Box::new(PythonProgram { ends: true }));
+        ::mpi::host::set(|| Box::new(PythonProgram));
     }
 }
 
@@ -83,10 +99,7 @@ impl RaiseInstead {
 }
 
 /// A program in Python, as the MPI library knows it.
-pub struct PythonProgram {
-    /// The program ends, and then publishes its bystanders; engines go on.
-    pub ends: bool,
-}
+pub struct PythonProgram;
 
 impl Surroundings for PythonProgram {
     fn signals(&self) -> Result<()> {
@@ -105,15 +118,30 @@ impl Surroundings for PythonProgram {
         false // they are all in mpi4py
     }
 
-    fn call(&self) -> Option<String> {
-        Python::try_attach(|py| {
+    fn call(&self) -> Option<ProgramCall> {
+        let ask = |py: Python<'_>| {
             let call = &HOOKS.get(py)?.call;
             undisturbed(py, || call.call0(py)?.extract(py))?
-        })?
+        };
+        let known: Option<(String, Vec<(String, String)>)> = Python::try_attach(ask)?;
+        known.map(|(text, given)| ProgramCall { text, given })
+    }
+
+    fn expect_failure(&self, why: &dyn Fn() -> String) {
+        let ask = |py: Python<'_>| {
+            let note = HOOKS.get(py).expect("set before").noted.call0(py)?;
+            if !note.is_none(py) {
+                note.call1(py, (why(),))?;
+            }
+            Ok(())
+        };
+        Python::try_attach(|py| undisturbed(py, || ask(py)));
     }
 
     fn enter(&self) {
-        let known = sites::get(site())
+        let site = site();
+        SITE.set(site);
+        let known = sites::get(site)
             .map(|site| site.location)
             .filter(|location| code_location::is_registered(*location));
         // A long session has more calls than there are numbers, and more code than the registry holds.
@@ -122,11 +150,7 @@ impl Surroundings for PythonProgram {
     }
 
     fn site(&self) -> u32 {
-        if self.ends {
-            site()
-        } else {
-            NOWHERE
-        }
+        SITE.get()
     }
 
     /// Takes a second at most: another thread may hold the GIL, or a stream, for longer.

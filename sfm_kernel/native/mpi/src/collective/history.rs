@@ -1,0 +1,60 @@
+//! The latest collective calls of this process on a communicator, for explanations: processes whose
+//! calls differ wait for each other in later ones. A call costs one store.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use sfm_endpoint::calltext::EarlierCall;
+
+use super::team::BEGUN;
+use crate::comm::Comm;
+use crate::engine::{report, Alike, What};
+
+/// Calls that are kept of either kind, blocking and non-blocking.
+const KEPT: usize = 8;
+
+/// From the lowest bit on: `Alike`, the number of the call in the program (`unfinished`), `What`,
+/// and the number on the communicator plus one. Only the thread in the call writes.
+#[derive(Default)]
+pub struct History([AtomicU64; 2 * KEPT]);
+
+const SITE_BITS: u32 = 11;
+const WHAT_BITS: u32 = 5;
+const WHAT_AT: u32 = Alike::BITS + SITE_BITS;
+const NUMBER_AT: u32 = WHAT_AT + WHAT_BITS;
+
+/// The number of a call in the program and `Alike`, in the 28 bits that a message has for them.
+pub fn mark(site: u32, alike: Alike) -> u32 {
+    site << Alike::BITS | alike.word()
+}
+
+/// The number of the call in the program, from a message's mark.
+pub fn site_of(mark: u32) -> u32 {
+    mark >> Alike::BITS
+}
+
+impl History {
+    /// Note a call; `mark`: as in its messages.
+    pub fn note(&self, number: i32, what: What, mark: u32) {
+        let nth = number as usize % KEPT + if number & BEGUN == 0 { 0 } else { KEPT };
+        let entry = u64::from(mark) | (what as u64) << WHAT_AT;
+        self.0[nth].store(entry | (number as u64 + 1) << NUMBER_AT, Relaxed);
+    }
+
+    /// The calls with their numbers, the latest first of either kind.
+    pub fn latest(&self, comm: &Comm) -> Vec<(u64, EarlierCall)> {
+        let mut words: Vec<_> = self.0.iter().map(|entry| entry.load(Relaxed)).collect();
+        // If there is no room for all, each kind keeps its latest.
+        let nth = |word: &u64| (word >> NUMBER_AT) as i32 & !BEGUN;
+        words.sort_unstable_by_key(|word| std::cmp::Reverse(nth(word)));
+        let calls = words.into_iter().filter(|word| *word != 0).map(|word| {
+            let what = What::of((word >> WHAT_AT) as u8 & ((1 << WHAT_BITS) - 1));
+            let mark = word as u32 & ((1 << WHAT_AT) - 1);
+            let arguments = match comm.is_internal {
+                true => vec![], // the program has not given them
+                false => Alike::of(mark).arguments(),
+            };
+            ((word >> NUMBER_AT) - 1, report::earlier_call(site_of(mark), what.name(), arguments))
+        });
+        calls.collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The line in which another process has sent a message, for errors: from the trace that each
+//! process keeps for observers (core: trace.rs). Empty for processes of other machines, and if the
+//! trace has later events only.
+
+use std::thread;
+use std::time::Duration;
+
+use sfm_native::code_location::{code_of, line_of};
+use sfm_native::observed::ObservedSegment;
+use sfm_native::packet::{next_entry, Kind};
+use sfm_native::segment::segment_of;
+use sfm_native::trace::{mark, Event, EventKind};
+
+use super::engine;
+use crate::handles::c_int;
+
+/// Around a location that is not in words. The launcher finds the line of a program without Python
+/// (sfm_kernel/observe/crashes.py).
+const EDGE: char = '\u{2}';
+const MIDDLE: char = '\u{3}';
+/// Looks, a millisecond apart.
+const TRIES: usize = 200;
+
+/// The line in which `process` has sent this process the message with this tag, " in a.py, line 3".
+pub fn of_message(process: usize, context: u64, tag: c_int) -> String {
+    patiently(|| found(process, context, tag))
+}
+
+/// The line of the call in which `process` is blocked, or is about to be.
+pub fn of_blocked(process: usize) -> String {
+    patiently(|| {
+        let state = segment(process)?.state().ok()?;
+        let is_blocked = state.activity.starts_with("blocked");
+        is_blocked.then(|| words(&state.code?, line_of(state.location)))?
+    })
+}
+
+/// What is found within a moment: a process may be between an action and its record.
+fn patiently(find: impl Fn() -> Option<String>) -> String {
+    let later = || {
+        thread::sleep(Duration::from_millis(1));
+        find()
+    };
+    find().or_else(|| (0..TRIES).find_map(|_| later())).unwrap_or_default()
+}
+
+fn segment(process: usize) -> Option<ObservedSegment> {
+    let home = &engine().endpoint;
+    let path = || segment_of(home.folder(), home.uid(process));
+    home.is_near(process).then(|| ObservedSegment::open(&path()).ok())?
+}
+
+fn found(process: usize, context: u64, tag: c_int) -> Option<String> {
+    let (events, _, codes) = segment(process)?.events(0).ok()?;
+    let here = engine().endpoint.uid(engine().rank) as u64;
+    let is_it = |event: &Event, about: &[u8]| {
+        (event.kind, event.peer, event.context) == (EventKind::Sent, here, mark(context))
+            && tag_of(about) == Some(tag.into())
+    };
+    let (_, event, _) = events.iter().rev().find(|(_, event, about)| is_it(event, about))?;
+    let (_, code) = codes.iter().find(|(code, _)| *code == code_of(event.location))?;
+    words(code, line_of(event.location))
+}
+
+fn tag_of(about: &[u8]) -> Option<i64> {
+    let (attribute, is_valid, _) = next_entry(about)?;
+    let is_tag = attribute.name == "tag" && attribute.kind == Kind::Int && is_valid;
+    is_tag.then(|| attribute.value.try_into().ok().map(i64::from_le_bytes))?
+}
+
+/// A location for a sentence, from the text of its code (sfm_kernel/observe/code_locations.py).
+pub fn in_words(code: &str, line: u32) -> String {
+    words(code, line).unwrap_or_default()
+}
+
+fn words(code: &str, line: u32) -> Option<String> {
+    let [cell, _, before, function, file] =
+        code.splitn(5, '\t').collect::<Vec<_>>().try_into().ok()?;
+    if function.starts_with('@') {
+        return Some(format!("{EDGE}{code}{MIDDLE}{line}{EDGE}"));
+    }
+    let file = file.rsplit('/').next().unwrap_or_default();
+    let file = if cell.is_empty() { file.to_owned() } else { format!("cell {cell}") };
+    let line = line + before.parse::<u32>().ok()?;
+    let function = match function.starts_with('<') {
+        true => String::new(),
+        false => format!(" ({function})"),
+    };
+    Some(format!(" in {file}, line {line}{function}"))
+}
+
+/// A text without locations that are not in words.
+pub fn plain(text: &str) -> String {
+    text.split(EDGE).step_by(2).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_in_words_or_left_to_the_launcher() {
+        let words = |code| words(code, 3);
+        assert_eq!(words("\t\t0\t<module>\t/a/b.py").as_deref(), Some(" in b.py, line 3"));
+        assert_eq!(words("7\tid\t1\tstep\t/a").as_deref(), Some(" in cell 7, line 4 (step)"));
+        let marked = words("\t\t0\t@0a1b\t/a/prog").unwrap();
+        assert_eq!(plain(&format!("sent{marked}, and")), "sent, and");
+        assert_eq!(words("damaged"), None);
+    }
+}

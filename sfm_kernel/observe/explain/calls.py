@@ -1,0 +1,188 @@
+"""Sentences about calls of MPI that were made before the one in which a process is blocked.
+
+A call that waits for requests waits for the operations that other calls have begun. And processes
+whose collective calls differ go on at first, and wait for each other in later ones: each tells
+which calls it has made on the communicator, so that the first difference is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sfm_kernel.observe.code_locations import words
+from sfm_kernel.observe.explain.but_for import listed
+from sfm_kernel.observe.explain.graph import Graph, Node
+
+_SHOWN = 4
+"""Operations that a sentence lists; of more, it gives the number."""
+
+_NONBLOCKING = 1 << 29
+"""Numbers of non-blocking calls are not smaller: native/mpi/src/collective/team.rs."""
+
+Begun = Mapping[str, Any]
+"""See ``schema.json``, "begun"."""
+
+
+def begun(process: Mapping[str, Any]) -> Iterator[str]:
+    """The sentence on the open operations that a call waits for."""
+    wait = process["wait"]
+    found, count = wait.get("open", ()), wait.get("count", 1)
+    texts = [_at(operation) for operation in found]
+    if count > 1:
+        verb = "is" if len(found) == 1 else "are"
+        yield f" {len(found)} of {count} requests {verb} open: {listed(texts, _SHOWN, 'more')}."
+    elif found and found[0]["where"] != process["where"]:
+        yield f" The request was begun by {texts[0]}."
+
+
+def _at(call: Begun) -> str:
+    location = words(call["where"])
+    return f"{call['text']} in {location}" if location else str(call["text"])
+
+
+def receives(process: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The open receives that a call waits for: each with the process as if it were in this one."""
+    wait = process["wait"]
+    if wait["kind"] != "other":
+        return
+    for operation in wait.get("open", ()):
+        if "template" in operation:
+            about = {key: operation[key] for key in ("template", "context_id")}
+            yield operation["text"], {**process, "wait": {**wait, **about, "kind": "recv"}}
+
+
+def as_receives(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The process as if it were in a receive: in the call itself, or in each that it waits for."""
+    if process["wait"] is None:
+        return [process]
+    return [receive for _, receive in receives(process)] or [process]
+
+
+# ---- collective calls that differ ----
+
+
+def made_otherwise(node: Node, graph: Graph) -> Iterator[str]:
+    """The sentence on members that have made another call in place of the one of this process."""
+    wait = node.process["wait"]
+    own = next((call for call in wait.get("made", ()) if call["number"] == wait.get("turn")), None)
+    if own is None:
+        return
+    others: dict[str, list[object]] = {}
+    for other in _members(wait, graph):
+        for call in other.process["wait"].get("made", ()):
+            if call["number"] == own["number"] and _is_other(call["text"], own["text"]):
+                others.setdefault(_at(call), []).append(other.name)
+    for text, names in others.items():
+        yield f" {listed(names, _SHOWN, 'others')} called {text} in place of that."
+
+
+def not_made(node: Node, graph: Graph) -> Iterator[str]:
+    """The sentence on a collective call that members have made, and a process in a receive not."""
+    wait = node.process["wait"]
+    if "on" not in wait:
+        return
+    latest = max((call["number"] for call in _blocking(wait)), default=-1)
+    others: dict[str, list[object]] = {}
+    for other in _members(wait, graph):
+        ahead = [call for call in _blocking(other.process["wait"]) if call["number"] > latest]
+        first = min(ahead, key=lambda call: call["number"], default=None)
+        if first and first["number"] != other.process["wait"].get("turn"):
+            others.setdefault(_at(first), []).append(other.name)
+    for text, names in others.items():
+        yield f" {listed(names, _SHOWN, 'others')} called {text}, and {node.name} did not."
+
+
+def _blocking(wait: Mapping[str, Any]) -> list[Begun]:
+    return [call for call in wait.get("made", ()) if call["number"] < _NONBLOCKING]
+
+
+def _members(wait: Mapping[str, Any], graph: Graph) -> list[Node]:
+    """The blocked processes whose calls are of the same group."""
+    waits = [(node, node.process["wait"]) for node in graph.nodes.values()]
+    key = wait.get("on") or _key(wait)
+    if key is None:
+        return []
+    return [node for node, other in waits if other and key in (other.get("on"), _key(other))]
+
+
+def _key(wait: Mapping[str, Any]) -> object:
+    return (wait.get("group") or [None])[0]
+
+
+def _is_other(one: str, two: str) -> bool:
+    """Whether two texts show different calls; each process has its own name for the object."""
+    return _method(one) != _method(two)
+
+
+def _method(text: str) -> str:
+    function, opened, arguments = text.partition("(")
+    return function.rpartition(".")[2] + opened + arguments
+
+
+def differ(blocked: Sequence[Node], graph: Graph) -> Iterator[str]:
+    """The sentence on blocked members of a group that are in different calls of it.
+
+    Not if a member has already been said to have called something else.
+    """
+    if any(True for node in blocked for _ in made_otherwise(node, graph)):
+        return
+    groups: dict[object, list[Node]] = {}
+    for node in blocked:
+        groups.setdefault(_key(node.process["wait"]), []).append(node)
+    for key, members in groups.items():
+        calls: dict[str, list[Node]] = {}
+        for node in members:
+            calls.setdefault(_method(_name(node)), []).append(node)
+        if key is not None and len(calls) > 1:
+            title = members[0].process["wait"]["group"][1]
+            made = [f"{_are(same)} in {_name(same[0])}" for same in calls.values()]
+            yield (
+                f"All processes of {title} make the same collective calls in the same order, but "
+                f"{listed(made, _SHOWN, 'more')}."
+            )
+
+
+def _name(node: Node) -> str:
+    """The call without arguments: these may differ, such as the counts of a scatter."""
+    wait = node.process["wait"]
+    text = wait["open"][0]["text"] if "open" in wait else wait["purpose"]
+    return str(text).partition("(")[0]
+
+
+def _are(nodes: Sequence[Node]) -> str:
+    names = [node.name for node in nodes]
+    return f"{listed(names, _SHOWN, 'others')} {'is' if len(names) == 1 else 'are'}"
+
+
+def opposite(blocked: Sequence[Node]) -> Iterator[str]:
+    """The sentence on a process that waits for another one, which is in a call of another group."""
+    pairs = [
+        (first, other)
+        for first in blocked
+        for other in blocked
+        if other.uid in first.needs and _are_of_two_groups(first, other)
+    ]
+    mutual = [pair for pair in pairs if pair[0].uid in pair[1].needs]
+    rule = "a process in both must call them in the same order as the others"
+    for first, other in (mutual or pairs)[:1]:
+        one, two = (node.process["wait"] for node in (first, other))
+        name, second = one["group"][1], two["group"][1]
+        title, before = name, ""
+        if title == second and "members" in one and "members" in two:
+            before = f"There are two groups named {name}. "
+            title, second = (
+                f"that of {listed(wait['members'], _SHOWN, 'others')}" for wait in (one, two)
+            )
+        yield (
+            f"{before}{first.name} is in a call of {title}, and {other.name} in one of {second}: "
+            f"{rule}."
+        )
+
+
+def _are_of_two_groups(first: Node, other: Node) -> bool:
+    """Whether two processes are in calls of different groups, and both are in the first's."""
+    one, two = (node.process["wait"] for node in (first, other))
+    if None in (_key(one), _key(two)) or _key(one) == _key(two):
+        return False
+    return other.name in one.get("members", [other.name])
