@@ -187,3 +187,23 @@ def test_who_has_done_its_part_leaves_nobody_waiting(
         return []
 
     sfm_kernel.run(program, 2 + seed, timeout=150)
+
+
+def test_what_another_call_than_mpi_s_takes_in_is_answered() -> None:
+    """The message of a receive that is under way comes while its process waits in ``recv``."""
+
+    def program(sfm: Any) -> Any:
+        mpi.use(sfm)
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+        if comm.rank == 0:
+            comm.Barrier()
+            comm.ssend("an answer", 1)
+            return sfm.send(dest=1, tag="it has come")
+        request = comm.irecv(source=0)
+        comm.Barrier()
+        sfm.recv(tag="it has come")
+        return request.wait()
+
+    assert sfm_kernel.run(program, 2, timeout=30)[1] == "an answer"

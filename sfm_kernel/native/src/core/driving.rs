@@ -74,6 +74,7 @@ impl Core {
     /// `wait_as_sender`, for what may come through sockets.
     pub fn drive_or_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
         self.take_in();
+        self.pass_work_on();
         let news = || news() || self.shared().has_arrivals();
         match self.drive(limit, &news) {
             Some(woken) => woken,
@@ -88,6 +89,7 @@ impl Core {
     /// would wait for ever.
     pub fn wait_as_sender(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
         self.take_in();
+        self.pass_work_on();
         self.spin_then_sleep(limit, || news() || self.shared().has_arrivals())
     }
 

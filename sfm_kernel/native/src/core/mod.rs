@@ -7,12 +7,14 @@
 mod arrivals;
 mod driving;
 mod info;
+mod library;
 mod network;
 mod posted;
 mod queues;
 mod receiving;
 
 pub use driving::Driver;
+pub use library::Library;
 pub use posted::{Payload, Receiver};
 pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
 pub use receiving::Found;
@@ -118,6 +120,7 @@ pub struct Core {
     troubled: AtomicBool,
     spin: Spin,
     driver: OnceLock<Weak<dyn Driver>>,
+    library: OnceLock<&'static dyn Library>,
     /// Whether the last arrival came through the driver: the next one probably does, too.
     remote: AtomicBool,
     event: EventFd,
@@ -150,6 +153,7 @@ impl Core {
             troubled: AtomicBool::new(false),
             spin: Spin::default(),
             driver: OnceLock::new(),
+            library: OnceLock::new(),
             remote: AtomicBool::new(false),
             event: EventFd::new()?,
             lock_fd: AtomicI32::new(lock_fd),

@@ -59,8 +59,8 @@ impl Core {
         self.wake_senders(&mut state);
     }
 
-    /// One round of the network thread without callbacks: make room in full rings, and answer an
-    /// observer's request, after calling `on_request()`. Sleeps for at most `limit`;
+    /// One round of the network thread without callbacks: make room in full rings, do what has come
+    /// for a library, and answer an observer's request, after calling `on_request()`. Sleeps for at most `limit`;
     /// false once the endpoint is closed.
     pub fn serve(&self, limit: Duration, seen: &mut u32, on_request: &dyn Fn()) -> bool {
         let shared = self.shared();
@@ -92,6 +92,7 @@ impl Core {
                 return !self.is_closed();
             }
         }
+        self.work_for_library();
         self.tidy();
         if !self.is_closed() {
             shared.network.0.sleep(limit, || {
@@ -99,6 +100,7 @@ impl Core {
                     || shared.requests.load(Ordering::SeqCst) != *seen
                     || ((active() || driving()) && shared.has_arrivals())
                     || shared.pressure.load(Ordering::SeqCst) != 0
+                    || self.library_has_work()
             });
         }
         !self.is_closed()

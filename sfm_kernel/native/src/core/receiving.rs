@@ -66,6 +66,8 @@ impl Core {
                 Some(candidate) => Found::Ask(candidate),
             };
             self.wake_senders(&mut state);
+            drop(state);
+            self.pass_work_on();
             found
         };
         match find(cursor, near) {
@@ -101,6 +103,8 @@ impl Core {
                 (nth, candidate.packet, taken)
             });
             self.wake_senders(&mut state);
+            drop(state);
+            self.pass_work_on();
             found
         };
         match find() {

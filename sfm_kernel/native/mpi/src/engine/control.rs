@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use sfm_native::core::{Payload, Receiver};
+use sfm_native::core::{Library, Payload, Receiver};
 use sfm_native::packet::Envelope;
 
 use super::offers::{Accept, Offer};
@@ -159,6 +159,16 @@ impl Receiver for Answers {
             }
             Kind::Nudge | Kind::Plain | Kind::Synchronous | Kind::Offer => {}
         }
+    }
+}
+
+impl Library for Engine {
+    fn has_work(&self) -> bool {
+        self.has_todo.load(Ordering::Acquire)
+    }
+
+    fn work(&self) {
+        self.catch_up();
     }
 }
 

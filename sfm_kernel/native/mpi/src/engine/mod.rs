@@ -143,8 +143,10 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
         schedules: Mutex::default(),
         running: AtomicUsize::new(0),
     };
-    let engine = Box::leak(Box::new(engine));
+    let engine = Box::into_raw(Box::new(engine));
     ENGINE.store(engine, Ordering::Release);
+    let engine = self::engine();
+    engine.core.set_library(engine);
     engine.core.post_for_all(CONTROL, Arc::new(control::Answers));
     offers::let_peers_read();
     engine
