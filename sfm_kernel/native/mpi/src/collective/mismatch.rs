@@ -6,7 +6,7 @@ use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites;
 
 use super::history;
-use crate::engine::{engine, origin, report, Alike, Outcome, What};
+use crate::engine::{self, origin, report, Alike, Engine, Outcome, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::process;
@@ -99,9 +99,10 @@ pub fn fits(sender: impl FnOnce() -> Caller, bytes: usize, room: usize) -> Answe
 }
 
 pub fn mismatch(code: c_int, sent: &str) -> Failure {
-    let of_python = match engine().endpoint.surroundings().has_addresses() {
-        true => "",
-        false => " (bcast and Bcast are two)",
+    let is_python = |engine: &Engine| !engine.endpoint.surroundings().has_addresses();
+    let of_python = match engine::running().is_some_and(is_python) {
+        true => " (bcast and Bcast are two)",
+        false => "",
     };
     let text = format!(
         "{sent} expected here: do all processes call the same collective{of_python}, with matching \
