@@ -264,7 +264,7 @@ class Endpoint(Messaging, Closing):
     def _show_callbacks(self, templates: Sequence[Mapping[str, Any]]) -> None:
         shown: list[Any] = []
         with contextlib.suppress(Exception):  # a value cannot be shown
-            shown = [conditions_of(template) for template in templates[:_SHOWN_CALLBACKS]]
+            shown += map(conditions_of, templates[:_SHOWN_CALLBACKS])
         while len(json.dumps(shown)) > _CALLBACKS_LENGTH:
             shown.pop()
         self.describe(callbacks=shown)
@@ -396,5 +396,4 @@ def _abandon_all() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon_all)
-
 set_variables(variables)

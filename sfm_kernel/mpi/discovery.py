@@ -54,9 +54,9 @@ def install() -> None:
 
 def answer(module: ModuleType) -> None:
     """Have ``mpi4py.get_config`` return our compilers, with what else it knows. Idempotent."""
-    known: Callable[[], dict[str, str]] = module.get_config
-    if getattr(known, "is_ours", False):
-        return
+    known: Callable[[], dict[str, str]] | None = getattr(module, "get_config", None)
+    if known is None or getattr(known, "is_ours", False):
+        return  # None in a package of that name that is not mpi4py
 
     @functools.wraps(known)
     def get_config() -> dict[str, str]:

@@ -42,12 +42,14 @@ MOST_RANKS = 512
 """Largest number of living processes in a world."""
 
 _DOUBT = 1.0
-"""Seconds in which a rank that others have lost may still report its failure."""
+"""Seconds in which a rank that has caused another one's failure may still report its own."""
 
 _HINT = "The ranks still run. Ctrl-C (Stop) ends them; the option --detect ends such calls."
 
 _STATUS_OF_TIMEOUT = 124
-_LOSSES = (reports.LOST, reports.CUT_OFF)
+_CONSEQUENCES = {reports.LOST: 0, reports.CUT_OFF: 0, wording.UNFINISHED: 1}
+"""Kinds of failures that another rank's failure may have caused; that with the higher number is
+shown. MPI_Finalize fails, too, if a rank has given up a call."""
 
 
 class Job:
@@ -275,10 +277,10 @@ class Job:
     def _failed(self, child: Child, report: Report) -> None:
         if self._ending:
             return
-        is_loss = report.kind in _LOSSES
-        if self._failure is None or (self._failure[1].kind in _LOSSES and not is_loss):
+        weight = lambda report: _CONSEQUENCES.get(report.kind, 2)  # noqa: E731
+        if self._failure is None or weight(self._failure[1]) < weight(report):
             self._failure = child, report
-        if is_loss:
+        if report.kind in _CONSEQUENCES:
             self._timers.setdefault(self._end_others, time.monotonic() + _DOUBT)
         else:
             self._end_others()
