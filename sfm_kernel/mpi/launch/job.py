@@ -277,8 +277,8 @@ class Job:
     def _failed(self, child: Child, report: Report) -> None:
         if self._ending:
             return
-        weight = lambda report: _CONSEQUENCES.get(report.kind, 2)  # noqa: E731
-        if self._failure is None or weight(self._failure[1]) < weight(report):
+        weight = _CONSEQUENCES.get(report.kind, 2)
+        if self._failure is None or _CONSEQUENCES.get(self._failure[1].kind, 2) < weight:
             self._failure = child, report
         if report.kind in _CONSEQUENCES:
             self._timers.setdefault(self._end_others, time.monotonic() + _DOUBT)
