@@ -19,6 +19,7 @@ from sfm_kernel.observe import DeadlockMonitor, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls, with_hint
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.record import ProvenDeadlock
+from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.transport.base import Member
 
 _PATIENCE = 1.0
@@ -94,7 +95,8 @@ class Watcher(Repeated):
         reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
 
         def observe() -> None:
-            if time.monotonic() >= begin:
+            # A notebook that computes, or waits for other things, owes nobody a message.
+            if not of_notebook or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
                 reporter.check()
 
         super().__init__(observe)
@@ -105,6 +107,12 @@ class Watcher(Repeated):
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
+
+
+def _is_in_a_call(sfm: Any) -> bool:
+    """Whether this notebook is blocked in a call of its own."""
+    state = calls(sfm.folder).get(sfm.uid, (0, ""))[1]
+    return state.startswith("blocked") and state != "blocked in cell"
 
 
 class _Inboxes:

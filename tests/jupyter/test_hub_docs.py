@@ -34,7 +34,7 @@ def loaded(name: str, folder: Path) -> Config:
 
 
 def test_nothing_on_the_page_goes_untested() -> None:
-    assert {kind for kind, _ in BLOCKS} == {"bash", "python", "yaml", ""}
+    assert {kind for kind, _ in BLOCKS} == {"bash", "dockerfile", "python", "yaml", ""}
     assert set(PYTHON) == {
         "jupyterhub_config.py", "ipython_kernel_config.py", "jupyter_server_config.py",
     }  # fmt: skip
