@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory import root
+from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.deadlocks import DeadlockReporter
@@ -31,7 +32,7 @@ _BUSY = 0.5
 """The share of a processor's time from which on a process counts as computing."""
 
 
-class Watching:
+class Watching(Closing):
     """Watches a launcher's world while it lives.
 
     Until one of the processes has rested for a moment, or a second is over, a check only reads
@@ -88,6 +89,10 @@ class Watching:
             self._reporter.check()
         except OSError:  # the world does not exist yet, or no longer
             return
+
+    def close(self) -> None:
+        """Close the segments of the processes; their memory goes with the last that has it open."""
+        self._reporter = self._recorder = None
 
     def why(self) -> str:
         """Why the processes do not go on now, in lines; "" if their world does not exist."""

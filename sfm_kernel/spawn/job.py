@@ -71,7 +71,7 @@ def run(
     job = Job("run", n, function, args, kwargs, names)
     path = os.fspath(record) if record else ""
     watching = Watching(job.world, job.pids, _say, end=detect, hint=_HINT, record=path)
-    with job:
+    with watching, job:
         try:
             results = job.results(timeout, watching)
         finally:

@@ -118,7 +118,7 @@ def _run(found: Trial, check: Check, works: Sequence[Work], forks: ForkServer) -
     job = _Forks(works, check.sites(found.size) if check.sites else (), forks)
     watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_INTERVAL)
     try:
-        with job:
+        with watching, job:
             try:
                 found.values = job.results(check.seconds, watching)
             except RecvTimeout:
