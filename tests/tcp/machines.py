@@ -32,7 +32,8 @@ name, size = sys.argv[1:]
 key = bytes.fromhex(os.environ["SFM_KEY"])
 sfm = sfm_kernel.join(os.environ["SFM_WORLD"], name, size=int(size))
 if os.environ.get("RELAY"):
-    relay.start(sfm.world, os.environ["SFM_DIRECTORY"], key, sfm.folder)
+    # Not sfm.world: who reads that may tell others, so that newcomers are expected.
+    relay.start(os.environ["SFM_WORLD"], os.environ["SFM_DIRECTORY"], key, sfm.folder)
     while not relay.is_held(sfm.folder):
         time.sleep(0.001)  # from now on it is there, or about to begin
 print("joined", flush=True)
