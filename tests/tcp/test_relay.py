@@ -337,14 +337,13 @@ def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machine
     first = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
     second = machines.process("B", "there", "sys.stdin.read(1); sfm.close()")
     wait_until(lambda: not machines.seen("A").get("here", True) and machines.seen("B"))
-    starters = (first.pid, second.pid)  # of a short-lived child, which starts the relay
 
     def parents() -> list[int]:
         with contextlib.suppress(psutil.Error):
             return [relay.ppid() for relay in machines.relays("there")]
-        return []
+        return []  # one has just ended
 
-    wait_until(lambda: len(parents()) == 1 and parents()[0] not in starters)
+    wait_until(lambda: len(parents()) == 1 and parents()[0] not in (first.pid, second.pid))
     (relay,) = machines.relays("there")
     assert machines.server.key.hex() not in " ".join(relay.cmdline())
     assert {os.readlink(f"/proc/{relay.pid}/fd/{fd}") for fd in (0, 1, 2)} == {os.devnull}
