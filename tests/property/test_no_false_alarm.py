@@ -132,6 +132,14 @@ def test_members_missing_at_a_tree_are_compared_from_the_first_tick_on(world: st
     assert 0 < facts["known"] <= time.time(), "0 says that there is nothing to compare"
 
 
+def states(folder: str) -> list[str]:
+    """The states of a world's processes; none while it has no folder."""
+    try:
+        return [process["state"] for process in snapshot(folder)["processes"]]
+    except FileNotFoundError:  # who joins removes a world in which nobody is
+        return []
+
+
 def test_somebody_may_still_join(world: str) -> None:
     """In a world without a size, whoever waits for somebody new, or for anybody."""
     command = [sys.executable, "-c", "import sys, sfm_kernel\n" + LATE, world]
@@ -139,14 +147,7 @@ def test_somebody_may_still_join(world: str) -> None:
         try:
             with directory.LocalDirectory(world) as found:
                 folder = found.folder
-
-            def states() -> list[str]:
-                try:
-                    return [process["state"] for process in snapshot(folder)["processes"]]
-                except FileNotFoundError:  # who joins removes a world in which nobody is
-                    return []
-
-            wait_until(lambda: states() == [RECV])
+            wait_until(lambda: states(folder) == [RECV])
             end = time.monotonic() + slow.LONG
             while time.monotonic() < end:
                 assert explain(folder)["verdict"] == "waiting"
@@ -163,14 +164,7 @@ def test_waiting_for_a_rank_that_has_not_joined_is_no_deadlock(world: str) -> No
         try:
             with directory.LocalDirectory(world) as found:
                 folder = found.folder
-
-            def states() -> list[str]:
-                try:
-                    return [process["state"] for process in snapshot(folder)["processes"]]
-                except FileNotFoundError:  # who joins removes a world in which nobody is
-                    return []
-
-            wait_until(lambda: states() == [RECV])
+            wait_until(lambda: states(folder) == [RECV])
             wait_until(lambda: time.time() - snapshot(folder)["processes"][0]["since"] > YOUNG)
             with sfm_kernel.join(world, "B", rank=1, size=2) as sfm:
                 end = time.monotonic() + slow.LONG
