@@ -98,30 +98,42 @@ class Attachment:
         self._checked = 0.0
         self._lost: list[Name] = []
         self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
-        self.names: list[Name] = []
-        packed = cloudpickle.dumps(service)  # a notebook may have defined it
-        missing: SFMError | None = None
+        self.names = list(asked)  # also those that are not reached yet: a failure releases all
+        complete = names is not None and not partly
         try:
-            for name in asked:
-                try:
-                    self.send(name, attach=packed, title=title)
-                    self.names.append(name)
-                except (PeerLost, UnknownName) as error:
-                    missing = missing or error
-            # Only now: who waits to be attached, and never is, would serve for ever.
-            if missing is not None and names is not None and not partly:
-                raise missing
+            # Each first learns who comes after it: if this process dies before it has attached all,
+            # those that it has reached tell the others, which would serve for ever.
+            self._tell_each(complete, lambda nth: {"announce": asked[nth + 1 :]})
+            packed = cloudpickle.dumps(service)  # a notebook may have defined it
+            self._tell_each(complete, lambda _: {"attach": packed, "title": title})
             if (request := _requests.get(sfm)) is not None:
                 request.begin(self.names)
         except BaseException:
             self.release()
             raise
 
+    def _tell_each(self, complete: bool, attributes: Callable[[int], dict[str, Any]]) -> None:
+        """Send to each of ``names``, in their order, and leave out those that have died or left.
+
+        Raises:
+            UnknownName, PeerLost: one has, and the attachment must be ``complete``.
+        """
+        gone: list[Name] = []
+        missing: SFMError | None = None
+        for nth, name in enumerate(self.names):
+            try:
+                self.send(name, **attributes(nth))
+            except (PeerLost, UnknownName) as error:
+                gone, missing = [*gone, name], missing or error
+        if missing is not None and complete:
+            raise missing
+        self.names = [name for name in self.names if name not in gone]
+
     def send(self, dest: Name, /, **attributes: Any) -> None:
         """Send to the service in another process, whose ``take`` gets the message. Raises as
         ``Endpoint.send``.
 
-        The attributes ``key``, ``attach``, ``title`` and ``release`` are reserved.
+        The attributes ``key``, ``announce``, ``attach``, ``title`` and ``release`` are reserved.
         """
         self._context.send(dest=dest, key=self.key, **attributes)
 

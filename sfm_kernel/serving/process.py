@@ -18,7 +18,7 @@ from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import CHECK_INTERVAL, CONTEXT, Service
-from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.base import Member, Name
 
 SLICE = 0.04
 """Seconds for which an engine serves before its event loop may begin a cell."""
@@ -55,14 +55,15 @@ class users_code:
 def serve(sfm: Endpoint) -> None:
     """Serve owners; returns when all owners that have attached have released this process or died.
 
-    Blocks: until at least one owner has attached and none is left. Ctrl-C and Stop end it.
+    Blocks: until at least one owner has attached, or has given up or died while it attached to this
+        and other processes, and none is left. Ctrl-C and Stop end it.
     Raises: the errors that a service raises.
     """
     server = _Server(sfm)
     context = server.context
     context.private, context.doing, context.tick = True, server.title, server.check_owners
     try:
-        while server.services or not server.served:
+        while server.services or server.announced or not server.served:
             with contextlib.suppress(_Changed):
                 if not server.step():
                     server.take(context.recv())
@@ -94,6 +95,13 @@ class _Served(NamedTuple):
     title: str
 
 
+class _Announced(NamedTuple):
+    """An owner that will attach to this process, and then to others."""
+
+    owner: Member | None
+    others: list[Name]
+
+
 class _Server:
     """The services of one endpoint.
 
@@ -107,6 +115,7 @@ class _Server:
     ) -> None:
         self.context = sfm.context(CONTEXT)
         self.services: dict[str, _Served] = {}
+        self.announced: dict[str, _Announced] = {}
         self.served = False
         self._sfm, self._lenient, self._busy = sfm, lenient, busy
         self._checked = 0.0
@@ -138,29 +147,51 @@ class _Server:
         key = message.key
         self._busy()
         with self._guarded(key):
-            if "attach" in message:
-                owners = {member.name: member for member in self._sfm.members()}
-                service = cloudpickle.loads(message.attach)(self._sfm, message.src, key)
-                self.services[key] = _Served(service, owners.get(message.src), message.title)
+            if "announce" in message:
+                self.announced[key] = _Announced(self._owner(message), message.announce)
+            elif "attach" in message:
+                self.announced.pop(key, None)
                 self.served = True
+                service = cloudpickle.loads(message.attach)(self._sfm, message.src, key)
+                self.services[key] = _Served(service, self._owner(message), message.title)
                 self._publish()
-            elif "release" in message:
+            elif (
+                "release" in message
+            ):  # of an owner, or of a process that was to serve the same one
+                self.announced.pop(key, None)
+                self.served = True
                 self._drop(key)
             elif key in self.services:
                 self.services[key].service.take(message)
 
+    def _owner(self, message: Message) -> Member | None:
+        return next((each for each in self._sfm.members() if each.name == message.src), None)
+
     def check_owners(self) -> None:
-        """Drop the services of owners that have died; raises _Changed if there were any."""
+        """Drop the services of owners that have died; raises _Changed if there were any.
+
+        Whom an owner has not attached any more, and perhaps not reached, is told.
+        """
         now = time.monotonic()
         if now < self._checked + CHECK_INTERVAL:
             return
         self._checked = now
         alive = self._sfm.alive
-        dead = [key for key, (_, owner, _) in self.services.items() if not (owner and alive(owner))]
+        owners = {key: announced.owner for key, announced in self.announced.items()}
+        owners |= {key: served.owner for key, served in self.services.items()}
+        dead = [key for key, owner in owners.items() if not (owner and alive(owner))]
         for key in dead:
+            if (announced := self.announced.pop(key, None)) is not None:
+                self.served = True
+                self._release(key, announced.others)
             self._drop(key)
         if dead and not self._lenient:
             raise _Changed
+
+    def _release(self, key: str, others: list[Name]) -> None:
+        for other in others:
+            with contextlib.suppress(SFMError):  # it has died, or this process is ending
+                self.context.send(dest=other, key=key, release=True)
 
     def close(self) -> None:
         """Drop all services."""

@@ -237,3 +237,38 @@ def test_who_would_have_been_attached_does_not_serve_for_ever() -> None:
         return "left"
 
     assert sfm_kernel.run(program, n=3) == ["left", "left", "released"]
+
+
+@pytest.mark.parametrize("end", ["interrupted", pytest.param("killed", marks=pytest.mark.fault)])
+@pytest.mark.parametrize("reached", [1, 3], ids=["some hear of it", "some are attached"])
+def test_an_owner_ends_before_it_has_attached_all(
+    end: str, reached: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(sfm: sfm_kernel.Endpoint) -> None:
+        send, sent = owner.Attachment.send, iter(range(reached))
+
+        def send_some(self: owner.Attachment, dest: object, /, **attributes: object) -> None:
+            if next(sent, None) is None and "release" not in attributes:
+                if end == "killed":
+                    os.kill(os.getpid(), 9)
+                raise KeyboardInterrupt
+            send(self, dest, **attributes)
+
+        monkeypatch.setattr(owner.Attachment, "send", send_some)
+        with pytest.raises(KeyboardInterrupt):
+            farm.connect(sfm, [1, 2])
+        monkeypatch.undo()
+
+    def program(sfm: sfm_kernel.Endpoint) -> str:
+        if sfm.rank:
+            return "ended" if farm.serve(sfm) is None else ""
+        if end == "interrupted":
+            connect(sfm)
+        elif not (child := os.fork()):
+            with sfm_kernel.join(sfm.world, name="owner") as other:
+                connect(other)
+        else:
+            os.waitpid(child, 0)
+        return "left"
+
+    assert sfm_kernel.run(program, n=3, timeout=60) == ["left", "ended", "ended"]
