@@ -256,10 +256,14 @@ class Observer:
         it is damaged.
         """
 
-def judge(path: _Path, call: int, judgement: str, /) -> bool:
-    """End a blocked call of another process with DeadlockDetected; False if it is over already.
+def judge(path: _Path, step: str, call: int, judgement: str = "", /) -> bool:
+    """Take a step towards the end of another process's blocked call; False if it is over already.
 
-    ``call`` is its number, ``judgement`` JSON with "cycle" (names) and "why".
+    Args:
+        step: "prepare": the call takes no message from now on; "commit" ends it with
+            DeadlockDetected; "abort" lets it go on.
+        call: its number.
+        judgement: what is prepared: JSON with "cycle" (names) and "why".
     """
 
 def resolve(

@@ -6,6 +6,7 @@ in every check, for seconds.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Hashable
@@ -184,47 +185,56 @@ def _blocked(folder: str, remote: Remote | None) -> frozenset[tuple[str, int]]:
     return frozenset((uid, call) for uid, (call, state) in known if state.startswith("blocked"))
 
 
-Judge = Callable[[str, int, str], bool]
-"""``judge`` for processes on other machines."""
+Judge = Callable[[str, str, int, str], bool]
+"""``judge``, without its folder, for processes on other machines."""
+
+STEPS = ("prepare", "commit", "abort")
+"""Of the end of a call."""
 
 
 def end_calls(
     world: Any, diagnosis: dict[str, Any], brief: bool = False, remote: Judge | None = None
 ) -> list[Any]:
-    """End the blocked calls of a deadlock with DeadlockDetected.
+    """End the blocked calls of a deadlock with DeadlockDetected: all of them, or none.
+
+    None has ended before all are certain to end: a process that goes on would otherwise send to one
+    that still waits in the old call.
 
     Args:
         brief: each error describes only its own process, not the whole diagnosis.
         remote: ends the calls of processes that are not on this machine.
     Returns:
-        The names of the processes whose calls were ended. A message that a call was to send or
-        receive is where it was: not sent, or in the inbox.
+        The names of the processes whose calls were ended; none if one of the calls is over: then
+        this is no deadlock any more. A message that a call was to send or receive is where it was:
+        not sent, or in the inbox.
     """
     folder = folder_of(world)
     local = segments(folder)
-    ended = []
-    for process in diagnosis["processes"]:
-        if process["verdict"] != "stuck":
-            continue
+
+    def take(step: str, process: dict[str, Any]) -> bool:
+        text = [process["text"]] if brief else diagnosis["sentences"]
+        judgement = _judgement(diagnosis, text) if step == "prepare" else ""
         uid, call = process["uid"], process["call"]
-        judgement = _judgement(diagnosis, [process["text"]] if brief else diagnosis["sentences"])
         if uid in local:
-            is_ended = judge(folder, uid, call, judgement)
-        else:
-            is_ended = remote is not None and remote(uid, call, judgement)
-        if is_ended:
-            ended.append(process["name"])
-    return ended
+            return judge(folder, step, uid, call, judgement)
+        return remote is not None and remote(step, uid, call, judgement)
+
+    stuck = [process for process in diagnosis["processes"] if process["verdict"] == "stuck"]
+    prepared = list(itertools.takewhile(lambda process: take("prepare", process), stuck))
+    are_all = len(prepared) == len(stuck)
+    for process in prepared:
+        take("commit" if are_all else "abort", process)
+    return [process["name"] for process in stuck] if are_all else []
 
 
-def judge(folder: str, uid: str, call: int, judgement: str) -> bool:
-    """End the blocked call number ``call`` of a process that has its segment on this machine.
+def judge(folder: str, step: str, uid: str, call: int, judgement: str = "") -> bool:
+    """Take one of ``STEPS`` to end the blocked call of a process; its segment is on this machine.
 
-    False if that call is over. ``judgement``: JSON, with "cycle" and "why"; it is shortened if it
-    is too long for a segment.
+    False if that call is over. ``judgement``: JSON, with "cycle" and "why", to be prepared; it is
+    shortened if it is too long for a segment.
     """
     path = segments(folder).get(uid)
-    return path is not None and _native.judge(path, call, shortened(judgement))
+    return path is not None and _native.judge(path, step, call, shortened(judgement))
 
 
 def _judgement(diagnosis: dict[str, Any], sentences: list[str]) -> str:

@@ -17,7 +17,7 @@ from sfm_kernel.directory.folders import is_alive
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
 from sfm_kernel.observe import Observer
-from sfm_kernel.observe.deadlocks import judge
+from sfm_kernel.observe.deadlocks import STEPS, judge
 from sfm_kernel.observe.snapshot import pulse, segments, states
 from sfm_kernel.observe.states import parse
 from sfm_kernel.relay.lock import Lock
@@ -213,9 +213,9 @@ class Relay:
         except (ValueError, RecursionError) as error:
             return f"its relay does not understand the order: {error}"
         uid = order["uid"]
-        if order["do"] == "judge":
-            is_ended = judge(self._folder, uid, order["call"], order["judgement"])
-            return "" if is_ended else "the call is over"
+        if (step := order["do"]) in STEPS:
+            is_meant = judge(self._folder, step, uid, order["call"], order["judgement"])
+            return "" if is_meant else "the call is over"
         if uid not in self._pids:
             return "it has ended"
         return interrupt(os.path.join(self._folder, f"{uid}.seg"), self._pids[uid])

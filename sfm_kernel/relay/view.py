@@ -138,14 +138,10 @@ class RemoteView:
             are_old = tuple(map(_unseen_since, last))
             return hash((self._version, known, are_old, self._reported_at))
 
-    def judge(self, uid: str, call: int, judgement: str) -> bool:
-        """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
-
-        Args:
-            judgement: JSON, see ``observe.deadlocks``; shortened if it is too long for a segment.
-        """
+    def judge(self, step: str, uid: str, call: int, judgement: str) -> bool:
+        """Like ``observe.deadlocks.judge``; False also if the process cannot be reached."""
         try:
-            return not self._order(pack_order("judge", uid, call, shortened(judgement)), uid)
+            return not self._order(pack_order(step, uid, call, shortened(judgement)), uid)
         except SFMError:
             return False
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sfm_kernel.directory.carrier import LARGEST_SNAPSHOT
+from sfm_kernel.observe.deadlocks import STEPS
 from sfm_kernel.observe.states import FIELDS, State, check
 
 LARGEST_TEXT = 4 << 20
 """The most bytes of a snapshot as JSON; compressed it has at most ``LARGEST_SNAPSHOT``."""
 
-ORDERS = ("judge", "interrupt")
+ORDERS = (*STEPS, "interrupt")
 
 
 def pack(states: Sequence[State]) -> bytes:
@@ -77,8 +78,8 @@ def pack_order(do: str, uid: str, call: int = 0, judgement: str = "") -> bytes:
     """An order for the wire.
 
     Args:
-        do: "judge", to end the process's blocked call number ``call`` with ``judgement``; or
-            "interrupt".
+        do: a step to end the process's blocked call number ``call`` with ``judgement``, see
+            ``observe.deadlocks.judge``; or "interrupt".
     """
     order = {"do": do, "uid": uid, "call": call, "judgement": judgement}
     return json.dumps(order, ensure_ascii=False).encode()

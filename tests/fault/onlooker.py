@@ -40,7 +40,7 @@ class Onlooker:
             check("timeline", self._recorder.update(observer=observer))
         self._watch.check()
         for path in segments(folder).values():
-            judge(path, 1 << 60, "{}")
+            judge(path, "prepare", 1 << 60, "{}")
         return {process["uid"]: process["state"] for process in picture["processes"]}
 
 

@@ -52,6 +52,17 @@ def judgement(process: Dict, *sentences: str, call: int | None = None, **more: A
     }
 
 
+def both(endpoint: Endpoint) -> Dict:
+    """A diagnosis that finds A and B stuck, once both wait."""
+
+    def seen() -> list[Dict]:
+        return sorted(snapshot(endpoint)["processes"], key=lambda process: str(process["name"]))
+
+    wait_until(lambda: all(process["wait"] for process in seen()))
+    stuck = [judgement(process)["processes"][0] for process in seen()]
+    return judgement(stuck[0], stuck=["A", "B"], processes=stuck)
+
+
 def test_a_call_ends_with_the_whole_diagnosis(alone: Endpoint) -> None:
     call, process = blocked(alone, lambda: alone.recv(src="A", tag=1))
     assert end_calls(alone.folder, judgement(process, "One.", "Two.")) == ["A"]
@@ -140,6 +151,57 @@ def test_a_message_after_the_judgement_is_not_for_the_judged_call(alone: Endpoin
         assert other.stdout.read() == "ended; A is heard by the next call\n"
 
 
+def test_calls_end_after_all_are_judged(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wakes goes on at once, while the observer has lost its core to it."""
+    judge = _native.judge
+
+    def slowly(*args: Any) -> bool:
+        is_meant = judge(*args)
+        time.sleep(0.3)  # three times as long as a call rests at most
+        return is_meant
+
+    monkeypatch.setattr(_native, "judge", slowly)
+    with sfm_kernel.join(world, "A", size=2) as a, sfm_kernel.join(world, "B") as b:
+
+        def goes_on() -> None:
+            with pytest.raises(DeadlockDetected):
+                a.recv(src="B")
+            a.send(dest="B", text="of the next cell")
+
+        calls = [Background(goes_on), Background(lambda: b.recv(src="A"))]
+        assert end_calls(a, both(a)) == ["A", "B"]
+        calls[0].result()
+        with pytest.raises(DeadlockDetected):
+            calls[1].result()
+        assert b.recv(src="A").text == "of the next cell"
+
+
+def test_no_call_ends_if_one_of_them_is_over(world: str) -> None:
+    with sfm_kernel.join(world, "A", size=2) as a, sfm_kernel.join(world, "B") as b:
+        calls = [Background(lambda: a.recv(src="B")), Background(lambda: b.recv(src="A"))]
+        found = both(a)
+        a.send(dest="B", n=1)
+        assert calls[1].result().n == 1
+        assert end_calls(a, found) == []
+        b.send(dest="A", n=2)
+        assert calls[0].result().n == 2
+
+
+def test_a_message_that_a_judged_call_has_just_taken_stays(alone: Endpoint) -> None:
+    """The judgement came after the call had looked for it, and before the message."""
+    found: Dict = {}
+
+    def judged(_: Any) -> bool:
+        return end_calls(alone, found) == ["A"]
+
+    call, process = blocked(alone, lambda: alone.recv(n=judged))
+    found |= judgement(process)
+    alone.send(dest="A", n=5)
+    with pytest.raises(DeadlockDetected):
+        call.result()
+    assert alone.recv(5).n == 5
+
+
 def test_messages_stay_where_they_are(alone: Endpoint) -> None:
     alone.send(dest="A", tag=3)
     call, process = blocked(alone, lambda: alone.recv(tag=1))
@@ -203,7 +265,8 @@ def test_a_segment_has_room_for_the_longest_judgement(alone: Endpoint) -> None:
         call, process = blocked(alone, lambda: alone.recv(tag=1))
         judgement = json.dumps({"cycle": ["A"], "why": ""})
         judgement = judgement[:-2] + "x" * (JUDGEMENT_BYTES - len(judgement) + more) + '"}'
-        assert _native.judge(path, process["call"], judgement)
+        assert _native.judge(path, "prepare", process["call"], judgement)
+        assert _native.judge(path, "commit", process["call"])
         with pytest.raises(DeadlockDetected) as failure:
             call.result()
         assert failure.value.cycle == ([] if more else ["A"])

@@ -153,7 +153,7 @@ def test_crossed_receives_end_on_both_machines(machines: Machines) -> None:
     assert proof["title"] == "Deadlock: A → B → A" and proof["cycle"] == ["A", "B"]
     assert end_calls(machines.observer, proof, remote=machines.view.judge) == ["A", "B"]
     assert [next_line(process) for process in processes] == ["A B", "A B"]
-    assert not machines.view.judge("0" * 32, 1, "{}")  # nobody's
+    assert not machines.view.judge("prepare", "0" * 32, 1, "{}")  # nobody's
 
 
 SAYS_WHY = """
@@ -183,10 +183,13 @@ def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> N
     wait_until(lambda: machines.seen("B").get("wait"))
     shown = machines.seen("B")
     judgement = json.dumps({"cycle": ["B"], "why": "\n".join(["A line."] * 5000)})
-    assert machines.view.judge(shown["uid"], shown["call"], judgement)
+    for step in ("prepare", "commit"):
+        assert machines.view.judge(step, shown["uid"], shown["call"], judgement)
     length, *cycle = next_line(b).split()
     assert cycle == ["B"] and 7000 < int(length) < JUDGEMENT_BYTES
-    assert not machines.view.judge(shown["uid"], shown["call"], judgement)  # that call is over
+    assert not machines.view.judge(
+        "prepare", shown["uid"], shown["call"], judgement
+    )  # that call is over
 
 
 def test_sends_that_wait_for_each_other(machines: Machines) -> None:

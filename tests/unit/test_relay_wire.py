@@ -103,9 +103,9 @@ def test_invalid_compressed_texts_are_refused() -> None:
 def test_the_longest_judgement_comes_through(letter: str) -> None:
     text = json.dumps(letter * JUDGEMENT_BYTES, ensure_ascii=False)
     judgement = text.encode()[:JUDGEMENT_BYTES].decode(errors="ignore")
-    packed = pack_order("judge", UID, 7, judgement)
+    packed = pack_order("prepare", UID, 7, judgement)
     assert len(packed) <= LARGEST_ORDER
-    order = {"do": "judge", "uid": UID, "call": 7, "judgement": judgement}
+    order = {"do": "prepare", "uid": UID, "call": 7, "judgement": judgement}
     assert unpack_order(packed) == order
 
 

@@ -171,7 +171,7 @@ def test_it_adds_what_the_schema_says(server: FakeServer, seen: Show) -> None:
 def test_a_world_of_one_machine_has_nobody_on_another(world: str) -> None:
     with LocalDirectory(world) as directory:
         here = RemoteView.of(directory)
-        assert (here.states(), here.pulse(), here.judge(UID, 1, "{}")) == ([], 0, False)
+        assert (here.states(), here.pulse(), here.judge("prepare", UID, 1, "{}")) == ([], 0, False)
         with pytest.raises(WorldError, match="only one"):
             here.interrupt(UID)
 

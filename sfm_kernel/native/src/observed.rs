@@ -7,6 +7,10 @@
 //! A segment may change while it is read, so it is read between two copies of its versions, each by
 //! its own system call: a text with the same version in both did not change between them.
 
+mod judgement;
+#[cfg(test)]
+mod tests;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::{offset_of, size_of};
@@ -25,7 +29,6 @@ use crate::main_thread::In;
 use crate::polls::Series;
 use crate::segment::{Activity, Shared, UNSETTLED};
 use crate::shm::Owner;
-use crate::text::Text;
 use crate::trace::{Event, Trace};
 
 /// The fields that each action changes; with the versions of its texts; all but its history.
@@ -210,40 +213,6 @@ impl ObservedSegment {
         with_copies(|copies| self.copy(&mut copies[0], ANSWERS).is_ok_and(awaited))
     }
 
-    /// End the owner's blocked call of this number with `judgement`; false if it is over.
-    pub fn judge(&self, call: u64, judgement: &str) -> Result<bool, Damaged> {
-        let is_blocked = |head: &Shared| {
-            // Before the ring: the call may be over as soon as its process wakes.
-            Activity::is_blocked(head.activity.0.load(Ordering::Relaxed))
-                && head.call.load(Ordering::Relaxed) == call
-        };
-        with_copies(|copies| {
-            if !is_blocked(self.copy(&mut copies[0], HEAD)?) {
-                return Ok(false);
-            }
-            let offset = offset_of!(Shared, judgement);
-            let copy = &mut copies[0];
-            self.copy(copy, offset..offset + size_of::<u64>())?;
-            copy.judgement.write(judgement);
-            // SAFETY: inside the copy, whose text was just written as far as `used` goes.
-            let written = unsafe {
-                let start = (&raw const **copy).cast::<u8>().add(offset);
-                std::slice::from_raw_parts(start, Text::<1024>::used(judgement.len()))
-            };
-            let (version, rest) = written.split_at(size_of::<u32>());
-            let even = u32::from_ne_bytes(version.try_into().expect("four bytes"));
-            // SYNC POINT text: as `Text::write` does, in three steps, each made by the kernel.
-            self.write(&even.wrapping_sub(1).to_ne_bytes(), offset)?;
-            self.write(rest, offset + size_of::<u32>())?;
-            self.write(&even.to_ne_bytes(), offset)?;
-            // If the kernel wrote the number byte by byte, the intermediate values would have to be
-            // the number of another blocked call, of right now.
-            self.write(&call.to_ne_bytes(), offset_of!(Shared, judged))?;
-            self.ring(offset_of!(Shared, bell));
-            Ok(true)
-        })
-    }
-
     /// Read a range of the segment into a copy of it.
     fn copy<'a>(&self, copy: &'a mut Shared, range: Range<usize>) -> Result<&'a Shared, Damaged> {
         assert!(range.start <= range.end && range.end <= size_of::<Shared>());
@@ -394,6 +363,3 @@ fn fresh() -> Box<Shared> {
         Box::from_raw(memory.cast())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -105,7 +105,8 @@ pub struct Shared {
     /// What the call had examined when it went to sleep: `arrived` in a receive, what the peer had
     /// taken in a send; UNSETTLED before that, and if the other side can end the wait by itself.
     pub examined: AtomicU64,
-    /// The number of a call that is to end with `judgement`: an observer's verdict.
+    /// The number of a call that is to end with `judgement`: an observer's verdict. With PREPARED,
+    /// the call is to wait until the judgement is committed or aborted (observed/judgement.rs).
     pub judged: AtomicU64,
     /// What the call waits for: in one line, and as JSON; the latter follows after a tenth of a
     /// second.
@@ -127,6 +128,9 @@ pub struct Shared {
     /// The uid of the ring that the process in slot n sends through.
     rings: [[AtomicU64; 2]; SLOTS],
 }
+
+/// In `judged`: not all processes of the deadlock have their judgement yet.
+pub const PREPARED: u64 = 1 << 63;
 
 /// In `examined`: nothing is known.
 pub const UNSETTLED: u64 = u64::MAX;

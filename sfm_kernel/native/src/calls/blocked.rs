@@ -1,16 +1,28 @@
 //! A waiting call as observers see it, and how they can end it.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{End, Host, WaitFacts};
 use crate::clock::now;
 use crate::core::Core;
-use crate::segment::UNSETTLED;
+use crate::segment::{PREPARED, UNSETTLED};
 
 /// The interval at which a blocked call checks for signals that another thread took, and for dead
 /// peers.
 pub const TICK: Duration = Duration::from_millis(100);
+
+/// Time that an observer may take between preparing a judgement and committing it. One that has died
+/// in between had proven the deadlock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An observer's verdict on a blocked call.
+pub enum Verdict {
+    None,
+    /// It is not known yet whether the call ends: it takes nothing meanwhile.
+    Prepared,
+    Ended(End),
+}
 
 /// While it lives, observers see the process as blocked.
 pub struct Blocked<'a> {
@@ -21,6 +33,8 @@ pub struct Blocked<'a> {
     published: bool,
     /// The last text about what else could go on.
     others: String,
+    /// Since when a prepared judgement is known.
+    prepared: Option<Instant>,
 }
 
 impl<'a> Blocked<'a> {
@@ -28,7 +42,8 @@ impl<'a> Blocked<'a> {
     pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
         let call = core.shared().begin_call(shown.activity, &shown.text, &shown.facts, until);
-        Blocked { core, call, examined: UNSETTLED, published: false, others: String::new() }
+        let (others, prepared) = (String::new(), None);
+        Blocked { core, call, examined: UNSETTLED, published: false, others, prepared }
     }
 
     /// Tell observers what else could go on, and what the call waits for. Called at each tick.
@@ -55,13 +70,20 @@ impl<'a> Blocked<'a> {
         self.core.shared().examined.store(known, Ordering::Release);
     }
 
-    /// Fail if an observer has found that nothing can end this call.
-    pub fn judged(&self) -> Result<(), End> {
+    /// Whether an observer has found that nothing can end this call.
+    pub fn verdict(&mut self) -> Verdict {
         let shared = self.core.shared();
-        if shared.judged.load(Ordering::Acquire) != self.call {
-            return Ok(());
+        // SYNC POINT judged: the number is read before the text (observed/judgement.rs).
+        let judged = shared.judged.load(Ordering::Acquire);
+        if judged & !PREPARED != self.call {
+            self.prepared = None;
+            return Verdict::None;
         }
-        Err(End::Deadlock(shared.judgement.read().unwrap_or_default()))
+        let since = *self.prepared.get_or_insert_with(Instant::now);
+        if judged & PREPARED != 0 && since.elapsed() < PATIENCE {
+            return Verdict::Prepared;
+        }
+        Verdict::Ended(End::Deadlock(shared.judgement.read().unwrap_or_default()))
     }
 }
 

@@ -102,8 +102,9 @@ pub trait Goal<H: Host> {
         true
     }
 
-    /// It was reached because another member has given up: perhaps this call was to give up, too.
-    fn was_broken(&self) -> bool {
-        false
+    /// It was reached, and then it was seen that an observer has judged the call: perhaps before what
+    /// has reached it. None if a later poll will have the same outcome.
+    fn undo(&mut self, out: Self::Out) -> Option<Self::Out> {
+        Some(out)
     }
 }

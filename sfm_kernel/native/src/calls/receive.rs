@@ -171,6 +171,11 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
     fn outlives_peers(&self) -> bool {
         true
     }
+
+    fn undo(&mut self, taken: Taken) -> Option<Taken> {
+        self.search.core.put_back(taken);
+        None
+    }
 }
 
 impl<M, W> Drop for Receive<'_, '_, M, W> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::blocked::Verdict;
 use super::{Blocked, End, Goal, Host, TICK};
 use crate::bell::Woken;
 use crate::core::Core;
@@ -12,6 +13,9 @@ const SPINS: u32 = 100;
 
 /// Time that callbacks may take to decide whether a dead peer's messages are for them.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The pause between two looks at a judgement that is prepared.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// When a call's wait ends; None: never.
 pub type Deadline = Option<Instant>;
@@ -44,12 +48,23 @@ pub fn wait<H: Host, G: Goal<H>>(
         // first, take their time.
         let last = lost.take_if(|lost| lost.is_settled(core));
         // Before what has come since: its sender was in the deadlock, and has gone on already.
-        watched.judged().map_err(|why| host.ended(why))?;
-        if let Some(out) = goal.poll(host, all)? {
-            if goal.was_broken() {
-                watched.judged().map_err(|why| host.ended(why))?;
+        match watched.verdict() {
+            Verdict::None => {}
+            Verdict::Prepared => {
+                host.signals()?;
+                host.release(|| std::thread::sleep(MOMENT));
+                continue;
             }
-            return Ok(Some(out));
+            Verdict::Ended(why) => return Err(host.ended(why)),
+        }
+        if let Some(out) = goal.poll(host, all)? {
+            match watched.verdict() {
+                Verdict::None => return Ok(Some(out)),
+                _ => match goal.undo(out) {
+                    None => continue,
+                    out => return Ok(out),
+                },
+            }
         }
         if let Some(lost) = last.filter(|_| goal.still_needs_lost()) {
             return Err(lost.failure);
@@ -110,10 +125,10 @@ impl Watched<'_> {
         }
     }
 
-    fn judged(&self) -> Result<(), End> {
+    fn verdict(&mut self) -> Verdict {
         match self {
-            Watched::By(blocked) => blocked.judged(),
-            _ => Ok(()),
+            Watched::By(blocked) => blocked.verdict(),
+            _ => Verdict::None,
         }
     }
 

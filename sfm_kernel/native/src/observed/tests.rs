@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::random::Random;
-use crate::segment::{self, Segment};
+use crate::segment::{self, Segment, PREPARED};
 use crate::trace::EventKind;
 
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
@@ -75,20 +75,27 @@ fn a_segment_is_read_from_outside() {
 }
 
 #[test]
-fn a_call_is_ended_once_it_is_meant_and_its_process_rung() {
+fn a_call_is_ended_once_its_judgement_is_committed_and_its_process_rung() {
     let fixture = Fixture::new("judge");
     let (observed, segment) = (fixture.observed(), &fixture.segment);
     let long = "because ".repeat(2000);
+    let judged = || segment.judged.load(Ordering::Acquire);
     for judgement in ["why", long.as_str()] {
-        assert_eq!(observed.judge(7, judgement), Ok(false));
-        let is_judged = || segment.judged.load(Ordering::Acquire) == 1;
+        assert_eq!(observed.prepare(7, judgement), Ok(false));
+        assert_eq!((observed.commit(1), observed.abort(1)), (Ok(false), Ok(false)));
+        assert_eq!((observed.prepare(1, judgement), judged()), (Ok(true), 1 | PREPARED));
+        assert_eq!((observed.abort(1), judged()), (Ok(true), 0));
+        assert_eq!(observed.prepare(1, judgement), Ok(true));
         std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| segment.bell.0.sleep(LIMIT, is_judged));
-            assert_eq!(observed.judge(1, judgement), Ok(true));
+            let sleeper = scope.spawn(|| segment.bell.0.sleep(LIMIT, || judged() == 1));
+            assert_eq!(observed.commit(1), Ok(true));
             assert_eq!(sleeper.join().unwrap(), crate::bell::Woken::Rung);
         });
         let written = segment.judgement.read().unwrap();
         assert_eq!(written, judgement[..judgement.len().min(8192)]);
+        // Another observer comes too late.
+        assert_eq!((observed.prepare(1, "late"), observed.abort(1)), (Ok(true), Ok(false)));
+        assert_eq!((observed.commit(1), judged()), (Ok(true), 1));
         segment.judged.store(0, Ordering::Release);
     }
 }
@@ -123,7 +130,7 @@ fn a_segment_that_is_cut_kills_no_observer() {
         let _ = (
             observed.events(0),
             observed.request_summary(),
-            observed.judge(1, "why"),
+            observed.prepare(1, "why"),
             observed.is_awaited(0),
         );
     }
@@ -151,7 +158,7 @@ fn a_damaged_segment_is_read_or_refused() {
             observed.state().is_ok(),
             observed.call(),
             observed.pulse(),
-            observed.judge(1, "why"),
+            observed.prepare(1, "why"),
             observed.request_summary(),
         );
     }

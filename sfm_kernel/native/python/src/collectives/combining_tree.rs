@@ -317,8 +317,8 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     }
 
     /// Another member that is also stuck may have been faster.
-    fn was_broken(&self) -> bool {
-        self.tree.broken_by().is_some()
+    fn undo(&mut self, (): ()) -> Option<()> {
+        self.tree.broken_by().is_none().then_some(())
     }
 }
 

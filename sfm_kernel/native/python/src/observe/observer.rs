@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -204,13 +205,20 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
     Ok(shown)
 }
 
-/// End the blocked call number `call` of a process with DeadlockDetected; false if it is over.
-/// `judgement`: JSON, with "cycle" and "why".
+/// Take a step towards the end of the blocked call number `call` of a process with DeadlockDetected;
+/// false if the call is over. "prepare" has the `judgement`: JSON, with "cycle" and "why".
 #[pyfunction]
-#[pyo3(signature = (path, call, judgement, /))]
-pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
-    ObservedSegment::open(&path)
-        .is_ok_and(|segment| segment.judge(call, judgement).unwrap_or(false))
+#[pyo3(signature = (path, step, call, judgement = "", /))]
+pub fn judge(path: PathBuf, step: &str, call: u64, judgement: &str) -> PyResult<bool> {
+    let judged = |act: &dyn Fn(&ObservedSegment) -> Result<bool, Damaged>| {
+        ObservedSegment::open(&path).is_ok_and(|segment| act(&segment).unwrap_or(false))
+    };
+    match step {
+        "prepare" => Ok(judged(&|segment| segment.prepare(call, judgement))),
+        "commit" => Ok(judged(&|segment| segment.commit(call))),
+        "abort" => Ok(judged(&|segment| segment.abort(call))),
+        _ => Err(PyValueError::new_err(format!("no step of a judgement: {step}"))),
+    }
 }
 
 /// Index in the history, seconds since 1970, name, the lower half of the peer's uid, number, bytes,
