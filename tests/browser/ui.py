@@ -32,10 +32,16 @@ KERNEL = """async () => {
 
 
 def open_lab(page: Page, lab: Lab, path: str = "") -> None:
-    """Open JupyterLab with an empty layout, or with one notebook in it."""
+    """Open JupyterLab with an empty layout, or with one notebook in it.
+
+    An empty layout gets JupyterLab's launcher, which takes the focus when it comes: keys that a
+    test presses before may go there.
+    """
     tree = f"/tree/{path}" if path else ""
     page.goto(lab.url(f"lab{tree}?token={lab.token}&reset"))
     page.evaluate(READY)
+    if not path:
+        page.wait_for_function("document.activeElement?.closest('.jp-Launcher')", polling=20)
 
 
 def reload(page: Page) -> None:
