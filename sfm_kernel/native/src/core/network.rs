@@ -60,8 +60,8 @@ impl Core {
     }
 
     /// One round of the network thread without callbacks: make room in full rings, do what has come
-    /// for a library, and answer an observer's request, after calling `on_request()`. Sleeps for at most `limit`;
-    /// false once the endpoint is closed.
+    /// for a library, send what it holds back, and answer an observer's request, after calling
+    /// `on_request()`. Sleeps for at most `limit`; false once the endpoint is closed.
     pub fn serve(&self, limit: Duration, seen: &mut u32, on_request: &dyn Fn()) -> bool {
         let shared = self.shared();
         let active = || shared.callbacks.load(Ordering::SeqCst) != 0;
@@ -92,7 +92,7 @@ impl Core {
                 return !self.is_closed();
             }
         }
-        self.work_for_library();
+        let limit = self.work_for_library(limit);
         self.tidy();
         if !self.is_closed() {
             shared.network.0.sleep(limit, || {

@@ -170,6 +170,10 @@ impl Library for Engine {
     fn work(&self) {
         self.catch_up();
     }
+
+    fn send_held_back(&self) -> bool {
+        self.send_for_the_program()
+    }
 }
 
 impl Engine {

@@ -5,7 +5,8 @@
 //! for a large one only an offer is sent (offers.rs). Receives are posted in the core, so that data
 //! goes from the ring directly into the user's memory. The engine has no thread of its own: any
 //! thread that is in an MPI call makes progress for all (`advance`), and sleeps when there is
-//! nothing to do (`wait`).
+//! nothing to do (`wait`). While none is, the endpoint's network thread sends what a full ring has
+//! held back.
 //!
 //! ```text
 //! path        the route of messages to a peer
@@ -71,6 +72,8 @@ pub struct Engine {
     peers: Peers,
     /// Sends in the queues of all peers.
     queued: AtomicUsize,
+    /// Whether the network thread tries to send them.
+    is_sent_later: AtomicBool,
     /// Work that arrived messages cause, done outside the core's lock.
     todo: Mutex<Vec<Todo>>,
     has_todo: AtomicBool,
@@ -134,6 +137,7 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
         core,
         endpoint,
         queued: AtomicUsize::new(0),
+        is_sent_later: AtomicBool::new(false),
         todo: Mutex::default(),
         has_todo: AtomicBool::new(false),
         answered: Mutex::default(),

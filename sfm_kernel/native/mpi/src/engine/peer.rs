@@ -1,7 +1,7 @@
 //! One other process: its path, and the sends that wait for room.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{fence, AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sfm_native::packet::{account, Envelope};
@@ -214,6 +214,39 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Have the network thread send what waits, until nothing does.
+    #[cold]
+    pub(super) fn send_later(&self) {
+        // SYNC POINT engine/later: `queued` has grown before. Either this sees that the network thread
+        // has stopped, or that sees the message.
+        fence(Ordering::SeqCst);
+        if !self.is_sent_later.swap(true, Ordering::SeqCst) {
+            self.core.send_later();
+        }
+    }
+
+    /// Send waiting messages in the network thread, as far as there is room; whether some are left.
+    pub(super) fn send_for_the_program(&self) -> bool {
+        if !self.is_sent_later.load(Ordering::Relaxed) {
+            return false;
+        }
+        let before = self.queued.load(Ordering::Relaxed);
+        self.flush();
+        if self.queued.load(Ordering::Relaxed) < before {
+            self.core.ring(); // a thread may wait for the end of such a send
+        }
+        if self.queued.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        // SYNC POINT engine/later.
+        self.is_sent_later.store(false, Ordering::SeqCst);
+        let is_left = self.queued.load(Ordering::SeqCst) > 0;
+        if is_left {
+            self.is_sent_later.store(true, Ordering::SeqCst);
+        }
+        is_left
     }
 
     /// Send the messages of a queue, from its first on, until there is no room for the next.

@@ -95,14 +95,17 @@ impl Engine {
         }
     }
 
-    /// Do the work that arrived messages have caused and that is still queued: with this every MPI
-    /// call ends, since another process may wait for it and the program may not call MPI again for
-    /// a long time.
+    /// Do the work that arrived messages have caused and that is still queued, and leave messages
+    /// without room to the network thread: with this every MPI call ends, since another process may
+    /// wait for it and the program may not call MPI again for a long time.
     #[inline]
     pub fn settle(&self) {
         // Acquire: with the Release in `queue_todo`.
         while self.has_todo.load(Ordering::Acquire) {
             self.advance();
+        }
+        if self.queued.load(Ordering::Relaxed) > 0 {
+            self.send_later();
         }
     }
 
