@@ -142,6 +142,16 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
             yield Bystander(ident, "thread", name, *_location(thread, stack))
 
 
+def other_threads() -> bool:
+    """Whether another thread than this one could act for the program.
+
+    Beside a callback, which runs in the network thread, the main thread is none.
+    """
+    this = threading.current_thread()
+    waiting = {threading.main_thread().ident or 0} if _is_network(this) else set()
+    return any(_threads({threading.get_ident()} | waiting, False))
+
+
 def _location(thread: threading.Thread | None, stack: list[Frame]) -> tuple[CodeType | None, int]:
     """The user's line that a thread is in; without one, the function that it runs or will run."""
     if shown := next(filter(_is_users, stack), None) or _outermost(stack):
@@ -159,7 +169,7 @@ def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bo
     name = "" if thread is None else thread.name
     outermost = _outermost(stack)
     if outermost is None:
-        return not (name.startswith("sfm-network-") and _is_native(thread))
+        return not _is_network(thread)
     code, _, module = outermost
     if thread is None and code is main_line.__code__:
         return False  # it reads the main thread's line for an observer
@@ -173,10 +183,11 @@ def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bo
     return not serves or any(map(_is_users, stack))
 
 
-def _is_native(thread: threading.Thread | None) -> bool:
-    """Whether the thread's function is a method of the native core: it serves an inbox."""
+def _is_network(thread: threading.Thread | None) -> bool:
+    """Whether the thread serves an inbox: its function is a method of the native core."""
     owner = getattr(getattr(thread, "_target", None), "__self__", None)
-    return type(owner).__module__ == "sfm_kernel._native"
+    is_native = type(owner).__module__ == "sfm_kernel._native"
+    return thread is not None and thread.name.startswith("sfm-network-") and is_native
 
 
 def _is_idle(thread: threading.Thread, stack: list[Frame]) -> bool:
@@ -191,11 +202,11 @@ def _is_idle(thread: threading.Thread, stack: list[Frame]) -> bool:
 
 
 def _is_users(frame: Frame) -> bool:
-    return _is_users_file(frame[0].co_filename)
+    return is_users_file(frame[0].co_filename)
 
 
 @functools.lru_cache(1024)
-def _is_users_file(file: str) -> bool:
+def is_users_file(file: str) -> bool:
     """Whether code of this file is the user's: not a library's, and not this package's."""
     if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
         return False

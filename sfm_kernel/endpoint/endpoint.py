@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel._native import BUFFERING, CombiningTree, set_variables
+import sfm_kernel.endpoint.variables  # noqa: F401 - native calls read them for observers
+from sfm_kernel._native import BUFFERING, CombiningTree
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.bystanders import bystanders
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
@@ -24,7 +25,6 @@ from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers, by_name
 from sfm_kernel.endpoint.seen import conditions_of, facts, is_own
-from sfm_kernel.endpoint.variables import variables
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
@@ -396,4 +396,3 @@ def _abandon_all() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon_all)
-set_variables(variables)

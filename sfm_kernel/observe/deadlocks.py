@@ -16,8 +16,8 @@ from sfm_kernel import _native
 from sfm_kernel.observe.explain import Graph, diagnose, look
 from sfm_kernel.observe.explain.but_for import LASTING, but_for
 from sfm_kernel.observe.explain.graph import YOUNG
+from sfm_kernel.observe.explain.repetition import Repetition
 from sfm_kernel.observe.explain.taken import Traces
-from sfm_kernel.observe.repetition import Repetition
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
 
 PROOF = 2.0

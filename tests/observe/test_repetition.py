@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import itertools
-import queue
+import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint
-from sfm_kernel.endpoint.callbacks import Callback
-from sfm_kernel.endpoint.variables import variables
-from sfm_kernel.observe import DeadlockMonitor, deadlocks, repetition
-from tests.contract.conftest import Background
+from sfm_kernel import Endpoint, mpi
+from sfm_kernel.observe import DeadlockMonitor, deadlocks, explain
+from sfm_kernel.observe.explain import repetition, rounds
 from tests.observe.harness import running
 
 LASTING = 0.4
@@ -25,7 +22,8 @@ LASTING = 0.4
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repetition, "LASTING", LASTING)
+    for module in (repetition, rounds):
+        monkeypatch.setattr(module, "LASTING", LASTING)
     monkeypatch.setattr(deadlocks, "SELDOM", LASTING / 8)
 
 
@@ -63,6 +61,33 @@ def serve_others(sfm: Endpoint) -> None:
         sfm.recv(src=0)
 
 
+def after_you_in_mpi(sfm: Endpoint) -> None:
+    comm = world(sfm)
+    comm.send("after you", dest=1 - comm.rank, tag=7)
+    while True:
+        if comm.recv(source=1 - comm.rank) == "thanks":  # receive
+            break
+        comm.send("after you", dest=1 - comm.rank, tag=7)  # send
+
+
+def serve_others_in_mpi(sfm: Endpoint) -> None:
+    """The ranks of the communicator are not those of the world."""
+    comm = world(sfm).Split(key=-sfm.rank)
+    while comm.rank == 2:
+        comm.recv(source=1, tag=1)
+        comm.send(None, dest=1)
+    while True:
+        comm.send(None, dest=2, tag=2 - comm.rank)
+        comm.recv(source=2)
+
+
+def world(sfm: Endpoint) -> Any:
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
+
+
 def suspect(program: Callable[[Endpoint], None], n: int) -> dict[str, Any]:
     with running(program, n) as run:
         monitor, found = DeadlockMonitor(run.folder), None
@@ -86,6 +111,30 @@ def test_the_same_for_ever() -> None:
     assert found["sentences"][-1] == last
 
 
+def test_the_same_for_ever_in_mpi() -> None:
+    found = suspect(after_you_in_mpi, 2)
+    line = re.escape("test_repetition.py, line ") + r"\d+ \(after_you_in_mpi\)"
+    assert found["title"] == "Perhaps a livelock: 0 and 1 repeat the same for ever"
+    assert re.match(
+        rf"0 receives from 1 in {line} and sends (\(tag=7\) )?to 1 in {line}, again and again, ",
+        found["sentences"][0],
+    )
+
+
+def test_who_asks_is_told() -> None:
+    with running(after_you, 2) as run:
+        while not (title := explain(run.folder, patience=0.1)["title"]).startswith("Perhaps"):
+            pass
+        assert title == "Perhaps a livelock: 0 and 1 repeat the same for ever"
+    again = r" It receives from 1 in .* and sends .*to 1 in .*, again and again\.$"
+    lies = r" Its message \(tag=2\) lies in 0's inbox, and 0 has received (at least )?\d+ others"
+    with running(serve_others_in_mpi, 3) as run:
+        left = {again: 0, lies: 2}
+        while left:
+            texts = [judged["text"] for judged in run.explain()["processes"]]
+            left = {text: rank for text, rank in left.items() if not re.search(text, texts[rank])}
+
+
 def test_few_values_in_turns() -> None:
     assert suspect(change_minds, 2)["title"].startswith("Perhaps a livelock: 0 and 1 ")
 
@@ -95,6 +144,13 @@ def test_one_starves() -> None:
     assert found["title"] == "Perhaps 2 starves: 0 receives other messages all the time"
     (starving,) = (text for text in found["sentences"] if text.startswith("2 waits for "))
     assert "Its message (kind='slow') lies in 0's inbox, and 0 has received " in starving
+
+
+def test_one_starves_in_mpi() -> None:
+    found = suspect(serve_others_in_mpi, 3)
+    assert found["title"] == "Perhaps 2 starves: 0 receives other messages all the time"
+    (starving,) = (text for text in found["sentences"] if text.startswith("2 is in comm.recv("))
+    assert "Its message (tag=2) lies in 0's inbox, and 0 has received " in starving
 
 
 # ---- programs that go on ----
@@ -137,8 +193,61 @@ def finish_early(sfm: Endpoint) -> None:
     sfm.recv(src=0, tag="end")
 
 
+def solve(sfm: Endpoint) -> None:
+    """Nothing counts the rounds; what is solved changes in place."""
+    comm, x = world(sfm), np.ones((400, 100), order="F")
+    while x[-1, -1] > 0:
+        comm.sendrecv(None, dest=1 - comm.rank, source=1 - comm.rank)
+        x[-1, -1] = comm.allreduce(x[-1, -1]) * 0.499999
+
+
+def by_an_extension(sfm: Endpoint) -> None:
+    """Whoever calls MPI past mpi4py may have a loop of its own, whose variables nobody reads."""
+    comm, call = world(sfm), ctypes.CDLL("libmpi.so.12").MPI_Sendrecv
+    from mpi4py import MPI
+
+    handle, peer = MPI._handleof(comm), 1 - comm.rank
+    word = ctypes.c_int(), 1, MPI._handleof(MPI.INT)
+    (nobody, *ends) = ctypes.byref(word[0]), peer, 0
+    while not call(nobody, *word[1:], *ends, nobody, *word[1:], *ends, handle, None):
+        pass
+
+
+def finish_early_in_mpi(sfm: Endpoint) -> None:
+    comm = world(sfm)
+    if comm.rank == 0:
+        for task in itertools.count():
+            comm.send(task, dest=comm.recv(tag=1))
+            if task < 0:
+                break
+        comm.recv(tag=3)
+    while comm.rank == 1:
+        comm.send(1, dest=0, tag=1)
+        if comm.recv(source=0) is None:
+            break
+    comm.send(None, dest=0, tag=3)
+    comm.recv(source=0, tag=4)
+
+
+def compute_and_test(sfm: Endpoint) -> None:
+    comm, x = world(sfm), np.zeros(9)
+    request = comm.irecv(source=1) if comm.rank == 0 else None
+    while request is None or not request.test()[0]:
+        x += 1
+
+
 @pytest.mark.parametrize(
-    ("program", "n"), [(count, 2), (until_later, 2), (serve, 2), (finish_early, 3)]
+    ("program", "n"),
+    [
+        (count, 2),
+        (until_later, 2),
+        (serve, 2),
+        (finish_early, 3),
+        (solve, 2),
+        (by_an_extension, 2),
+        (finish_early_in_mpi, 3),
+        (compute_and_test, 2),
+    ],
 )
 def test_a_program_that_goes_on_is_not_suspected(
     program: Callable[[Endpoint], None], n: int
@@ -148,87 +257,3 @@ def test_a_program_that_goes_on_is_not_suspected(
         while time.monotonic() < end:
             assert monitor.check() is None
             time.sleep(0.02)
-
-
-# ---- variables ----
-
-
-class Counter:
-    def __init__(self) -> None:
-        self.n = 0
-
-
-def changes() -> Iterator[tuple[Any, Callable[[Any], object]]]:
-    yield [1], lambda known: known.append(2)
-    yield deque([1]), lambda known: known.append(2)
-    yield {"n": [1]}, lambda known: known["n"].append(2)
-    yield Counter(), lambda known: setattr(known, "n", known.n + 1)
-    yield iter(range(5)), next
-    yield itertools.count(), next
-    yield itertools.repeat(None, 5), next
-    yield np.zeros(5), lambda known: known.fill(1)
-
-
-def seen(value: Any, read: Callable[[Any], int] = lambda _: variables()) -> int:
-    """The number of the variables of ``read(value)``; its callers are functions of this package."""
-    found: queue.SimpleQueue[int] = queue.SimpleQueue()
-    callbacks: Any = None
-    Callback(callbacks, lambda known: found.put(read(known)), {}).run(value)
-    return found.get()
-
-
-@pytest.mark.parametrize(("value", "change"), [*changes()], ids=lambda value: type(value).__name__)
-def test_a_change_is_seen(value: Any, change: Callable[[Any], object]) -> None:
-    before, again = seen(value), seen(value)
-    change(value)
-    assert before == again != 0
-    assert seen(value) not in (0, before)
-
-
-def test_what_is_too_large_or_looks_at_the_time_cannot_be_told() -> None:
-    assert seen([[[*range(30)] for _ in range(30)] for _ in range(30)]) == 0
-    assert seen(None, lambda _: variables() if time.time() else 1) == 0
-
-
-Note = Callable[[], object]
-
-
-def served_for_ever(note: Note) -> None:
-    while True:
-        with contextlib.suppress(KeyError):
-            for _ in range(3):
-                note()
-
-
-def with_a_break(note: Note) -> None:
-    while True:
-        if note():
-            break
-
-
-def with_an_error_as_its_end(note: Note) -> None:
-    while True:
-        try:
-            note()
-        except KeyError:
-            break
-
-
-def with_a_condition(note: Note) -> None:
-    while note:
-        note()
-
-
-@pytest.mark.parametrize(
-    "program", [served_for_ever, with_a_break, with_an_error_as_its_end, with_a_condition]
-)
-def test_loops_without_an_end(program: Callable[[Note], None]) -> None:
-    found = []
-
-    def note() -> None:
-        found.append(variables() & 1)
-        raise EOFError
-
-    with pytest.raises(EOFError):
-        Background(lambda: program(note)).result()
-    assert found == [program is served_for_ever]

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from sfm_kernel.observe import deadlocks as watching
-from sfm_kernel.observe import repetition
 from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter
-from sfm_kernel.observe.explain import Graph
+from sfm_kernel.observe.explain import Graph, repetition
 from tests.observe.pictures import NOW, Dict, idle, other, picture, polls, process, recv, uid
 
 # ---- proof, in a made-up world ----

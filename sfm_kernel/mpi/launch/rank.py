@@ -25,7 +25,7 @@ from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.spawn.forked import take_signals
 from sfm_kernel.spawn.lifeline import die_with
 
-_SHARED = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
+_SHARED = ("sfm_kernel.endpoint.seen", "sfm_kernel.endpoint.variables", "mpi4py", "pickle")
 """The modules that MPI imports, without ``mpi4py.MPI``, which begins MPI."""
 
 _launcher: socket.socket | None = None

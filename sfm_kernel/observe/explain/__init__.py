@@ -6,6 +6,8 @@ polls   processes that poll
 outside processes that are in no call of this package
 near    messages that nearly fit
 taken   messages that would have fitted, but were received before
+rounds  the calls that one process repeats
+repetition  livelocks, and processes that starve
 words   the diagnosis in sentences
 """
 
@@ -19,6 +21,7 @@ from sfm_kernel._native import Observer
 from sfm_kernel.observe.explain import but_for, outside, polls, words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
+from sfm_kernel.observe.explain.repetition import Repetition, overtaken, repeated
 from sfm_kernel.observe.explain.taken import Traces, taken
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, snapshot
 
@@ -48,15 +51,16 @@ def explain(
     Args:
         world: its folder on this machine, or an endpoint in it. The diagnosis does not say of the
             endpoint's process that it computes: it runs in order to ask.
-        patience: seconds to wait until calls that have just begun can be judged.
+        patience: seconds to wait until calls that have just begun can be judged. If it is not 0,
+            a livelock is looked for, too, which takes three seconds where nothing seems to change.
         at_work: gives the names of processes that have been given work; within ``patience``,
             ``explain`` waits until they begin it.
         remote: gives the processes on other machines. Its second answer is fresh: between the two
             readings of each process, on this machine or another, lies one moment at which all
             processes that were in the same call in both readings were in it together.
         observer: as for ``snapshot``.
-        history: also say which process received the messages that would have fitted. Costs some
-            5 ms for each process that is involved.
+        history: also say which process received the messages that would have fitted, and what
+            those that act do again and again. Costs some 5 ms for each process that is involved.
     Returns:
         The "diagnosis" of ``schema.json``.
     Raises:
@@ -68,8 +72,14 @@ def explain(
     while True:
         graph = look(folder, remote, observer, asker)
         if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
-            return diagnose(graph, folder, Traces(folder) if history else None)
+            break
         time.sleep(YOUNG / 3)
+    if patience and not graph.stuck:
+        repetition = Repetition(folder)
+        doubt, graph = repetition.watch(graph, lambda: look(folder, remote, observer, asker))
+        if doubt is not None:
+            return repetition.told(doubt, graph, diagnose(graph, folder))
+    return diagnose(graph, folder, Traces(folder) if history else None)
 
 
 def look(
@@ -103,6 +113,7 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     if traces is not None:
         for judgement, node in zip(judgements, nodes, strict=True):
             judgement["text"] += _received_before(node, without, traces)
+            judgement["text"] += repeated(node, graph, traces) + overtaken(node, graph, traces)
     ended = [_ended(process) for process in graph.processes if not process["alive"]]
     pairs = zip(judgements, nodes, strict=True)
     sentences = [judgement["text"] for judgement, node in pairs if _has_sentence(node, graph)]

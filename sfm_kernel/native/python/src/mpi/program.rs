@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use sfm_endpoint::modules::{self, Module};
 use sfm_endpoint::sites::{self, NOWHERE};
-use sfm_endpoint::{Error, Kind, Program, ProgramCall, Result, Surroundings};
+use sfm_endpoint::{callers, Error, Kind, Program, ProgramCall, Result, Surroundings};
 use sfm_native::code_location;
 use sfm_native::core::Core;
 
@@ -19,7 +20,7 @@ use super::frames;
 use crate::host::gil::{visit, without_gil};
 use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
-use crate::observe::{location, main_thread};
+use crate::observe::{location, main_thread, variables};
 
 thread_local! {
     /// The number of the call that this thread is in, or was in last.
@@ -146,7 +147,12 @@ impl Surroundings for PythonProgram {
             .filter(|location| code_location::is_registered(*location));
         // A long session has more calls than there are numbers, and more code than the registry holds.
         let from_python = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
-        code_location::set_current(known.or_else(from_python).unwrap_or(0));
+        let location = known.or_else(from_python).unwrap_or(0);
+        code_location::set_current(location);
+        if variables::is_asked() {
+            let answer = |py: Python<'_>| variables::answer(py, location, is_of_mpi4py);
+            Python::try_attach(|py| undisturbed(py, || answer(py)));
+        }
     }
 
     fn site(&self) -> u32 {
@@ -174,6 +180,7 @@ impl Surroundings for PythonProgram {
     }
 
     fn examine(&self, core: &Arc<Core>) {
+        variables::ask(core);
         main_thread::examine(core);
     }
 
@@ -181,6 +188,14 @@ impl Surroundings for PythonProgram {
         let text = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
         text.flatten().flatten().unwrap_or_else(|| Program.bystanders())
     }
+}
+
+/// Whether mpi4py has made this thread's present call for Python code: other extensions call MPI from
+/// loops of their own.
+fn is_of_mpi4py() -> bool {
+    let is_it =
+        |module: &Module| module.name.to_bytes().windows(12).any(|part| part == b"/mpi4py/MPI.");
+    modules::find(callers::caller(), is_it).unwrap_or(false)
 }
 
 /// Whether this thread has the GIL. Every Python has the function, but not its stable interface.

@@ -3,6 +3,7 @@
 //! A program whose messages flow for ever may be a livelock, or count its rounds. So at an observer's
 //! request the next call notes a number that differs if the variables do, and the request after that
 //! publishes it: only the program's own thread reads its variables, in a call that it makes anyway.
+//! The same goes for the calls of MPI that mpi4py makes.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -11,6 +12,9 @@ use pyo3::sync::PyOnceLock;
 
 use sfm_native::code_location::CodeLocation;
 use sfm_native::core::Core;
+
+/// The answer that nobody can tell; those that tell have the uppermost bit.
+const UNKNOWN: u64 = 2;
 
 /// Requests after which a call at another line than the last one answers, too.
 const PATIENCE: u32 = 3;
@@ -42,9 +46,20 @@ pub fn ask(core: &Core) {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Whether an observer waits for an answer.
+#[inline]
+pub fn is_asked() -> bool {
+    ASKED.load(Ordering::Relaxed) != 0
+}
+
 /// Answer, in a call at `location`, if an observer has asked. An error of a signal handler meanwhile
-/// is passed on.
-pub fn answer(py: Python<'_>, location: CodeLocation) -> PyResult<()> {
+/// is passed on. `is_pythons`: whether the program's Python code makes the call; otherwise native
+/// code does, whose variables nobody reads.
+pub fn answer(
+    py: Python<'_>,
+    location: CodeLocation,
+    is_pythons: impl FnOnce() -> bool,
+) -> PyResult<()> {
     let asked = ASKED.load(Ordering::Relaxed);
     if asked == 0 || location == 0 {
         return Ok(());
@@ -55,10 +70,10 @@ pub fn answer(py: Python<'_>, location: CodeLocation) -> PyResult<()> {
     }
     ASKED.store(0, Ordering::Relaxed);
     if let Some(reader) = READER.get(py) {
-        let number: u64 = reader.bind(py).call0()?.extract()?;
+        let number: u64 = if is_pythons() { reader.bind(py).call0()?.extract()? } else { 0 };
         LOCATION.store(location, Ordering::Relaxed);
         // SYNC POINT variables: the line before the number.
-        NUMBER.store(number, Ordering::Release);
+        NUMBER.store(number.max(UNKNOWN), Ordering::Release);
     }
     Ok(())
 }
