@@ -64,6 +64,7 @@ __all__ = [
     "judge",
     "knock",
     "matches",
+    "native_handlers",
     "native_stack",
     "open_tun",
     "pack",
@@ -414,6 +415,9 @@ def stacks() -> dict[int, list[_Frame]]:
     No other thread runs meanwhile, and no object of the program lives longer for it. Only the
     innermost 10,000 frames of a stack are listed.
     """
+
+def native_handlers() -> list[int]:
+    """The signals for which an extension or another native library has a handler of its own."""
 
 def native_stack(pid: int, /) -> list[tuple[Path, int]]:
     """The frames of a process's main thread in a system call: binary and address, innermost first.

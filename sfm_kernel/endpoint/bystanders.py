@@ -18,7 +18,14 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
-from sfm_kernel._native import OTHERS_BYTES, frame_of, set_bystanders, set_main_line, stacks
+from sfm_kernel._native import (
+    OTHERS_BYTES,
+    frame_of,
+    native_handlers,
+    set_bystanders,
+    set_main_line,
+    stacks,
+)
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import OWN, locate
@@ -242,8 +249,10 @@ def _callbacks() -> Iterator[Bystander]:
 
 
 def _signals() -> Iterator[Bystander]:
-    """Signal handlers in Python, and a timer."""
-    timed = False
+    """Signal handlers in Python and of extensions, and a timer."""
+    native = native_handlers()
+    yield from (Bystander(("native", n), "signal", _name_of(n)) for n in native)
+    timed = signal.SIGALRM in native
     for number in _NUMBERS:
         handler = getsignal(number)
         if callable(handler) and not _is_of_front_end(handler):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import faulthandler
 import functools
 import json
 import signal
@@ -94,6 +96,20 @@ def test_handlers_of_signals() -> None:
     signal.signal(signal.SIGUSR1, signal.default_int_handler)
     assert reported() == []
     signal.signal(signal.SIGUSR1, former)
+
+
+def test_handlers_of_native_code() -> None:
+    libc, kind = ctypes.CDLL(None), ctypes.CFUNCTYPE(None, ctypes.c_int)
+    handler = kind(lambda _: None)
+    libc.signal.argtypes, libc.signal.restype = [ctypes.c_int, ctypes.c_void_p], ctypes.c_void_p
+    former = libc.signal(signal.SIGALRM, ctypes.cast(handler, ctypes.c_void_p))
+    signal.setitimer(signal.ITIMER_REAL, 1000)
+    assert [bystander[:2] for bystander in reported()] == [["signal", "SIGALRM"]]
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    libc.signal(signal.SIGALRM, former)
+    faulthandler.register(signal.SIGUSR2)  # it prints where the program is, and no more
+    assert reported() == []
+    faulthandler.unregister(signal.SIGUSR2)
 
 
 def beat() -> None:

@@ -21,15 +21,9 @@ use self::report::Report;
 use crate::host::this_thread;
 use crate::modules;
 
-const SIGNALS: [c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGABRT,
-    libc::SIGTRAP,
-    libc::SIGINT,
-];
+/// A crash raises these.
+pub const CRASHES: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
 
 /// Bytes of the handlers' stack: the program's may be full.
 const STACK: usize = 256 << 10;
@@ -58,7 +52,7 @@ pub fn install(reports: c_int) {
     let _ = CELL.set(std::env::var("SFM_CELL").unwrap_or_default());
     STACK_LIMIT.store(stack_limit(), Ordering::Relaxed);
     set_stack();
-    for signal in SIGNALS {
+    for signal in CRASHES.into_iter().chain([libc::SIGINT]) {
         // SAFETY: plain calls, with memory of this frame.
         unsafe {
             let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();

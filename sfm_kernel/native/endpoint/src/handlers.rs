@@ -1,20 +1,9 @@
-//! The signal handlers of a program in a compiled language, which may end a call that waits.
+//! The signal handlers of compiled code, which may end a call that waits.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use crate::{crash, modules};
-
-/// A crash raises these, and so does nobody who wants to wake a program.
-const CRASHES: [c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGABRT,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-];
 
 /// By number, beginning with 1; those of Linux that programs send, or get from the system.
 const NAMES: [&str; 31] = [
@@ -23,10 +12,13 @@ const NAMES: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// The signals for which the program has a handler.
-pub fn handled() -> impl Iterator<Item = c_int> {
-    let signals = (1..=libc::SIGRTMAX()).filter(|signal| !CRASHES.contains(signal));
-    signals.filter(|signal| handler(*signal).is_some_and(is_programs))
+/// The signals for which the program has a handler, and the handler's address. Nobody wakes a program
+/// with those that a crash raises.
+pub fn handled() -> impl Iterator<Item = (c_int, usize)> {
+    let is_crash = |signal| crash::CRASHES.contains(&signal) || signal == libc::SIGSYS;
+    let signals = (1..=libc::SIGRTMAX()).filter(move |signal| !is_crash(*signal));
+    let handlers = signals.filter_map(|signal| Some((signal, handler(signal)?)));
+    handlers.filter(|(_, address)| is_programs(*address))
 }
 
 /// Whether a timer is set that will send SIGALRM.
@@ -74,7 +66,7 @@ mod tests {
 
     #[test]
     fn handlers_of_the_program_are_found_by_name() {
-        let is_known = |wanted| handled().any(|signal| name(signal) == wanted);
+        let is_known = |wanted| handled().any(|(signal, _)| name(signal) == wanted);
         // SAFETY: the handler does nothing.
         unsafe { libc::signal(libc::SIGUSR2, handle as *const () as usize) };
         assert!(is_known("SIGUSR2"));

@@ -73,7 +73,8 @@ pub trait Surroundings: Send + Sync {
             threads().filter(|id| *id != this && !internal.contains(id)).filter(|id| acts(*id));
         let other = |kind: &str, name: String| json!([kind, name, "", 0, null]);
         let mut shown: Vec<_> = others.map(|id| other("thread", name_of(id))).collect();
-        shown.extend(handlers::handled().map(|signal| other("signal", handlers::name(signal))));
+        shown
+            .extend(handlers::handled().map(|(signal, _)| other("signal", handlers::name(signal))));
         if handlers::has_timer() {
             shown.push(other("timer", handlers::name(libc::SIGALRM)));
         }

@@ -23,7 +23,7 @@ pub mod endpoint;
 pub mod error;
 mod fork;
 pub mod guest;
-mod handlers;
+pub mod handlers;
 pub mod host;
 mod joining;
 pub mod loaded;

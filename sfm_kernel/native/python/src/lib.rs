@@ -75,6 +75,7 @@ mod observe {
     pub mod binaries;
     pub mod location;
     pub mod main_thread;
+    pub mod native_handlers;
     pub mod native_stack;
     pub mod observer;
     pub mod stacks;
@@ -119,6 +120,8 @@ mod native {
     use crate::observe::location::set_locator;
     #[pymodule_export]
     use crate::observe::main_thread::set_main_line;
+    #[pymodule_export]
+    use crate::observe::native_handlers::native_handlers;
     #[pymodule_export]
     use crate::observe::native_stack::native_stack;
     #[pymodule_export]
