@@ -2,12 +2,12 @@
 
 They look for mpicc on PATH, for pkg-config's description of a library, at ``mpi4py.get_config()``,
 and with ``ctypes.util.find_library``. The programs that they build are linked with our
-libmpi.so.12; in a Python process that name is the core's alias (``alias.py``).
+libmpi.so.12; in a Python process that name is the core's alias (``alias.py``). Ranks in C are asked
+for the first two only.
 """
 
 from __future__ import annotations
 
-import ctypes.util
 import functools
 import os
 import shlex
@@ -45,6 +45,8 @@ Libs: {libraries}
 
 def install() -> None:
     """Answer Python's questions in this process, and the forks that follow. Idempotent."""
+    import ctypes.util  # with subprocess, which the launcher of C does without
+
     _folder()  # once for all forks
     if not isinstance(ctypes.util.find_library, _Find):
         ctypes.util.find_library = _Find(ctypes.util.find_library)

@@ -85,6 +85,18 @@ def test_a_process_in_c_removes_worlds_whose_last_process_was_killed(
     assert not dead.exists() and owned.exists()
 
 
+def test_mpicc_and_pkg_config_lead_to_this_library(folder: Path) -> None:
+    """As in Python: see tests/mpi/test_library.py."""
+    version = "char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length;"
+    version += " MPI_Get_library_version(text, &length); puts(text); return 0;"
+    build = "mpicc v.c -o v && ./v && ls ${PKG_CONFIG_PATH%%:*}"
+    put({"v.c": "#include <mpi.h>\n#include <stdio.h>\nint main() { " + version + " }"}, folder)
+    put({"a.c": f'#include <stdlib.h>\nint main() {{ return system("{build}"); }}'}, folder)
+    done = run("-n", "1", "a.c")
+    ours = "sfm-kernel, a part of MPI 4.1 in MPICH's ABI\n"
+    assert (done.stdout, done.stderr) == (ours + "mpi.pc\nmpich.pc\n", "")
+
+
 def test_folders_and_archives_with_their_data(folder: Path) -> None:
     put(PROJECT, folder / "project")
     with zipfile.ZipFile("project.zip", "w") as archive, tarfile.open("p.tar.gz", "w:gz") as tape:

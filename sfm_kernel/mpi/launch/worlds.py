@@ -10,9 +10,11 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sfm_kernel.directory import root
+from sfm_kernel.mpi import discovery
 from sfm_kernel.mpi.launch.child import Child
 
 _LAUNCHES = 1024
@@ -155,6 +157,8 @@ def environment(world: str, launch: int, universe: int | None) -> dict[str, str]
     """
     shared = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
     shared |= {"SFM_MPI_WORLD": world, "SFM_MPI_LAUNCH": str(launch), "SFM_DIR": root()}
+    with suppress(OSError):  # no file can be written: ranks in C do without
+        shared |= discovery.variables()
     return shared | ({"SFM_MPI_UNIVERSE": str(universe)} if universe is not None else {})
 
 
