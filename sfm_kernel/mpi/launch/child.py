@@ -45,6 +45,7 @@ class Child:
         command: the program's file, if the command line gave a name that is on PATH.
         ready: whether it can be interrupted.
         joined: whether it has reached MPI_Init.
+        has_lost: whether a call of it has failed because another rank has died or left.
         finished: whether its program has ended and it waits for the others.
         report: the report of its failure, if it has sent one.
         status: its exit status as in a shell, after it was reaped.
@@ -58,7 +59,7 @@ class Child:
     prefix = b""
     command = ""
     program: Native | None = None
-    ready = joined = finished = False
+    ready = joined = has_lost = finished = False
     report: Report | None = None
     status: int | None = None
     code = 0

@@ -47,9 +47,6 @@ _DOUBT = 1.0
 _HINT = "The ranks still run. Ctrl-C (Stop) ends them; the option --detect ends such calls."
 
 _STATUS_OF_TIMEOUT = 124
-_CONSEQUENCES = {reports.LOST: 0, reports.CUT_OFF: 0, wording.UNFINISHED: 1}
-"""Kinds of failures that another rank's failure may have caused; that with the higher number is
-shown. MPI_Finalize fails, too, if a rank has given up a call."""
 
 
 class Job:
@@ -247,6 +244,8 @@ class Job:
             child.joined = True
             child.world.joined()
             self._end_if_absent()
+        elif report.kind == reports.PEER_LOST:
+            child.has_lost = True
         elif report.kind == reports.LEFT:
             self._unfinished.append((child, report.text))
         elif report.kind == reports.DIFFERED:
@@ -277,10 +276,10 @@ class Job:
     def _failed(self, child: Child, report: Report) -> None:
         if self._ending:
             return
-        weight = _CONSEQUENCES.get(report.kind, 2)
-        if self._failure is None or _CONSEQUENCES.get(self._failure[1].kind, 2) < weight:
+        weight = wording.weight(child, report)
+        if self._failure is None or wording.weight(*self._failure) < weight:
             self._failure = child, report
-        if report.kind in _CONSEQUENCES:
+        if weight < wording.CERTAIN:
             self._timers.setdefault(self._end_others, time.monotonic() + _DOUBT)
         else:
             self._end_others()

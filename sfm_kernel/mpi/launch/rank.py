@@ -188,6 +188,8 @@ def report(error: BaseException) -> Report:
         return Report(reports.INTERRUPTED, status, program.location(error))
     is_lost = reports.is_lost(error) or library.is_lost(error)
     kind = reports.LOST if is_lost else reports.RAISED
+    if is_lost:
+        _send(Report(reports.PEER_LOST))  # the program's hook may end the process
     try:
         return Report(kind, 1, _traceback(error))
     except BaseException as other:  # noqa: BLE001 - the hook has called sys.exit, or was interrupted

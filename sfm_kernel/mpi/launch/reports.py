@@ -21,6 +21,7 @@ RAISED = "raised"
 FAILED = "failed"  # a call of a C program has failed, and its error handler ends it
 LOST = "lost"  # it raised because another rank has died or left, which may be the real failure
 CUT_OFF = "cut off"  # the same for a call of a C program
+PEER_LOST = "peer lost"  # a call has failed for that reason, and the program may go on
 ABORTED = "aborted"
 CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program

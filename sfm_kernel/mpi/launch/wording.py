@@ -16,6 +16,11 @@ UNFINISHED = "unfinished"  # the rank ended after MPI_Init, and has not called M
 ABSENT = "absent"  # the rank ended without MPI_Init, in which others wait for it
 """Kinds of reports that only the launcher makes."""
 
+CERTAIN = 2
+_CONSEQUENCES = {reports.LOST: 0, reports.CUT_OFF: 0, UNFINISHED: 1}
+"""Kinds of failures that another rank's failure may have caused. MPI_Finalize fails, too, if a rank
+has given up a call."""
+
 IN_WORDS = (
     reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
     reports.ABORTED,
@@ -24,6 +29,12 @@ IN_WORDS = (
 
 _MOST = 10
 """Largest number of unfinished operations that are shown."""
+
+
+def weight(child: Child, report: Report) -> int:
+    """How likely a failure is the first one: ``CERTAIN``, or less if another rank's failure may have
+    caused it, as everything that a rank does after it has lost another."""
+    return 0 if child.has_lost else _CONSEQUENCES.get(report.kind, CERTAIN)
 
 
 def deed(child: Child, report: Report) -> str:

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::engine::origin;
 use crate::handles::*;
-use crate::{classes, comm, engine, errhandlers, world};
+use crate::{classes, comm, engine, errhandlers, launcher, world};
 
 /// A function's result; a failure goes to the object's error handler.
 pub type Answer<T = ()> = Result<T, Failure>;
@@ -70,6 +70,9 @@ impl Failure {
     pub fn raise(self, function: &str, on: Option<On>) -> c_int {
         if self.code == INTERRUPTED {
             return MPI_ERR_OTHER;
+        }
+        if self.code == MPI_ERR_PROC_ABORTED {
+            launcher::report_loss();
         }
         self.note(function);
         let text = format!("{function}: {}", self.text);

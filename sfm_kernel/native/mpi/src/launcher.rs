@@ -2,7 +2,7 @@
 //! sfm_kernel/mpi/launch/reports.py. Without a launcher nothing is sent.
 
 use std::io;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub const ABORTED: &str = "aborted";
 /// (`callers::report`) in two lines, then the error.
 pub const FAILED: &str = "failed";
 pub const CUT_OFF: &str = "cut off";
+/// A call has failed because another process has ended: what this one does next may follow from it.
+pub const PEER_LOST: &str = "peer lost";
 /// Something was begun and not ended: see `unfinished`.
 pub const UNFINISHED: &str = "left";
 /// Collective calls that differ have all returned.
@@ -58,6 +60,14 @@ fn socket() -> Option<i32> {
 pub fn report(kind: &str, status: i32, text: &str) {
     let Some(fd) = socket() else { return };
     let _ = send(fd, kind, status, text);
+}
+
+/// Report, once, that another process has ended.
+pub fn report_loss() {
+    static WAS_SENT: AtomicBool = AtomicBool::new(false);
+    if !WAS_SENT.swap(true, Ordering::Relaxed) {
+        report(PEER_LOST, 0, "");
+    }
 }
 
 /// Report that collective calls have differed: the program has not ended well.
