@@ -95,14 +95,15 @@ class Watching(Closing):
         self._reporter = self._recorder = None
 
     def why(self) -> str:
-        """Why the processes do not go on now, in lines; "" if their world does not exist."""
+        """Why the processes do not go on now, in lines; "" if none has joined their world yet."""
         from sfm_kernel.observe.deadlocks import explanation
         from sfm_kernel.observe.explain import explain
 
         try:
-            return explanation(explain(self._folder))
+            found = explain(self._folder)
         except OSError:
             return ""
+        return explanation(found) if found["processes"] else ""
 
     def _begin(self) -> DeadlockReporter:
         from sfm_kernel.observe import deadlocks

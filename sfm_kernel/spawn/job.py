@@ -196,6 +196,8 @@ class Job:
                 if rest is not None and rest <= 0:
                     missing = [rank for rank in range(self._size) if rank not in results]
                     late = f"ranks {missing} had not returned within {timeout} s"
+                    if starting := [rank for rank in missing if not reports[rank]]:
+                        late += f", and ranks {starting} had not joined yet"
                     why = watching.why() if watching is not None else ""
                     raise RecvTimeout(f"{late}.\n{why}" if why else late)
                 if watching is not None:

@@ -142,6 +142,9 @@ def test_timeout() -> None:
     said = r"(?s)ranks \[0, 1\] had not returned within 2 s\.\nDeadlock: .*0 waits for recv\(\) in "
     with pytest.raises(sfm_kernel.RecvTimeout, match=said):
         sfm_kernel.run(lambda sfm: sfm.recv(), 2, timeout=2)
+    said = r"had not returned within 1e-09 s, and ranks \[0, 1\] had not joined yet$"
+    with pytest.raises(sfm_kernel.RecvTimeout, match=said):
+        sfm_kernel.run(lambda sfm: sfm.recv(), 2, timeout=1e-9)
 
 
 def ring(sfm: Endpoint) -> None:

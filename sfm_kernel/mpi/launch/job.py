@@ -335,7 +335,7 @@ class Job:
     def _end_if_absent(self) -> None:
         """End all ranks if one has ended without MPI_Init, in which others wait for it."""
         for world in self._worlds:
-            if absent := world.absent():
+            if self._stopped is None and (absent := world.absent()):
                 self._failed(absent, Report(wording.ABSENT, 1))
 
     def _release_if_done(self) -> None:
@@ -381,7 +381,7 @@ class Job:
 
     def _time_is_up(self) -> None:
         self._err.say(f"sfm: the ranks are ended after {self._timeout:g} s\n")
-        self._say(self._watching.why())
+        self._say(f"{self._watching.why()}\n{wording.starting(self._running())}".strip())
         self._stop(signal.SIGINT, _STATUS_OF_TIMEOUT)
 
     def _lifeline_ended(self) -> None:

@@ -32,7 +32,7 @@ _MOST = 10
 
 
 def weight(child: Child, report: Report) -> int:
-    """How likely a failure is the first one: ``CERTAIN``, or less if another rank's failure may have
+    """How likely a failure is the first: ``CERTAIN``, or less if another rank's failure may have
     caused it, as everything that a rank does after it has lost another."""
     return 0 if child.has_lost else _CONSEQUENCES.get(report.kind, CERTAIN)
 
@@ -90,6 +90,16 @@ def too_soon(child: Child, report: Report | None = None) -> str:
     if report.kind == reports.EXITED and report.text:  # the process could not become its program
         return report.text.strip()
     return f"{child.rank} {deed(child, report)}"
+
+
+def starting(children: Sequence[Child]) -> str:
+    """The ranks that have not begun MPI; "" if there is none."""
+    late = [str(child.rank.rank) for child in children if not child.joined]
+    if not late:
+        return ""
+    shown = late if len(late) <= _MOST else [*late[:_MOST], f"{len(late) - _MOST} more"]
+    listed = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{listed} {'has' if len(late) == 1 else 'have'} not called MPI_Init yet."
 
 
 def difference(child: Child, text: str) -> str:
