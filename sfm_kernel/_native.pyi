@@ -63,6 +63,7 @@ __all__ = [
     "is_ring_size",
     "judge",
     "knock",
+    "location_words",
     "matches",
     "native_handlers",
     "native_stack",
@@ -345,6 +346,9 @@ def set_bystanders(function: Callable[[], str], /) -> None:
 
 def set_locator(function: Callable[[str, str], str | None], /) -> None:
     """Have ``function(filename, name)`` describe a code object; None: it is not shown."""
+
+def location_words(location: int, /) -> str:
+    """A line of the program for a sentence, " in a.py, line 3 (step)"; "" if it is unknown."""
 
 def set_mpi(
     interrupted: Callable[[BaseException], None],
@@ -790,16 +794,20 @@ class Ledger:
     @property
     def busy(self) -> bool: ...
     def begin(self, made: Any, mark: int) -> None:
-        """Record a call; ``mark`` is equal for equal calls."""
+        """Record a call, in the program's line; ``mark`` is equal for equal calls."""
 
-    def made(self) -> list[Any]:
-        """The latest calls, as they were recorded."""
+    def made(self) -> list[tuple[Any, int]]:
+        """The latest calls, as they were recorded, with their locations (``location_words``)."""
 
     def reset(self) -> None:
         """Forget all calls, and the tree."""
 
     @property
     def count(self) -> int: ...
+    @property
+    def location(self) -> int:
+        """The location of the latest call; 0 if there is none."""
+
     @property
     def chain(self) -> int:
         """A hash of all calls."""

@@ -107,22 +107,23 @@ class CollectiveError(SFMError):
 class CollectiveMismatch(CollectiveError):
     """The members of a group made different calls, or their arguments do not fit together.
 
-    ``calls`` maps the names of members to their calls, as far as these are known.
+    ``calls`` maps the names of members to their calls and the lines of these, as far as they are
+    known. ``group`` is the group's title.
     """
 
-    def __init__(self, calls: Mapping[object, str]) -> None:
-        self.calls = dict(calls)
+    def __init__(self, calls: Mapping[object, str], group: str = "a group") -> None:
+        self.calls, self.group = dict(calls), group
         members: dict[str, list[str]] = {}
         for name, call in self.calls.items():
             members.setdefault(call, []).append(repr(name))
         made = "; ".join(f"{', '.join(names)}: {call}" for call, names in members.items())
         super().__init__(
-            f"the members of a group have to make the same calls in the same order, with the same "
+            f"the members of {group} have to make the same calls in the same order, with the same "
             f"root, operation, shape and type of numbers. They called: {made}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.calls,)
+        return type(self), (self.calls, self.group)
 
 
 class TransferError(SFMError):

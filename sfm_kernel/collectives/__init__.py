@@ -9,6 +9,7 @@
 
 group        Group: the calls
 meeting      makes a group of processes
+made         a call in words
 team         numbers of calls, failures and liveness of a group's members
 call         one call under way: its messages and rounds, and checks that all members make the same
 operations   the operations of reductions

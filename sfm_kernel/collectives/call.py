@@ -4,14 +4,13 @@ the check that all members make it."""
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from sfm_kernel._native import CombiningTree, Operation, Outcome
+from sfm_kernel.collectives.made import Placed, in_line
 from sfm_kernel.collectives.operations import Op, is_array, is_elementwise
+from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch, PeerLost, UnknownName
-
-if TYPE_CHECKING:
-    from sfm_kernel.collectives.team import Team
 
 DESCRIBE = (1 << 64) - 1
 """The mark of the round in which members exchange their calls, after these did not match."""
@@ -24,6 +23,7 @@ class Call:
 
     Attributes:
         text: the call as all members must make it, such as "bcast(root=0)".
+        placed: the same, with the program's line.
         rank, size: this member's rank, and the number of members.
         op: the operation of a reduction.
         array: whether the values are arrays; all members then have the same shape.
@@ -33,14 +33,20 @@ class Call:
         self.team, self.text, self.op, self.array = team, text, op, array
         self.rank, self.size = team.rank, team.size
         self._context, self._names, self._number = team.context, team.names, team.number
-        self._chain = team.ledger.chain
+        self._chain, self._line = team.ledger.chain, in_line(team.ledger.location)
+        self.placed = f"{text}{self._line}"
 
     def send(self, rank: int, value: Any = None) -> None:
         """Send a value to a member. The caller may change the value afterwards."""
         name = self._names[rank]
         try:
             self._context.send(
-                dest=name, call=self._number, chain=self._chain, what=self.text, value=value
+                dest=name,
+                call=self._number,
+                chain=self._chain,
+                what=self.text,
+                line=self._line,
+                value=value,
             )
         except UnknownName:  # the member was in the world when the group was made
             raise PeerLost(name, f"and {self.text} cannot go on without it") from None
@@ -58,12 +64,13 @@ class Call:
         if message.chain != self._chain:
             own_name = self._names[self.rank]
             if message.what != self.text:
-                raise CollectiveMismatch({own_name: self.text, name: message.what})
+                theirs = f"{message.what}{message.line}"
+                raise self.team.mismatch({own_name: self.placed, name: theirs})
             self.team.note()  # an earlier call differs: the reader of the note finds out which
-            before = list(self.team.calls.values())[-4:-1]
-            own_calls = f"{', '.join(before)} and then {self.text}" if before else self.text
-            other_calls = f"other calls, and then {self.text}"
-            raise CollectiveMismatch({own_name: own_calls, name: other_calls})
+            before = ["".join(call) for call in list(self.team.calls.values())[-4:-1]]
+            own_calls = f"{', '.join(before)} and then {self.placed}" if before else self.placed
+            other_calls = f"other calls, and then {self.text}{message.line}"
+            raise self.team.mismatch({own_name: own_calls, name: other_calls})
         return message.value
 
     def combine(self, left: Any, right: Any, into: Any = None) -> Any:
@@ -105,9 +112,9 @@ class Call:
     def _raise_mismatch(self) -> NoReturn:
         """All members have arrived, with different calls: each sends its calls, the last first."""
         team, tree = self.team, self.team.tree
-        made: dict[int, str] = {}
-        for number, text in reversed(team.calls.items()):
-            made[number] = text[:200]
+        made: dict[int, Placed] = {}
+        for number, (text, line) in reversed(team.calls.items()):
+            made[number] = text[:200], line[:200]
             packed = pickle.dumps(made, 5)
             if len(packed) > CombiningTree.room - 300:
                 break

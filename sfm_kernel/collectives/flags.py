@@ -146,7 +146,7 @@ def _fold(call: Call, value: Any) -> Any:
         packed = _pack(total)
     except BaseException as failure:  # noqa: BLE001 - reported to all, and raised here
         name = call.team.names[call.rank]
-        text = f"{name!r} could not combine in {call.text}: {type(failure).__name__}: {failure}"
+        text = f"{name!r} could not combine in {call.placed}: {type(failure).__name__}: {failure}"
         tree.conclude(_pack(text[:1000]), True)
         raise call.team.known(failure) from None
     if not tree.conclude(packed, False):

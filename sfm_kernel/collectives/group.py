@@ -20,6 +20,7 @@ from sfm_kernel.collectives import (
 )
 from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.choice import check, choose
+from sfm_kernel.collectives.made import Made, describe
 from sfm_kernel.collectives.meeting import meet, resolve
 from sfm_kernel.collectives.operations import (
     NATIVE,
@@ -34,7 +35,7 @@ from sfm_kernel.collectives.operations import (
     native_codes,
     put,
 )
-from sfm_kernel.collectives.team import KnownFailure, Made, Team, describe
+from sfm_kernel.collectives.team import KnownFailure, Team
 from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name
 

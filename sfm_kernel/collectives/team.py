@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import CombiningTree, Ledger
+from sfm_kernel.collectives.made import Placed, describe, in_line
 from sfm_kernel.collectives.meeting import check_for_heirs, reported
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.endpoint.bystanders import hooks
@@ -62,16 +63,6 @@ LATEST = 16
 MOST_DELETED = 64
 """Number of deleted groups whose accounts are kept until the end of a program."""
 
-Made = tuple[Any, ...]
-"""A call as it was made: its name; its other arguments that must be equal; for arrays their type
-and shape."""
-
-
-def describe(call: str, rest: str, dtype: Any = None, shape: Any = None) -> str:
-    """The call in words."""
-    array = "" if dtype is None else f"{dtype}{list(shape)}"
-    return f"{call}({', '.join(filter(None, (array, rest)))})"
-
 
 class Team:
     """One member's state of a group.
@@ -99,6 +90,7 @@ class Team:
         self.context.tick = self._tick
         self.context.private = True
         self.context.doing = self._purpose
+        self.context.members = (outer or self).names
         self.called: Callable[[str], str] = str
         self.title = ""
         notes = f"collective {token} notes"
@@ -137,11 +129,12 @@ class Team:
         return (self.epoch << 32) + self.ledger.count
 
     @property
-    def calls(self) -> dict[int, str]:
+    def calls(self) -> dict[int, Placed]:
         """The latest calls by their numbers."""
         made = self.ledger.made()
         first = self.number - len(made) + 1
-        return {number: describe(*call) for number, call in enumerate(made, first)}
+        placed = ((describe(*call), in_line(location)) for call, location in made)
+        return dict(enumerate(placed, first))
 
     @property
     def tree(self) -> CombiningTree:
@@ -178,7 +171,8 @@ class Team:
         about = {"title": self.title, "name": self.names[self.rank], "size": self.size}
         about |= {"count": self.ledger.count, "chain": self.ledger.chain}
         about |= {"open": self.epoch > 0 or self.ledger.busy}
-        return about | {"latest": list(self.calls.items())[-LATEST:]}
+        latest = list(self.calls.items())[-LATEST:]
+        return about | {"latest": [(number, *call) for number, call in latest]}
 
     def __del__(self, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
         if is_over():  # accounts are no longer asked for, and NumPy's names cannot be made
@@ -199,7 +193,7 @@ class Team:
         lost = failure.peer if isinstance(failure, PeerLost) else None
         calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
         cycle = failure.cycle if isinstance(failure, DeadlockDetected) else None
-        call = self.calls.get(self.number, "a collective call")
+        call = "".join(self.calls.get(self.number, ("a collective call",)))
         text = f"{self.names[self.rank]!r} could not go on in {call}: "
         text += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, (CollectiveError, DeadlockDetected)):
@@ -296,19 +290,17 @@ class Team:
                     raise PeerLost(self.names[rank], "and a collective call waits for it")
         waited_for = [self.names[rank] for rank in missing]
         team = self.outer or self  # the group that the program knows
-        purpose = team.called(describe(team.ledger.made()[-1][0], ""))
+        purpose = team.called(describe(team.ledger.made()[-1][0][0], ""))
         # ``missing`` was determined after the previous tick.
         known, self._checked = self._checked, time.time()
-        group = team.token, team.title
-        return facts(
-            "collective", waited_for, every=True, purpose=purpose, known=known, group=group
-        )
+        about: dict[str, Any] = {"group": (team.token, team.title), "members": team.names}
+        return facts("collective", waited_for, every=True, purpose=purpose, known=known, **about)
 
     def _purpose(self) -> str:
         """The call for which this member receives, in words, for observers."""
         team = self.outer or self
         self.context.group = (team.token, team.title)
-        return team.called(describe(*team.ledger.made()[-1]))
+        return team.called(describe(*team.ledger.made()[-1][0]))
 
     def read_notes(self) -> None:
         """Read notes. Raises the failures that they report of the current call."""
@@ -334,13 +326,16 @@ class Team:
                 about = {"epoch": self.epoch - 1, "number": 0}
                 self._notes.send(dest=name, **self._failure | about)
 
-    @staticmethod
-    def compare(made: Mapping[object, Mapping[int, str]]) -> None:
+    def compare(self, made: Mapping[object, Mapping[int, Placed]]) -> None:
         """Raise CollectiveMismatch if these members have not made the same calls."""
         for number in sorted(set.intersection(*(set(calls) for calls in made.values()))):
-            texts = {name: calls[number] for name, calls in made.items()}
-            if len(set(texts.values())) > 1:
-                raise CollectiveMismatch(texts)
+            calls = {name: calls[number] for name, calls in made.items()}
+            if len({text for text, _ in calls.values()}) > 1:
+                raise self.mismatch({name: "".join(call) for name, call in calls.items()})
+
+    def mismatch(self, calls: Mapping[object, str]) -> CollectiveMismatch:
+        """The error about these members' calls."""
+        return CollectiveMismatch(calls, (self.outer or self).title)
 
     def _take_failure(self, note: dict[str, Any]) -> None:
         if note["epoch"] < self.epoch:
@@ -353,7 +348,7 @@ class Team:
         self._failure = {key: note[key] for key in ("failed", "lost", "calls", "cycle")}
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
-            raise KnownFailure(CollectiveMismatch(note["calls"]))
+            raise KnownFailure(self.mismatch(note["calls"]))
         raise KnownFailure(reported(note, "and a collective call cannot go on without it"))
 
 

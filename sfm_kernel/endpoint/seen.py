@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel._native import set_locator
@@ -34,6 +34,10 @@ def cell_of(file: str) -> Cell | None:
     return (find_cell and find_cell(file)) or remote_cells.get(file)
 
 
+MEMBERS = 8
+"""The most members of a group that observers are told."""
+
+
 def facts(
     kind: str,
     peers: Iterable[object] | None,
@@ -44,6 +48,7 @@ def facts(
     purpose: str = "",
     known: float = 0.0,
     group: tuple[str, str] | None = None,
+    members: Sequence[object] = (),
 ) -> str:
     """The facts about a blocked call, as JSON: see ``observe/schema.json``, "wait".
 
@@ -53,14 +58,25 @@ def facts(
         known: seconds since 1970 since which ``peers`` is certainly right, if nothing else shows
             it: no process that came before is among them.
         group: of a collective call: the group's key and its title.
+        members: the group's members; more than ``MEMBERS`` are not shown.
     """
     conditions = conditions_of(template or {})
     names = None if peers is None else [name_of(peer) for peer in peers]
     if names is not None and None in names:
         names = None
-    wait = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
+    wait: dict[str, Any] = {
+        "kind": kind,
+        "peers": names,
+        "known": known,
+        "all": every,
+        "template": conditions,
+    }
     wait |= {"context_id": f"{context_id:x}" if context_id else "", "purpose": purpose}
-    return json.dumps(wait | {"group": group} if group else wait)
+    if group:
+        wait["group"] = group
+    if 0 < len(members) <= MEMBERS:
+        wait["members"] = [name_of(member) for member in members]
+    return json.dumps(wait)
 
 
 def conditions_of(template: Mapping[str, Any]) -> list[list[Any]]:
@@ -71,7 +87,7 @@ def conditions_of(template: Mapping[str, Any]) -> list[list[Any]]:
 Account = Mapping[str, dict[str, Any]]
 """The collective calls of a process, for each group: ``title`` and ``name`` (the group's, the
 process's), ``size``, ``open`` (a call has failed, or is not over), ``count`` and ``chain`` (of all
-calls), ``latest`` (the numbers and texts of some). Values that JSON can hold."""
+calls), ``latest`` (the numbers, texts and lines of some). Values that JSON can hold."""
 
 accounts: list[Callable[[], Account]] = []
 """Added by libraries: each returns the collective calls that this process has made with it."""
@@ -96,18 +112,21 @@ def disagreement(accounts: Iterable[Account]) -> CollectiveMismatch | None:
     for members in groups.values():
         complete = len(members) == members[0]["size"] and not any(m["open"] for m in members)
         if complete and len({(member["count"], member["chain"]) for member in members}) > 1:
-            return CollectiveMismatch(_first_difference(members))
+            return CollectiveMismatch(_first_difference(members), members[0]["title"])
     return None
 
 
 def _first_difference(members: list[dict[str, Any]]) -> dict[object, str]:
     """Each member's call at the first difference, as far as that is known."""
-    latest = {member["name"]: dict(member["latest"]) for member in members}
+    latest = {
+        member["name"]: {number: (text, line) for number, text, line in member["latest"]}
+        for member in members
+    }
     for number in sorted(set().union(*latest.values())):
-        called = {name: calls.get(number, "no more call") for name, calls in latest.items()}
-        if len(set(called.values())) > 1:
-            return {name: f"{text} of {members[0]['title']}" for name, text in called.items()}
-    return {m["name"]: f"{m['count']} calls of {m['title']}" for m in members}
+        called = {name: calls.get(number, ("no more call", "")) for name, calls in latest.items()}
+        if len({text for text, _ in called.values()}) > 1:
+            return {name: "".join(call) for name, call in called.items()}
+    return {member["name"]: f"{member['count']} calls" for member in members}
 
 
 def name_of(name: object) -> str | int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import signal
 import threading
 import time
@@ -103,6 +104,8 @@ def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
     assert mismatches, outcomes
     for error in mismatches:
         assert len(error.calls) >= 2 and len(set(error.calls.values())) == 2, error.calls
+        line = f" in {os.path.basename(__file__)}, line "
+        assert all(line in call for call in error.calls.values()), error.calls
         assert repr(odd) in str(error) and "the same calls in the same order" in str(error)
     goes_on(crowd)
 

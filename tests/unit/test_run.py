@@ -262,13 +262,16 @@ def test_calls_that_do_not_fit_are_reported_though_nobody_has_waited() -> None:
 
     with pytest.raises(sfm_kernel.CollectiveMismatch) as failure:
         sfm_kernel.run(program, 3, names=["A", "B", "C"])
-    bcast, reduction = "bcast(root=0, by binomial) of 'rows'", "reduce(op=add, root=0, by binomial)"
-    assert failure.value.calls == {"A": bcast, "B": bcast, "C": f"{reduction} of 'rows'"}
+    first = program.__code__.co_firstlineno
+    bcast = f"bcast(root=0, by binomial) in test_run.py, line {first + 4} (program)"
+    reduction = f"reduce(op=add, root=0, by binomial) in test_run.py, line {first + 6} (program)"
+    assert failure.value.calls == {"A": bcast, "B": bcast, "C": reduction}
+    assert "the members of 'rows' have to make the same calls" in str(failure.value)
 
 
 def member(name: str, *calls: str, **changes: Any) -> Account:
     """The account of one member of a group of two."""
-    latest = list(enumerate(calls, 1))
+    latest = [(number, call, " in a line") for number, call in enumerate(calls, 1)]
     about = {"title": "'rows'", "name": name, "size": 2, "open": False, "count": len(calls)}
     return {"key": {**about, "chain": hash(calls), "latest": latest, **changes}}
 
@@ -280,17 +283,17 @@ def test_members_with_different_calls_disagree() -> None:
 
     assert calls(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
     assert calls(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
-        "A": "g() of 'rows'",
-        "B": "h() of 'rows'",
+        "A": "g() in a line",
+        "B": "h() in a line",
     }
     assert calls(member("A", "f()", "g()"), member("B", "f()")) == {
-        "A": "g() of 'rows'",
-        "B": "no more call of 'rows'",
+        "A": "g() in a line",
+        "B": "no more call",
     }
     # Earlier than is remembered.
     assert calls(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
-        "A": "90 calls of 'rows'",
-        "B": "90 calls of 'rows'",
+        "A": "90 calls",
+        "B": "90 calls",
     }
     # One has not reported; a failure has made all count anew, or a call is not over.
     assert calls(member("A", "f()")) is None

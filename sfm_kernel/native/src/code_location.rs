@@ -84,6 +84,31 @@ pub fn is_registered(location: CodeLocation) -> bool {
     code_of(location) >= FIRST.load(Ordering::Relaxed)
 }
 
+/// A location for a sentence, " in a.py, line 3 (step)"; empty if it is unknown.
+pub fn words(location: CodeLocation) -> String {
+    let known = lock(&KNOWN);
+    let nth = code_of(location).checked_sub(FIRST.load(Ordering::Relaxed));
+    let code = nth.and_then(|nth| known.get(nth as usize));
+    code.and_then(|code| words_of(code, line_of(location))).unwrap_or_default()
+}
+
+/// The same, from the text of its code (sfm_kernel/observe/code_locations.py). None for a binary.
+pub fn words_of(code: &str, line: u32) -> Option<String> {
+    let [cell, _, before, function, file] =
+        code.splitn(5, '\t').collect::<Vec<_>>().try_into().ok()?;
+    if function.starts_with('@') {
+        return None;
+    }
+    let file = file.rsplit('/').next().unwrap_or_default();
+    let file = if cell.is_empty() { file.to_owned() } else { format!("cell {cell}") };
+    let line = line + before.parse::<u32>().ok()?;
+    let function = match function.starts_with('<') {
+        true => String::new(),
+        false => format!(" ({function})"),
+    };
+    Some(format!(" in {file}, line {line}{function}"))
+}
+
 /// The texts of codes, in a segment.
 #[repr(C)]
 pub struct CodeTable([Entry; CAPACITY]);
@@ -157,5 +182,15 @@ mod tests {
         assert_eq!(read(last).unwrap(), format!("code {}", CAPACITY + 9));
         assert_eq!(read(last + CAPACITY as u64), None);
         assert_eq!((code_of(location(3, 7)), line_of(location(3, 7))), (3, 7));
+    }
+
+    #[test]
+    fn a_location_is_in_words() {
+        let code = register("\t\t0\t<module>\t/a/b.py".into());
+        assert_eq!(words(location(code, 3)), " in b.py, line 3");
+        assert_eq!(words(0), "");
+        let of = |code| words_of(code, 3);
+        assert_eq!(of("7\tid\t1\tstep\t/a").as_deref(), Some(" in cell 7, line 4 (step)"));
+        assert_eq!((of("\t\t0\t@0a1b\t/a/prog"), of("damaged")), (None, None));
     }
 }

@@ -1,8 +1,9 @@
-"""Sentences about calls of MPI that were made before the one in which a process is blocked.
+"""Sentences about calls that were made before the one in which a process is blocked.
 
-A call that waits for requests waits for the operations that other calls have begun. And processes
-whose collective calls differ go on at first, and wait for each other in later ones: each tells
-which calls it has made on the communicator, so that the first difference is found.
+A call that waits for MPI's requests waits for the operations that other calls have begun. And
+processes whose collective calls differ go on at first, and wait for each other in later ones. With
+MPI, each tells which calls it has made on the communicator, so that the first difference is found;
+the messages of a ``Group`` tell the call that has sent them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sfm_kernel._native import LIBRARY
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain.but_for import listed
 from sfm_kernel.observe.explain.graph import Graph, Node
+from sfm_kernel.observe.waits import value_of
 
 _SHOWN = 4
 """Operations that a sentence lists; of more, it gives the number."""
@@ -91,6 +94,26 @@ def not_made(node: Node, graph: Graph) -> Iterator[str]:
             others.setdefault(_at(first), []).append(other.name)
     for text, names in others.items():
         yield f" {listed(names, _SHOWN, 'others')} called {text}, and {node.name} did not."
+
+
+def of_groups(process: Mapping[str, Any]) -> Iterator[str]:
+    """The sentence on messages of a group's calls that lie there from those who should send."""
+    wait = process["wait"]
+    if wait["kind"] != "recv":
+        return
+    found: dict[str, list[object]] = {}
+    for message in process["messages"]:
+        has, peers = dict(message["attributes"]), wait["peers"]
+        is_of_group = {"chain", "what", "line"} <= has.keys() and message["context_id"]
+        is_of_group = is_of_group and int(message["context_id"], 16) & LIBRARY
+        is_other = message["context_id"] != wait["context_id"]
+        if is_of_group and is_other and (peers is None or message["src"] in peers):
+            # Long values are cut: without the name of the function, the line is shown.
+            text = f"{value_of(has['what'])}{str(value_of(has['line'])).partition(' (')[0]}"
+            names = found.setdefault(text, [])
+            names.extend({message["src"]}.difference(names))
+    for text, names in found.items():
+        yield f" {listed(names, _SHOWN, 'others')} called {text}, and {process['name']} did not."
 
 
 def _blocking(wait: Mapping[str, Any]) -> list[Begun]:

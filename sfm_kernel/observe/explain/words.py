@@ -150,7 +150,7 @@ def sentence(node: Node, graph: Graph) -> str:
         return f"{name} waits for {process['waits'] or 'something'}{at_line}."
     text = f"{name} {_what(wait, _group(node, graph))}{at_line}."
     text += "".join(calls.begun(process)) + "".join(calls.made_otherwise(node, graph))
-    text += "".join(calls.not_made(node, graph))
+    text += "".join(calls.not_made(node, graph)) + "".join(calls.of_groups(process))
     return text + _because(node, graph) + "".join([*_near(node), *_near_callbacks(process)])
 
 

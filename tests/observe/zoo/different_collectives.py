@@ -13,4 +13,9 @@ def program(sfm: Endpoint) -> None:
         group.bcast(None, root=0)
 
 
-RAISES = "CollectiveMismatch", "'A': barrier(", "'B': bcast("
+FILE = "different_collectives.py"
+RAISES = (
+    f"CollectiveMismatch: the members of the group that was made in {FILE}, line 9 have to make",
+    f"'A': barrier(by flags) in {FILE}, line 11 (program)",
+    f"'B': bcast(root=0, by linear) in {FILE}, line 13 (program)",
+)

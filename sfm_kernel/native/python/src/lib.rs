@@ -117,7 +117,7 @@ mod native {
     #[pymodule_export]
     use crate::observe::binaries::resolve;
     #[pymodule_export]
-    use crate::observe::location::set_locator;
+    use crate::observe::location::{location_words, set_locator};
     #[pymodule_export]
     use crate::observe::main_thread::set_main_line;
     #[pymodule_export]

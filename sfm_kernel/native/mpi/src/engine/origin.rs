@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use sfm_native::code_location::{code_of, line_of};
+use sfm_native::code_location::{code_of, line_of, words_of};
 use sfm_native::observed::ObservedSegment;
 use sfm_native::packet::{next_entry, Kind};
 use sfm_native::segment::segment_of;
@@ -30,8 +30,8 @@ pub fn of_message(process: usize, context: u64, tag: c_int) -> String {
 pub fn of_blocked(process: usize) -> String {
     patiently(|| {
         let state = segment(process)?.state().ok()?;
-        let is_blocked = state.activity.starts_with("blocked");
-        is_blocked.then(|| words(&state.code?, line_of(state.location)))?
+        let code = state.code.filter(|_| state.activity.starts_with("blocked"))?;
+        Some(in_words(&code, line_of(state.location)))
     })
 }
 
@@ -59,7 +59,7 @@ fn found(process: usize, context: u64, tag: c_int) -> Option<String> {
     };
     let (_, event, _) = events.iter().rev().find(|(_, event, about)| is_it(event, about))?;
     let (_, code) = codes.iter().find(|(code, _)| *code == code_of(event.location))?;
-    words(code, line_of(event.location))
+    Some(in_words(code, line_of(event.location)))
 }
 
 fn tag_of(about: &[u8]) -> Option<i64> {
@@ -68,25 +68,11 @@ fn tag_of(about: &[u8]) -> Option<i64> {
     is_tag.then(|| attribute.value.try_into().ok().map(i64::from_le_bytes))?
 }
 
-/// A location for a sentence, from the text of its code (sfm_kernel/observe/code_locations.py).
+/// A location for a sentence, from the text of its code.
 pub fn in_words(code: &str, line: u32) -> String {
-    words(code, line).unwrap_or_default()
-}
-
-fn words(code: &str, line: u32) -> Option<String> {
-    let [cell, _, before, function, file] =
-        code.splitn(5, '\t').collect::<Vec<_>>().try_into().ok()?;
-    if function.starts_with('@') {
-        return Some(format!("{EDGE}{code}{MIDDLE}{line}{EDGE}"));
-    }
-    let file = file.rsplit('/').next().unwrap_or_default();
-    let file = if cell.is_empty() { file.to_owned() } else { format!("cell {cell}") };
-    let line = line + before.parse::<u32>().ok()?;
-    let function = match function.starts_with('<') {
-        true => String::new(),
-        false => format!(" ({function})"),
-    };
-    Some(format!(" in {file}, line {line}{function}"))
+    let is_binary = || code.split('\t').nth(3).is_some_and(|function| function.starts_with('@'));
+    let address = || is_binary().then(|| format!("{EDGE}{code}{MIDDLE}{line}{EDGE}"));
+    words_of(code, line).or_else(address).unwrap_or_default()
 }
 
 /// A text without locations that are not in words.
@@ -99,12 +85,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_location_is_in_words_or_left_to_the_launcher() {
-        let words = |code| words(code, 3);
-        assert_eq!(words("\t\t0\t<module>\t/a/b.py").as_deref(), Some(" in b.py, line 3"));
-        assert_eq!(words("7\tid\t1\tstep\t/a").as_deref(), Some(" in cell 7, line 4 (step)"));
-        let marked = words("\t\t0\t@0a1b\t/a/prog").unwrap();
+    fn a_location_in_a_binary_is_left_to_the_launcher() {
+        assert_eq!(in_words("\t\t0\tstep\t/a/b.py", 3), " in b.py, line 3 (step)");
+        let marked = in_words("\t\t0\t@0a1b\t/a/prog", 3);
+        assert_eq!(marked, "\u{2}\t\t0\t@0a1b\t/a/prog\u{3}3\u{2}");
         assert_eq!(plain(&format!("sent{marked}, and")), "sent, and");
-        assert_eq!(words("damaged"), None);
+        assert_eq!(in_words("damaged", 3), "");
     }
 }

@@ -11,13 +11,14 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::collectives::combining_tree::{Contribution, PyCombiningTree};
 use crate::endpoint::calls::looked_up;
 use crate::errors::error;
 use crate::host::gil::InCall;
 use crate::observe::location;
+use sfm_native::code_location::{self, CodeLocation};
 use sfm_native::combining_tree::fold::Kind;
 use sfm_native::sync::lock;
 
@@ -42,13 +43,28 @@ struct Counts {
     count: u64,
     /// A hash of all calls.
     chain: u64,
-    made: VecDeque<Py<PyAny>>,
+    made: VecDeque<(Py<PyAny>, CodeLocation)>,
     tree: Option<Py<PyCombiningTree>>,
 }
 
 impl Ledger {
     fn lock(&self) -> MutexGuard<'_, Counts> {
         lock(&self.counts) // held for moves of memory only
+    }
+
+    fn record(&self, made: Py<PyAny>, mark: u64, location: CodeLocation) {
+        let forgotten = {
+            let mut counts = self.lock();
+            counts.count += 1;
+            counts.chain = counts.chain.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(mark);
+            counts.made.push_back((made, location));
+            if counts.made.len() > HISTORY {
+                counts.made.pop_front()
+            } else {
+                None
+            }
+        };
+        drop(forgotten); // without the lock: it may run Python
     }
 }
 
@@ -76,26 +92,16 @@ impl Ledger {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Record a call.
-    fn begin(&self, made: Py<PyAny>, mark: u64) {
-        let forgotten = {
-            let mut counts = self.lock();
-            counts.count += 1;
-            counts.chain = counts.chain.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(mark);
-            counts.made.push_back(made);
-            if counts.made.len() > HISTORY {
-                counts.made.pop_front()
-            } else {
-                None
-            }
-        };
-        drop(forgotten); // without the lock: it may run Python
+    /// Record a call, in the program's line.
+    fn begin(&self, py: Python<'_>, made: Py<PyAny>, mark: u64) -> PyResult<()> {
+        self.record(made, mark, location::current(py)?);
+        Ok(())
     }
 
     /// Forget all calls, and the tree.
     fn reset(&self) {
         let before = std::mem::take(&mut *self.lock());
-        drop(before); // as in `begin`
+        drop(before); // as in `record`
     }
 
     #[getter]
@@ -108,10 +114,16 @@ impl Ledger {
         self.lock().chain
     }
 
-    /// The latest calls, as they were recorded.
-    fn made<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made: Vec<_> = self.lock().made.iter().map(|call| call.clone_ref(py)).collect();
-        PyList::new(py, made)
+    /// The latest calls, as they were recorded, with their locations.
+    fn made(&self, py: Python<'_>) -> Vec<(Py<PyAny>, CodeLocation)> {
+        let counts = self.lock();
+        counts.made.iter().map(|(made, location)| (made.clone_ref(py), *location)).collect()
+    }
+
+    /// The location of the latest call.
+    #[getter]
+    fn location(&self) -> CodeLocation {
+        self.lock().made.back().map_or(0, |(_, location)| *location)
     }
 
     #[getter]
@@ -122,7 +134,7 @@ impl Ledger {
     #[setter]
     fn set_tree(&self, tree: Option<Py<PyCombiningTree>>) {
         let before = std::mem::replace(&mut self.lock().tree, tree);
-        drop(before); // as in `begin`
+        drop(before); // as in `record`
     }
 }
 
@@ -367,7 +379,7 @@ fn round<'py>(
     let Some(contribution) = Contribution::of(value, None, code, out) else { return Ok(None) };
     ledger.enter(py)?;
     let _inside = Inside(ledger);
-    ledger.begin(made.clone().unbind(), mark);
+    ledger.record(made.clone().unbind(), mark, code_location::current());
     let call = [ledger.chain(), 0];
     let text = || made.get_item(0).and_then(|name| name.extract()).unwrap_or_default();
     match tree.round(py, call, &contribution, out, &text, wires.tick.bind(py)) {

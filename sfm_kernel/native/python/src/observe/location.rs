@@ -40,6 +40,13 @@ pub fn set_locator(py: Python<'_>, function: Py<PyAny>) {
     let _ = LOCATOR.set(py, function);
 }
 
+/// A location for a sentence: " in a.py, line 3 (step)"; empty if it is unknown.
+#[pyfunction]
+#[pyo3(signature = (location, /))]
+pub fn location_words(location: CodeLocation) -> String {
+    code_location::words(location)
+}
+
 type Symbol = *mut libc::c_void;
 type Instruction = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
 type Back = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
