@@ -355,6 +355,7 @@ def set_mpi(
     call: Callable[[], tuple[str, list[tuple[str, str]]] | None],
     site: Callable[[FrameType], tuple[str | None, str, int] | None],
     noted: Callable[[], Callable[[str], None] | None],
+    reduction: Callable[[], tuple[str, str | None, int | None, bool] | None],
     /,
 ) -> None:
     """Connect this process's MPI calls with its Python program: ``sfm_kernel.mpi.library``.

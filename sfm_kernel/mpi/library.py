@@ -113,7 +113,7 @@ def install() -> None:
 def connect() -> None:
     """Load this process's MPI under the name by which mpi4py asks for one. Idempotent."""
     alias.load()
-    set_mpi(raise_instead, call_of, site_of, noted)
+    set_mpi(raise_instead, call_of, site_of, noted, reduction)
 
 
 def buffering(nbytes: int) -> None:
@@ -193,6 +193,12 @@ def call_of() -> tuple[str, list[tuple[str, str]]] | None:
     if frame is None or (text := called(frame)) is None:
         return None
     return text, arguments.given(frame)
+
+
+def reduction() -> tuple[str, str | None, int | None, bool] | None:
+    """The reduction of objects in the program's innermost frame: see ``arguments.reduction``."""
+    frame = _innermost()
+    return None if frame is None else arguments.reduction(frame)
 
 
 def site_of(frame: FrameType) -> tuple[str | None, str, int] | None:

@@ -375,8 +375,13 @@ DIFFER = {
     ),
     "a reduction of objects": (
         "comm.bcast(1)\nif rank: comm.reduce(1)\nelse: comm.allreduce(1)\n",
+        "process 1 of MPI_COMM_WORLD calls reduce(op=MPI.SUM, root=0) in prog.py, line 4 where "
+        "this one calls comm.allreduce(op=MPI.SUM)",
+    ),
+    "a reduction of objects by another name": (
+        "mine = comm.reduce if rank else comm.allreduce\nmine(1)\n",
         "rank 1, in MPI_Finalize: process 0 of MPI_COMM_WORLD has called allreduce in "
-        "prog.py, line 5, and this process has not",
+        "prog.py, line 4, and this process has not",
     ),
 }
 """Programs whose two ranks make calls that do not fit together, each with the report about it."""

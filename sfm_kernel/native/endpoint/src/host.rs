@@ -37,6 +37,11 @@ pub trait Surroundings: Send + Sync {
         None
     }
 
+    /// The present reduction of objects, which mpi4py makes of its own messages.
+    fn reduction(&self) -> Option<Reduction> {
+        None
+    }
+
     /// The program will raise an exception because of what its present call returns: let the
     /// exception also say `why`.
     fn expect_failure(&self, _why: &dyn Fn() -> String) {}
@@ -92,6 +97,17 @@ pub struct ProgramCall {
     pub text: String,
     /// Arguments that the library does not get, with their values.
     pub given: Vec<(String, String)>,
+}
+
+/// A reduction of objects, as the program's source has it.
+pub struct Reduction {
+    /// `allreduce`
+    pub method: String,
+    /// A predefined operation, `MPI_SUM`.
+    pub op: Option<String>,
+    pub root: Option<usize>,
+    /// True if they are the same in each call of that line.
+    pub is_fixed: bool,
 }
 
 /// A program in C, or in another compiled language.

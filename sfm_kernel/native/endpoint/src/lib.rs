@@ -39,7 +39,7 @@ pub mod wait_facts;
 pub use directory::{JoinRequest, Member};
 pub use endpoint::Endpoint;
 pub use error::{Error, Kind, Result};
-pub use host::{Around, Program, ProgramCall, Surroundings};
+pub use host::{Around, Program, ProgramCall, Reduction, Surroundings};
 pub use name::Name;
 pub use route::Route;
 

@@ -38,7 +38,8 @@ pub type Key = (usize, usize);
 /// No known call.
 pub const NOWHERE: u32 = 0;
 
-const ROOM: usize = 1024;
+/// Numbers are not larger.
+pub const ROOM: usize = 1024;
 /// Entries that a call may be in; more would be a search.
 const TRIES: usize = 8;
 

@@ -11,7 +11,8 @@ use serde_json::{json, Value};
 use sfm_endpoint::directory::is_alive;
 use sfm_endpoint::guest::{self, Guest};
 use sfm_endpoint::{
-    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, ProgramCall, Result, Surroundings,
+    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, ProgramCall, Reduction, Result,
+    Surroundings,
 };
 use sfm_native::calls::Channel;
 use sfm_native::core::Core;
@@ -51,6 +52,10 @@ impl Surroundings for Around {
 
     fn call(&self) -> Option<ProgramCall> {
         self.program.call()
+    }
+
+    fn reduction(&self) -> Option<Reduction> {
+        self.program.reduction()
     }
 
     fn expect_failure(&self, why: &dyn Fn() -> String) {

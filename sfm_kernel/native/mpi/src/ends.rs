@@ -1,11 +1,10 @@
 //! The ends of a communicator's messages in the engine's terms.
 
-use crate::checks;
 use crate::comm::Comm;
-use crate::engine::{self, Alike, From, Pattern, To, What};
+use crate::engine::{self, From, Pattern, To};
 use crate::errors::Answer;
 use crate::handles::*;
-use crate::unfinished;
+use crate::{checks, object_reductions};
 
 /// The destination of a send; None for MPI_PROC_NULL.
 pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
@@ -15,13 +14,14 @@ pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
         return Ok(None);
     }
     let rank = comm.peers().members[dest as usize] as usize;
+    let ((what, _), mark) = object_reductions::of(comm, tag);
     Ok(Some(To {
         context: engine::messages(comm.context),
         rank,
         source: comm.rank,
         tag,
-        what: What::Message,
-        site: unfinished::site(),
+        what,
+        mark,
     }))
 }
 
@@ -34,14 +34,8 @@ pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Pattern>
     }
     let members = &comm.peers().members;
     let from = (source != MPI_ANY_SOURCE).then(|| members[source as usize] as usize);
-    Ok(Some(Pattern {
-        context: engine::messages(comm.context),
-        source,
-        tag,
-        from,
-        what: What::Message,
-        alike: Alike::default(),
-    }))
+    let ((what, alike), _) = object_reductions::of(comm, tag);
+    Ok(Some(Pattern { context: engine::messages(comm.context), source, tag, from, what, alike }))
 }
 
 /// The processes whose death makes waiting for such a message useless.

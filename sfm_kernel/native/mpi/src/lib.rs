@@ -8,7 +8,7 @@
 //!   `op`: objects as data
 //! - `engine`: moves messages; `data`, `ends`: a call's arguments in the engine's terms
 //! - `request`, `message`, `generalized`, `partitioned`, `buffer`: operations that the program has
-//!   begun; `objects`: messages with objects that mpi4py pickles
+//!   begun; `objects`, `object_reductions`: messages with objects that mpi4py pickles
 //! - `collective`: the algorithms of collectives
 //! - `file`: files that processes read and write together
 //! - `window`: memory that other processes access directly
@@ -47,6 +47,7 @@ mod launcher;
 mod making;
 mod message;
 mod names;
+mod object_reductions;
 mod objects;
 mod op;
 mod partitioned;

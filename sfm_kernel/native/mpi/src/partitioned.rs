@@ -129,7 +129,7 @@ impl Outgoing {
         };
         let context = engine::partitioned(comm.context);
         if let Some(to) = to {
-            *lock(&NEVER_STARTED).entry((to.rank, to.site)).or_default() += 1;
+            *lock(&NEVER_STARTED).entry((to.rank, to.site())).or_default() += 1;
             let to = To { context, ..to };
             // SAFETY: the words are valid.
             unsafe { engine().send_copy(to, Mode::Standard, &as_data(&partitioning.words())) };
@@ -143,7 +143,7 @@ impl Outgoing {
         let remaining = self.partitioning.partitions as usize;
         *lock(&self.round) = Sent { ready: vec![false; remaining], remaining, going: Vec::new() };
         if let Some(to) = self.to.filter(|_| !self.is_started.swap(true, Relaxed)) {
-            lock(&NEVER_STARTED).entry((to.rank, to.site)).and_modify(|count| *count -= 1);
+            lock(&NEVER_STARTED).entry((to.rank, to.site())).and_modify(|count| *count -= 1);
         }
         let (this, to) = (self.clone(), self.to.map(|to| to.rank));
         let algorithm = poll_fn(move |_| this.sent());

@@ -11,6 +11,7 @@ use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites::{self, Site};
 use sfm_native::packet::Envelope;
 
+use crate::collective::history;
 use crate::engine::report::Arguments;
 use crate::engine::{self, engine, report, Kind, Note, What};
 use crate::handles::*;
@@ -81,8 +82,12 @@ pub fn ask_senders() {
     let mut count = |envelope: &Envelope| {
         let note = Note::of(envelope);
         let context = engine::messages_beside(envelope.context);
-        if let Some(context) = context.filter(|_| note.what == What::Message) {
-            let site = if note.kind == Kind::Plain { note.number } else { sites::NOWHERE };
+        if let Some(context) = context {
+            let site = match (note.kind, note.what) {
+                (Kind::Plain, What::Message) => note.number,
+                (Kind::Plain, _) => history::site_of(note.number),
+                _ => sites::NOWHERE,
+            };
             let key = (note.rank, site, context);
             let (count, tag) = found.entry(key).or_insert((0, envelope.tag));
             *count += 1;

@@ -6,6 +6,7 @@ use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites;
 
 use super::history;
+use crate::comm;
 use crate::engine::{self, origin, report, Alike, Engine, Outcome, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -27,26 +28,34 @@ pub struct Caller {
     name: String,
     /// The line of its call, if it is known.
     at: String,
+    /// It calls a method of mpi4py that makes a reduction of messages.
+    of_objects: bool,
 }
 
 impl Caller {
     pub fn new(process: usize, at: String) -> Caller {
-        Caller { name: process::named(process), at }
+        Caller { name: process::named(process), at, of_objects: false }
     }
 
     /// One that is not known.
     pub fn another() -> Caller {
-        Caller { name: "another process of the communicator".into(), at: String::new() }
+        let (name, at) = ("another process of the communicator".into(), String::new());
+        Caller { name, at, of_objects: false }
     }
 
     /// The sender of a message.
     pub fn of((process, context, tag): Sent) -> Caller {
-        Caller::new(process, origin::of_message(process, context, tag))
+        let by = Caller::new(process, origin::of_message(process, context, tag));
+        Caller { of_objects: comm::are_internal(context), ..by }
     }
 
     /// That it calls a function.
     pub fn calls(&self, what: What, alike: Alike) -> String {
-        format!("{} calls {}{}", self.name, call_text(what.name(), alike), self.at)
+        let call = match self.of_objects {
+            true => call_text(&what.method(), alike),
+            false => call_text(what.name(), alike),
+        };
+        format!("{} calls {call}{}", self.name, self.at)
     }
 
     /// That it sends so many bytes where `room` are expected.

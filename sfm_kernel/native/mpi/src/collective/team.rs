@@ -14,7 +14,7 @@ use std::task::Poll;
 
 use super::history;
 use super::items::Items;
-use super::mismatch::{checked, fits, other_call, Caller, Sent};
+use super::mismatch::{checked, fits, Caller, Sent};
 use super::sites::Sites;
 use crate::comm::{self, Comm};
 use crate::data::Data;
@@ -174,7 +174,7 @@ impl Team {
             source,
             tag: self.tag,
             what: self.what,
-            site: self.mark,
+            mark: self.mark,
         };
         // SAFETY: a collective does not return before its messages are sent.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
@@ -277,11 +277,7 @@ impl Coming {
         let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
-            let (rank, number) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-            let theirs = (What::of(number as u8), Alike::of(outcome.status.bytes() as u32));
-            let sent = (rank as usize, self.0.pattern.context, self.0.pattern.tag);
-            let ours = (self.0.pattern.what, self.0.pattern.alike);
-            return Err(other_call(&Caller::of(sent), theirs, ours, self.1));
+            return Err(self.0.other_call(&outcome, self.1));
         }
         if outcome.code != MPI_ERR_TRUNCATE {
             checked(outcome)?;

@@ -11,12 +11,14 @@ use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
 use super::{engine, lock, origin, Alike, Engine, What};
-use crate::comm;
+use crate::collective::history;
+use crate::collective::mismatch::{self, Caller};
 use crate::data::Data;
 use crate::errors::{fail, Failure};
 use crate::handles::*;
 use crate::message::Message;
 use crate::tool::{counting, sessions};
+use crate::{comm, unfinished};
 
 pub struct Receiving {
     pub end: End,
@@ -62,8 +64,13 @@ impl Receiving {
 
     /// The error of a receive of the program that has failed.
     pub fn failure(&self, outcome: &Outcome) -> Failure {
-        if outcome.code != MPI_ERR_TRUNCATE {
-            return outcome.failure();
+        match outcome.code {
+            MPI_ERR_TRUNCATE => {}
+            MPI_ERR_OTHER => {
+                let mark = history::mark(unfinished::site(), self.pattern.alike);
+                return self.other_call(outcome, mark);
+            }
+            _ => return outcome.failure(),
         }
         let (rank, tag) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
         let at = self.origin(&outcome.status);
@@ -74,6 +81,14 @@ impl Receiving {
             self.room()
         );
         fail(MPI_ERR_TRUNCATE, text)
+    }
+
+    /// The error of a receive that was refused a message; `mark`: of its call (`history`).
+    pub fn other_call(&self, refused: &Outcome, mark: u32) -> Failure {
+        let (rank, what) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
+        let theirs = (What::of(what as u8), Alike::of(refused.status.bytes() as u32));
+        let by = Caller::of((rank as usize, self.pattern.context, self.pattern.tag));
+        mismatch::other_call(&by, theirs, (self.pattern.what, self.pattern.alike), mark)
     }
 
     /// Fail, because the message belongs to another collective call than this receive.
@@ -147,10 +162,12 @@ pub struct Pattern {
 
 impl Pattern {
     /// True for a message of another collective call, or of the same call with other arguments.
-    /// Only plain messages say what these are.
+    /// Only plain messages say what these are, and some of mpi4py's do not say the call.
     fn contradicts(&self, note: &Note) -> bool {
-        let marked = note.kind == Kind::Plain && note.what != What::Message;
-        note.what != self.what || marked && note.alike().differs(self.alike)
+        if note.what == What::Message || self.what == What::Message {
+            return false;
+        }
+        note.what != self.what || note.kind == Kind::Plain && note.alike().differs(self.alike)
     }
 
     /// The source and the tag, None for any, and the context.

@@ -10,6 +10,7 @@ use super::offers::Offer;
 use super::operation::{End, Outcome};
 use super::peer::{Sent, Waiting};
 use super::{limits, lock, Engine, What};
+use crate::collective::history;
 use crate::data::Data;
 use crate::handles::*;
 use crate::tool::counting;
@@ -101,7 +102,17 @@ pub struct To {
     pub what: What,
     /// The number of the program's call that sends it (`unfinished`); for a message of a collective
     /// its mark (`history`).
-    pub site: u32,
+    pub mark: u32,
+}
+
+impl To {
+    /// The number of the program's call.
+    pub fn site(&self) -> u32 {
+        match self.what {
+            What::Message => self.mark,
+            _ => history::site_of(self.mark),
+        }
+    }
 }
 
 impl Engine {
@@ -138,7 +149,7 @@ impl Engine {
             Mode::Standard => Kind::Plain,
             Mode::Synchronous => Kind::Synchronous,
         };
-        let number = if kind == Kind::Plain { to.site } else { 0 };
+        let number = if kind == Kind::Plain { to.mark } else { 0 };
         let mut note = Note { kind, what: to.what, rank: self.rank, number };
         let (source, tag) = (i64::from(to.source), i64::from(to.tag));
         let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };

@@ -73,6 +73,17 @@ impl What {
         ALL.get(usize::from(number)).map_or(Message, |(what, _)| *what)
     }
 
+    /// The call of mpi4py's method for objects.
+    pub fn of_method(method: &str) -> What {
+        let is_it = |what: &What| what.method() == method;
+        ALL.iter().map(|(what, _)| *what).find(is_it).unwrap_or(Message)
+    }
+
+    /// mpi4py's method for objects: `allreduce`.
+    pub fn method(self) -> String {
+        self.name().trim_start_matches("MPI_").to_lowercase()
+    }
+
     /// The standard's name, without v, w and I.
     pub fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::{Data, UserBuffer};
-use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To};
+use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::process::named;
@@ -107,7 +107,7 @@ pub unsafe fn isend(
 ) -> Answer {
     let arguments = arguments(buf, dest, tag, comm)?;
     let (partner, work) = (arguments.partner(), arguments.begin(mode)?);
-    let site = arguments.to.map_or_else(unfinished::site, |to| to.site);
+    let site = arguments.to.map_or_else(unfinished::site, |to| to.site());
     put("request", request, request::open_at(site, comm, partner, work))
 }
 
@@ -123,7 +123,7 @@ pub unsafe fn send_init(
     let partner = arguments.partner();
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
-        let to = arguments.to.map(|to| To { site: unfinished::site(), ..to });
+        let to = arguments.to.map(|to| To { mark: unfinished::site(), what: What::Message, ..to });
         arguments.begin_to(to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))

@@ -179,6 +179,12 @@ pub fn name_of(number: u32) -> Option<&'static str> {
     PREDEFINED.get((number as usize).checked_sub(1)?).map(|(_, _, name)| *name)
 }
 
+/// The predefined operation of this name.
+pub fn predefined(name: &str) -> Option<Op> {
+    let found = PREDEFINED.iter().find(|(_, _, known)| *known == name);
+    found.map(|(_, op, name)| Op::Predefined(*op, name))
+}
+
 pub fn get(handle: MPI_Op) -> Answer<Op> {
     if let Some((_, op, name)) = PREDEFINED.iter().find(|(known, _, _)| *known == handle) {
         return Ok(Op::Predefined(*op, name));

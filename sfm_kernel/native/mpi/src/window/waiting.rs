@@ -184,7 +184,7 @@ impl Window {
     fn notify(&self, rank: usize, tag: c_int) {
         let (context, rank) = (engine::collectives(self.comm.context), self.process(rank));
         let to =
-            To { context, rank, source: self.comm.rank, tag, what: What::Message, site: NOWHERE };
+            To { context, rank, source: self.comm.rank, tag, what: What::Message, mark: NOWHERE };
         // SAFETY: there are no bytes.
         unsafe { engine().send(to, Sending::Standard, &Data::nothing()) };
     }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::modules::{self, Module};
 use sfm_endpoint::sites::{self, NOWHERE};
-use sfm_endpoint::{callers, Error, Kind, Program, ProgramCall, Result, Surroundings};
+use sfm_endpoint::{callers, Error, Kind, Program, ProgramCall, Reduction, Result, Surroundings};
 use sfm_native::code_location;
 use sfm_native::core::Core;
 
@@ -33,6 +33,7 @@ struct Hooks {
     call: Py<PyAny>,
     site: Py<PyAny>,
     noted: Py<PyAny>,
+    reduction: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
@@ -43,17 +44,20 @@ static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 /// `site(frame)` returns the text of a frame's call, its code and its line, None if it is not the
 /// program's. `noted()` is called when the present call is about to raise because bytes that have
 /// come are no pickled object; it returns a function that adds a text to that exception, or None.
-/// Only the first call has an effect.
+/// `reduction()` returns the method, the operation and the root of the present reduction of objects,
+/// and whether they are the same in each call of that line; None if the call is another one, or its
+/// operation or root is unknown. Only the first call has an effect.
 #[pyfunction]
-#[pyo3(signature = (interrupted, call, site, noted, /))]
+#[pyo3(signature = (interrupted, call, site, noted, reduction, /))]
 pub fn set_mpi(
     py: Python<'_>,
     interrupted: Py<PyAny>,
     call: Py<PyAny>,
     site: Py<PyAny>,
     noted: Py<PyAny>,
+    reduction: Py<PyAny>,
 ) {
-    if HOOKS.set(py, Hooks { interrupted, call, site, noted }).is_ok() {
+    if HOOKS.set(py, Hooks { interrupted, call, site, noted, reduction }).is_ok() {
         frames::learn(py);
         ::mpi::host::set(|| Box::new(PythonProgram));
     }
@@ -126,6 +130,15 @@ impl Surroundings for PythonProgram {
         };
         let known: Option<(String, Vec<(String, String)>)> = Python::try_attach(ask)?;
         known.map(|(text, given)| ProgramCall { text, given })
+    }
+
+    fn reduction(&self) -> Option<Reduction> {
+        let ask = |py: Python<'_>| {
+            let reduction = &HOOKS.get(py)?.reduction;
+            undisturbed(py, || reduction.call0(py)?.extract(py))?
+        };
+        let known: Option<(String, Option<String>, Option<usize>, bool)> = Python::try_attach(ask)?;
+        known.map(|(method, op, root, is_fixed)| Reduction { method, op, root, is_fixed })
     }
 
     fn expect_failure(&self, why: &dyn Fn() -> String) {
