@@ -143,7 +143,10 @@ def test_a_value_that_cannot_be_pickled(crowd: Crowd) -> None:
     goes_on(crowd)
 
 
-def test_a_member_that_leaves_is_lost_for_all_others(kind: str, world: str) -> None:
+def test_a_member_that_leaves_is_lost_for_all_others(
+    kind: str, world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sfm_kernel.collectives.team.DEATH_TICKS", 1)
     for algorithm in ALGORITHMS["barrier"]:
         if algorithm == "flags" and kind == "tcp":
             continue

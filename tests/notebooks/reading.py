@@ -38,6 +38,7 @@ SHORTER: dict[str, dict[str, str]] = {
         "range(1, most + 1)": "range(most, most + 1)",
     },
     "10-sites": {
+        "{'names': ['BT', 'FT'], 'count': 1}": "{'names': ['BT'], 'count': 1}",
         "['tcp silence'], ['direct', 'direct bbr']": "['tcp silence'], ['direct']",
         "['direct heartbeat', 'direct bbr', 'gateway']": "['direct bbr', 'gateway']",
         "ways = ['direct', 'direct heartbeat', 'direct bbr', 'gateway']": "ways = ['gateway']",

@@ -41,6 +41,7 @@ def test_there_are_pages_with_examples() -> None:
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("forked")  # `run` of the examples: a fresh Python for each costs more
 def test_examples_of(page: Path) -> None:
     failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
     assert tried > 0 and failed == 0, "see the captured output"

@@ -17,7 +17,7 @@ from tests.conftest import LONG, Spawn
 from tests.mpi.launching import LAUNCHER, mpi_worlds, run
 
 SOURCE = str(PROGRAMS.parent / "checks" / "threads.c")
-TIMES, ROUNDS = (40, "5000") if LONG else (2, "700")
+TIMES, ROUNDS = (40, "5000") if LONG else (1, "700")
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
