@@ -58,6 +58,8 @@ pub mod main_thread;
 #[cfg(not(loom))]
 pub mod observed;
 #[cfg(not(loom))]
+mod other_threads;
+#[cfg(not(loom))]
 pub mod peers;
 #[cfg(not(loom))]
 pub mod polls;

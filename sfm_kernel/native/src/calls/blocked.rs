@@ -6,11 +6,15 @@ use std::time::{Duration, Instant};
 use super::{End, Host, WaitFacts};
 use crate::clock::now;
 use crate::core::Core;
+use crate::other_threads::OtherThreads;
 use crate::segment::{PREPARED, UNSETTLED};
 
 /// The interval at which a blocked call checks for signals that another thread took, and for dead
 /// peers.
 pub const TICK: Duration = Duration::from_millis(100);
+
+/// Ticks after which bystanders are looked for although no other thread has run.
+const LOOK_EVERY: u32 = 5;
 
 /// Time that an observer may take between preparing a judgement and committing it. One that has died
 /// in between had proven the deadlock.
@@ -35,6 +39,9 @@ pub struct Blocked<'a> {
     others: String,
     /// Since when a prepared judgement is known.
     prepared: Option<Instant>,
+    /// What other threads had done when it was made, and the ticks since then.
+    looked: Option<OtherThreads>,
+    ticks: u32,
 }
 
 impl<'a> Blocked<'a> {
@@ -42,8 +49,16 @@ impl<'a> Blocked<'a> {
     pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
         let call = core.shared().begin_call(shown.activity, &shown.text, &shown.facts, until);
-        let (others, prepared) = (String::new(), None);
-        Blocked { core, call, examined: UNSETTLED, published: false, others, prepared }
+        Blocked {
+            core,
+            call,
+            examined: UNSETTLED,
+            published: false,
+            others: String::new(),
+            looked: None,
+            ticks: 0,
+            prepared: None,
+        }
     }
 
     /// Tell observers what else could go on, and what the call waits for. Called at each tick.
@@ -52,7 +67,8 @@ impl<'a> Blocked<'a> {
         if let Some(facts) = facts {
             shared.facts.write(facts);
         }
-        if let Some(others) = host.bystanders()? {
+        let others = if self.should_look() { host.bystanders()? } else { None };
+        if let Some(others) = others {
             self.published = true;
             if others != self.others {
                 shared.others.write(&others); // only then: observers notice each change
@@ -61,6 +77,20 @@ impl<'a> Blocked<'a> {
         }
         self.settle(self.examined);
         Ok(())
+    }
+
+    /// Whether there may be other bystanders than at the last look: to look for them is most of what
+    /// a blocked process does, and only a thread that runs can become one, or make one. A signal
+    /// handler of this thread can, too, or a thread that has ended since: both are seen a little
+    /// later, long before an observer concludes anything.
+    fn should_look(&mut self) -> bool {
+        let (now, before) = (OtherThreads::now(), self.looked);
+        self.ticks += 1;
+        if self.ticks < LOOK_EVERY && before.is_some_and(|before| !now.have_run_since(before)) {
+            return false;
+        }
+        (self.looked, self.ticks) = (Some(now), 0);
+        true
     }
 
     /// The call is about to sleep, and has examined this much.
