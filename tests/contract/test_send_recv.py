@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sfm_kernel
+from sfm_kernel.errors import EncodeError
 from tests.contract.conftest import Background, Join, Pair, results
 from tests.waiting import wait_until
 
@@ -120,6 +121,23 @@ def test_arguments_may_be_changed_at_once(pair: Pair) -> None:
     array[:] = 7
     m = b.recv()
     assert m.data == [1, 2] and not m.array.any()
+
+
+def test_calls_are_told_apart_by_their_names(pair: Pair) -> None:
+    """Whether the program's source has the names, as in most calls, or makes them at each call."""
+    a, b = pair
+    names = [f"n{nth}" for nth in range(100)] + ["", "ä", "self", "timeout", "x" * 1000]
+    for nth, name in enumerate(names * 3):
+        fresh = "".join(name)  # an object of its own, perhaps where an earlier name was
+        others = names[nth % 7 : nth % 7 + nth % 4]
+        attributes = {fresh: nth} | dict.fromkeys(others, nth)
+        if nth % 2:
+            a.send(dest="B", **attributes)
+        else:
+            a.send(**attributes, dest="B")
+        assert dict(b.recv(5, **{fresh: nth})) == {"dest": "B", "src": "A"} | attributes
+    with pytest.raises(EncodeError, match="its name is not valid text"):
+        a.send(dest="B", **{"\ud800": 1})
 
 
 def test_an_array_outlives_its_message(pair: Pair) -> None:

@@ -16,8 +16,9 @@ use crate::ring::{Refused, RingWriter, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::{Segment, UNSETTLED};
 use crate::send_credit::may_send;
-use crate::shm::{room, ShmError};
+use crate::shm::ShmError;
 
+mod large;
 mod nonblocking;
 
 /// The usual bytes of a ring. Larger messages flow through in chunks.
@@ -36,11 +37,6 @@ pub fn is_arena_size(bytes: usize) -> bool {
 
 /// Nanoseconds for which a sender trusts that its peer lives.
 const TRUST: u64 = 250_000_000;
-/// Time for which an arena keeps its memory after its last use.
-const WARM: Duration = Duration::from_secs(2);
-/// Bytes of buffers from which on they go through the arena: one copy instead of two, but some
-/// system calls the first time, and at least one page.
-const ARENA_FROM: usize = 8 << 10;
 
 pub struct RingSender {
     pub core: Arc<Core>,
@@ -50,6 +46,8 @@ pub struct RingSender {
     slot: usize,
     folder: PathBuf,
     writing: Mutex<Writing>,
+    /// The ring that `writing` writes to.
+    ring: Arc<RingFile>,
     /// The thread that has `writing` and runs Python.
     pub holder: Holder,
 }
@@ -127,9 +125,9 @@ impl RingSender {
         // Announced first: if this process is killed here, the reader still finds the ring that
         // nobody will ever write to.
         peer.announce_ring(slot, sender_uid);
-        let writer = RingWriter::new(Arc::new(RingFile::create(&path, capacity, arena)?));
+        let ring = Arc::new(RingFile::create(&path, capacity, arena)?);
         let writing = Writing {
-            writer,
+            writer: RingWriter::new(ring.clone()),
             arena: None,
             used: Instant::now(),
             sent: [0; ACCOUNTS],
@@ -145,10 +143,16 @@ impl RingSender {
             slot,
             folder: folder.to_path_buf(),
             writing: Mutex::new(writing),
+            ring,
             holder: Holder::default(),
         });
         sender.core.tend(&sender);
         Ok(sender)
+    }
+
+    /// Fetch the memory of the next small packet, which the peer has read last.
+    pub fn expect_write(&self) {
+        self.ring.expect_write();
     }
 
     /// The right to write, if no other thread of this process has it.
@@ -176,8 +180,23 @@ impl RingSender {
         writing.writer.refused() == Refused::Everything
     }
 
-    /// Go on with `packet`; returns when it is complete or must wait.
+    /// Go on with `packet`, and record it when it is complete; returns then, or when it must wait.
     pub fn step(
+        &self,
+        writing: &mut Writing,
+        packet: &Gather<'_>,
+        progress: &mut Progress,
+        buffering: u64,
+    ) -> Step {
+        let step = self.advance(writing, packet, progress, buffering);
+        if step == Step::Done {
+            self.record(writing, packet);
+        }
+        step
+    }
+
+    /// Go on with `packet`; returns when it is complete, and is to be recorded, or must wait.
+    pub fn advance(
         &self,
         writing: &mut Writing,
         packet: &Gather<'_>,
@@ -231,7 +250,10 @@ impl RingSender {
         writing.sent[account_of(packet)] += cost(packet.len());
         writing.count += 1;
         self.peer.announce_arrival(self.slot);
-        // The peer is waking up; meanwhile this thread writes the observers' counters.
+    }
+
+    /// Write the observers' counters of the packet that was just sent.
+    pub fn record(&self, writing: &Writing, packet: &Gather<'_>) {
         let shared = self.core.shared();
         bump(&shared.peers.of(self.peer_id).sent, 1);
         shared.record_sent(self.peer_id, writing.count, packet.len(), packet.head());
@@ -318,22 +340,6 @@ impl RingSender {
         }
         due
     }
-
-    /// Give back memory that the arena has not used for a while. Called now and then.
-    pub fn tidy(&self) {
-        if let Some(mut writing) = self.try_lock() {
-            let writing = &mut *writing;
-            if let Some(arena) = &mut writing.arena {
-                if writing.used.elapsed() >= WARM {
-                    let ring = writing.writer.memory();
-                    arena.reclaim(|block| !ring.flag(block).is_lent());
-                    if let Some((from, to)) = arena.trim() {
-                        ring.discard(from, to);
-                    }
-                }
-            }
-        }
-    }
 }
 
 impl Writing {
@@ -341,49 +347,9 @@ impl Writing {
     pub fn distrust(&mut self) {
         self.distrusts = true;
     }
-
-    /// Copy a large packet's buffers into the arena; None if they are small or there is no room,
-    /// and the packet goes through the ring.
-    fn copy_to_arena(&mut self, packet: &Gather<'_>, folder: &Path) -> Option<Block> {
-        let head = packet.head().len();
-        let length = packet.len() - head;
-        if length < ARENA_FROM {
-            return None;
-        }
-        self.writer.split_room(head)?;
-        let ring = self.writer.memory();
-        let arena = match &mut self.arena {
-            Some(arena) => arena,
-            none => match ring.arena() {
-                0 => return None, // the receiver has not opened the ring yet
-                size => none.insert(Arena::new(size)),
-            },
-        };
-        arena.reclaim(|block| !ring.flag(block).is_lent());
-        let block = arena.allocate(length)?;
-        if let Some((from, to)) = arena.missing(block) {
-            if !may_reserve(folder, to - from) || !ring.populate(from, to) {
-                ring.discard(from, to); // the pages that there was room for
-                arena.release(block);
-                return None;
-            }
-            arena.set_reserved(to);
-        }
-        // SAFETY: the block is as long as the buffers, and nobody else's.
-        unsafe { packet.copy(head, ring.arena_memory(block.offset), length) };
-        ring.flag(block.index).lend();
-        self.used = Instant::now();
-        Some(block)
-    }
 }
 
 /// The account on which a packet goes.
 pub fn account_of(packet: &Gather<'_>) -> usize {
     account(context_of(packet.head()))
-}
-
-/// Whether arenas may grow by `needed` bytes: half of the file system stays free of them, for rings
-/// and for other files.
-fn may_reserve(folder: &Path, needed: u64) -> bool {
-    room(folder).is_ok_and(|(free, limit)| free.saturating_sub(needed) >= limit / 2)
 }

@@ -63,6 +63,7 @@ mod endpoint {
     pub mod calls;
     mod fastcall;
     pub mod inbox;
+    mod names;
     mod receive;
     pub mod search;
     mod send;

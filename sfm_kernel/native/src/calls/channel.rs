@@ -40,6 +40,13 @@ impl Channel {
         }
     }
 
+    /// A packet is about to be encoded and sent: fetch what it will be written to meanwhile.
+    pub fn expect_send(&self) {
+        if let Channel::Ring(sender) = self {
+            sender.expect_write();
+        }
+    }
+
     /// Send the packet; order is kept between calls.
     ///
     /// Blocks: while more than `buffering` bytes of earlier packets to this peer were not yet
@@ -55,8 +62,12 @@ impl Channel {
     ) -> Result<(), H::Error> {
         match self {
             Channel::Ring(sender) => send_through_ring(host, sender, peer, packet, buffering),
-            Channel::Link(link) => send_through_link(host, link, peer, packet, buffering),
+            Channel::Link(link) => {
+                host.locate();
+                send_through_link(host, link, peer, packet, buffering)
+            }
             Channel::Local { credit, inbox, inbound } => {
+                host.locate();
                 send_in_process(host, credit, (inbox, *inbound), peer, packet, buffering)
             }
         }

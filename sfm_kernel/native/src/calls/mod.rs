@@ -41,6 +41,10 @@ pub trait Host {
     /// empty if none could (`sfm_kernel/endpoint/bystanders.py`). None if that cannot be known.
     fn bystanders(&self) -> Result<Option<String>, Self::Error>;
 
+    /// Note where in the program the call comes from (`code_location`), if the call has not done so
+    /// when it began: before it blocks, or when its message is on its way.
+    fn locate(&self) {}
+
     /// The host's error for the core's reason to end a call.
     fn ended(&self, why: End) -> Self::Error;
 

@@ -53,8 +53,20 @@ pub fn send_through_ring<H: Host>(
     }
     let mut progress = Progress::default();
     let step = if packet.len() < RELEASE_FROM {
-        sender.step(writing, packet, &mut progress, buffering)
+        let step = sender.advance(writing, packet, &mut progress, buffering);
+        // The peer is waking up, or reads already; meanwhile this thread does what only observers
+        // need.
+        let _held = sender.holder.enter();
+        host.locate();
+        if step == Step::Done {
+            sender.record(writing, packet);
+        }
+        step
     } else {
+        {
+            let _held = sender.holder.enter();
+            host.locate();
+        }
         host.release(|| sender.step(writing, packet, &mut progress, buffering))
     };
     if step != Step::Done {

@@ -118,6 +118,17 @@ impl Queues {
         self.get_mut(context)?.find(template, cursor, near)
     }
 
+    /// See `Queue::find_or_take`.
+    pub fn find_or_take(
+        &mut self,
+        context: u64,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+    ) -> Option<Result<Taken, Candidate>> {
+        self.get_mut(context)?.find_or_take(template, cursor, near)
+    }
+
     /// The number of the latest message of a context, or one before the first.
     pub fn latest(&self, context: u64) -> u64 {
         self.get(context).map_or(self.last_dropped, |queue| queue.next_seq() - 1)

@@ -53,17 +53,20 @@ impl Core {
                 self.pump(&mut state, all);
             }
             let version = self.version.load(Ordering::SeqCst);
-            let found = match state.queue.find(context, template, cursor, near) {
+            let fits = match take {
+                true => state.queue.find_or_take(context, template, cursor, near),
+                false => state.queue.find(context, template, cursor, near).map(Err),
+            };
+            let found = match fits {
                 None => {
                     let examined = self.decided(&state);
                     Found::Nothing { cursor: state.queue.latest(context), version, examined }
                 }
-                Some(candidate) if candidate.certain && take => {
-                    let taken = state.queue.take(&candidate).expect("found under the same lock");
+                Some(Ok(taken)) => {
                     self.account(&mut state, &taken);
                     Found::Taken(taken)
                 }
-                Some(candidate) => Found::Ask(candidate),
+                Some(Err(candidate)) => Found::Ask(candidate),
             };
             self.wake_senders(&mut state);
             drop(state);

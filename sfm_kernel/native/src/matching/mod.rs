@@ -18,10 +18,12 @@ use crate::value::{from_attribute, Scalar};
 
 mod index;
 mod list;
+mod message;
 mod template;
 
 use index::{hash, Index};
-use list::{List, Node, NIL};
+use list::{List, NIL};
+pub use message::{Candidate, Taken, Ticket};
 pub use template::{matches, Condition, Numbers, Template};
 
 /// Messages that a receive compares before it uses an index. This many of the latest are in no
@@ -31,35 +33,6 @@ const PATIENCE: usize = 32;
 const SHORT: usize = 8;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
-
-/// A queued message that fits as far as native comparison goes.
-#[derive(Clone)]
-pub struct Candidate {
-    pub seq: u64,
-    pub slot: u32,
-    pub packet: Arc<Packet>,
-    /// Nothing is left for Python to compare.
-    pub certain: bool,
-}
-
-/// A message that left the queue.
-pub struct Taken {
-    pub seq: u64,
-    pub packet: Arc<Packet>,
-    pub ticket: Ticket,
-}
-
-/// The data of a message's arrival.
-#[derive(Clone, Copy, Default)]
-pub struct Ticket {
-    pub inbound: u32,
-    /// The sender waits for the acknowledgement of this message.
-    pub ack: bool,
-    /// Its sender has been given credit for it: it was received before, and put back.
-    pub paid: bool,
-    /// The message's number on its inbound, from 1 on.
-    pub number: u64,
-}
 
 /// Messages that arrived and were not received.
 pub struct Queue {
@@ -167,13 +140,17 @@ impl Queue {
 
     /// Take a candidate out; None if another thread has taken it since.
     pub fn take(&mut self, candidate: &Candidate) -> Option<Taken> {
-        let fresh = self.is_fresh(candidate.seq);
-        let after = self.list.get(candidate.slot)?.after;
-        let taken = self.list.remove(candidate.slot, candidate.seq)?;
+        self.take_out(candidate.slot, candidate.seq)
+    }
+
+    fn take_out(&mut self, slot: u32, seq: u64) -> Option<Taken> {
+        let fresh = self.is_fresh(seq);
+        let after = self.list.get(slot)?.after;
+        let taken = self.list.remove(slot, seq)?;
         self.bytes -= taken.packet.len() as u64;
         if fresh {
             self.fresh_len -= 1;
-            if self.fresh == candidate.slot {
+            if self.fresh == slot {
                 self.fresh = after;
             }
         } else if !self.indexes.is_empty() {
@@ -202,6 +179,35 @@ impl Queue {
         cursor: u64,
         near: Option<u32>,
     ) -> Option<Candidate> {
+        self.first_fit(template, cursor, near).map(|fit| self.candidate(fit))
+    }
+
+    /// `find`, which takes a message out at once if nothing is left for Python to compare.
+    pub fn find_or_take(
+        &mut self,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+    ) -> Option<Result<Taken, Candidate>> {
+        let fit = self.first_fit(template, cursor, near)?;
+        if !fit.certain {
+            return Some(Err(self.candidate(fit)));
+        }
+        let seq = self.list.node(fit.slot).seq;
+        Some(Ok(self.take_out(fit.slot, seq).expect("just found")))
+    }
+
+    fn candidate(&self, Fit { slot, certain }: Fit) -> Candidate {
+        let node = self.list.node(slot);
+        Candidate { seq: node.seq, slot, packet: node.packet().clone(), certain }
+    }
+
+    fn first_fit(
+        &mut self,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+    ) -> Option<Fit> {
         let from = match (cursor, near.and_then(|slot| self.list.get(slot))) {
             (0, _) => None,
             // The last message that the caller has compared is still there.
@@ -217,7 +223,7 @@ impl Queue {
                     let index = match cursor {
                         // Most programs receive in the order of arrival.
                         0 => match self.walk(self.list.head(), template, 1) {
-                            Walk::Found(candidate) => return Some(candidate),
+                            Walk::Found(fit) => return Some(fit),
                             _ => self.best_index(template),
                         },
                         _ => self.choose_index(template),
@@ -230,7 +236,7 @@ impl Queue {
             }
         };
         match self.walk(slot, template, PATIENCE) {
-            Walk::Found(candidate) => Some(candidate),
+            Walk::Found(fit) => Some(fit),
             Walk::End => None,
             Walk::Tired(slot) => match self.choose_index(template) {
                 Some(nth) => {
@@ -238,7 +244,7 @@ impl Queue {
                     self.find_indexed(nth, template, seen)
                 }
                 None => match self.walk(slot, template, usize::MAX) {
-                    Walk::Found(candidate) => Some(candidate),
+                    Walk::Found(fit) => Some(fit),
                     _ => None,
                 },
             },
@@ -254,7 +260,7 @@ impl Queue {
             }
             let node = self.list.node(slot);
             if let Some(certain) = matches(template, node.packet()) {
-                return Walk::Found(candidate(slot, node, certain));
+                return Walk::Found(Fit { slot, certain });
             }
             slot = node.after;
             steps += 1;
@@ -319,12 +325,7 @@ impl Queue {
     }
 
     /// The first match after `cursor`, by index as far as that goes.
-    fn find_indexed(
-        &mut self,
-        nth: usize,
-        template: &Template<'_>,
-        cursor: u64,
-    ) -> Option<Candidate> {
+    fn find_indexed(&mut self, nth: usize, template: &Template<'_>, cursor: u64) -> Option<Fit> {
         if self.fresh_len > PATIENCE {
             self.index_fresh();
         }
@@ -338,7 +339,7 @@ impl Queue {
                 let node = self.list.node(slot);
                 if node.seq == seq {
                     if let Some(certain) = matches(template, node.packet()) {
-                        return Some(candidate(slot, node, certain));
+                        return Some(Fit { slot, certain });
                     }
                 }
             }
@@ -348,7 +349,7 @@ impl Queue {
             slot = self.list.node(slot).after;
         }
         match self.walk(slot, template, usize::MAX) {
-            Walk::Found(candidate) => Some(candidate),
+            Walk::Found(fit) => Some(fit),
             _ => None,
         }
     }
@@ -359,16 +360,18 @@ impl Queue {
     }
 }
 
+/// A message that fits as far as native comparison goes: its slot, and whether that decides it.
+struct Fit {
+    slot: u32,
+    certain: bool,
+}
+
 /// The result of a walk.
 enum Walk {
-    Found(Candidate),
+    Found(Fit),
     End,
     /// It has compared as many messages as it may; the next is in this slot.
     Tired(u32),
-}
-
-fn candidate(slot: u32, node: &Node, certain: bool) -> Candidate {
-    Candidate { seq: node.seq, slot, packet: node.packet().clone(), certain }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -29,7 +29,7 @@ impl Builder {
     /// Begin another packet.
     pub fn clear(&mut self) {
         self.head.clear();
-        self.head.resize(HEADER, 0);
+        self.head.extend_from_slice(&[0; HEADER]);
         self.sources.clear();
         (self.count, self.context) = (0, 0);
     }

@@ -21,6 +21,7 @@
 //! Source: SFM paper, section 4.1 (header of magic and length), grown by the attribute table.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 mod body;
@@ -112,6 +113,21 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
+/// The numbers in front of an attribute: bytes of its name and of its value, and its kind.
+struct Entry {
+    name: usize,
+    kind: u8,
+    value: usize,
+}
+
+impl Entry {
+    fn of(bytes: [u8; ENTRY]) -> Entry {
+        let word = u64::from_le_bytes(bytes);
+        let (name, kind) = (usize::from(word as u16), (word >> 16) as u8);
+        Entry { name, kind, value: (word >> 32) as usize }
+    }
+}
+
 /// The result of `head`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Head {
@@ -187,19 +203,31 @@ pub fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
     if envelope::is_envelope(bytes) {
         return envelope::find(bytes, name);
     }
-    let mut at = HEADER;
-    for _ in 0..u16_at(bytes, 6) {
-        let name_at = at + ENTRY;
-        let value_at = name_at + u16_at(bytes, at) as usize;
-        let end = value_at + u32_at(bytes, at + 4) as usize;
-        let found = &bytes[name_at..value_at];
-        if found == name.as_bytes() {
-            let kind = Kind::from_u8(bytes[at + 2]).expect("validated");
-            // SAFETY: equal to a str.
-            let name = unsafe { std::str::from_utf8_unchecked(found) };
-            return Some(Attribute { name, kind, value: &bytes[value_at..end] });
+    find_in(&bytes[HEADER..end_of_table(bytes)], name).map(|found| found.0)
+}
+
+fn end_of_table(bytes: &[u8]) -> usize {
+    HEADER + u32_at(bytes, 8) as usize
+}
+
+/// The attribute `name` among these entries, and the entries behind it.
+fn find_in<'a>(mut entries: &'a [u8], name: &str) -> Option<(Attribute<'a>, &'a [u8])> {
+    let wanted = name.as_bytes();
+    while let Some((entry, behind)) = entries.split_first_chunk() {
+        let entry = Entry::of(*entry);
+        // Most names differ in their length or their first byte, which saves a call of memcmp.
+        let similar = entry.name == wanted.len() && behind.first() == wanted.first();
+        if similar || wanted.is_empty() {
+            let (found, behind) = behind.split_at_checked(entry.name)?;
+            if found == wanted {
+                let kind = Kind::from_u8(entry.kind).expect("validated");
+                // SAFETY: equal to a str.
+                let name = unsafe { std::str::from_utf8_unchecked(found) };
+                let (value, behind) = behind.split_at(entry.value);
+                return Some((Attribute { name, kind, value }, behind));
+            }
         }
-        at = end;
+        entries = behind.get(entry.name + entry.value..)?;
     }
     None
 }
@@ -217,6 +245,8 @@ pub struct Packet {
     /// that reads it again and again does not decode them each time. Values may refer to the
     /// packet: what leaves the queue must be emptied, or they would keep each other alive.
     decoded: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    /// Whether there may be any: most messages are received before anything was decoded.
+    is_decoded: AtomicBool,
 }
 
 impl Packet {
@@ -237,7 +267,7 @@ impl Packet {
 
     /// The packet in memory that is known to be valid.
     fn of(body: Body, tail: Option<Tail>) -> Packet {
-        Packet { body, tail, decoded: Mutex::new(None) }
+        Packet { body, tail, decoded: Mutex::new(None), is_decoded: AtomicBool::new(false) }
     }
 
     /// The decoded values; `make` makes their store. All callers name the same type.
@@ -247,6 +277,9 @@ impl Packet {
             Some(decoded) => decoded,
             None => {
                 let made = make();
+                // SYNC POINT packet/decoded: with `forget_decoded`. The values are written under
+                // the lock, which both take.
+                self.is_decoded.store(true, Ordering::Release);
                 *decoded = Some(made.clone());
                 made
             }
@@ -261,6 +294,10 @@ impl Packet {
     /// The same for a packet that nobody will read any more. To be dropped without locks: that may
     /// run Python.
     pub fn forget_decoded(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        // SYNC POINT packet/decoded: with `decoded`.
+        if !self.is_decoded.load(Ordering::Acquire) {
+            return None;
+        }
         lock(&self.decoded).take()
     }
 
@@ -295,6 +332,17 @@ impl Packet {
     }
     pub fn find(&self, name: &str) -> Option<Attribute<'_>> {
         find(self.tables(), name)
+    }
+    /// The same for a caller that mostly asks for the attributes in their order: with the position
+    /// behind the attribute, which the next call gets as `near`; 0 for the first.
+    pub fn find_near(&self, name: &str, near: usize) -> Option<(Attribute<'_>, usize)> {
+        let (bytes, end) = (self.tables(), end_of_table(self.tables()));
+        if envelope::is_envelope(bytes) {
+            return envelope::find(bytes, name).map(|found| (found, 0));
+        }
+        let behind = bytes.get(near.max(HEADER)..end).and_then(|entries| find_in(entries, name));
+        let (found, rest) = behind.or_else(|| find_in(&bytes[HEADER..end], name))?;
+        Some((found, end - rest.len()))
     }
 
     /// The address of buffer `nth`, and its length.

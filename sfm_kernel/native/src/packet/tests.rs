@@ -27,6 +27,26 @@ fn built_packets_are_valid_and_read_back() {
 }
 
 #[test]
+fn attributes_are_found_from_any_other() {
+    let mut builder = Builder::new();
+    let names = ["dest", "data", "", "d", "datb", "src", "b"];
+    for (name, value) in names.iter().zip(0u8..) {
+        builder.attribute(name, Kind::Bytes, &[&vec![value; usize::from(value)]]).unwrap();
+    }
+    // SAFETY: it has no buffers.
+    let packet = unsafe { builder.finish() }.to_packet().unwrap();
+    let positions = names.map(|name| packet.find_near(name, 0).unwrap().1);
+    for near in positions {
+        for (name, value) in names.iter().zip(0u8..) {
+            let (found, behind) = packet.find_near(name, near).unwrap();
+            assert_eq!((found.name, found.value), (*name, &*vec![value; usize::from(value)]));
+            assert_eq!(behind, positions[usize::from(value)]);
+        }
+        assert!(packet.find_near("dat", near).is_none() && packet.find("x").is_none());
+    }
+}
+
+#[test]
 fn every_truncation_is_incomplete_or_refused_never_a_panic() {
     let packet = sample();
     for cut in 0..packet.len() {

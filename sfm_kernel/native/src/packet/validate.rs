@@ -1,7 +1,7 @@
 //! The check of packets: afterwards every accessor may rely on them.
 
 use super::{
-    descriptor, envelope, head, table, u16_at, u32_at, Head, Kind, Shape, DESCRIPTOR, ENTRY, HEADER,
+    descriptor, envelope, head, table, u16_at, u32_at, Entry, Head, Kind, Shape, DESCRIPTOR, HEADER,
 };
 
 /// Check a whole packet from anywhere: afterwards every accessor may rely on it.
@@ -41,33 +41,26 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
     let count = u16_at(bytes, 6) as usize;
     let end = HEADER + u32_at(bytes, 8) as usize;
     let buffers = u32_at(bytes, 12) as u64;
-    let mut position = HEADER;
     let mut used = 0;
+    let mut rest = &bytes[HEADER..end];
     if envelope::is_envelope(bytes) {
         let least = envelope::NUMBERS + HEADER;
         if count != 0 || buffers > 1 || end < least || (buffers == 1 && end != least) {
             return Err("its envelope is damaged".into());
         }
-        position = end;
+        rest = &[];
     }
     for nth in 0..count {
         let damaged = || format!("attribute {nth} of {count} is damaged");
-        if position + ENTRY > end {
+        let (entry, behind) = rest.split_first_chunk().ok_or_else(damaged)?;
+        let Entry { name, kind, value } = Entry::of(*entry);
+        let kind = Kind::from_u8(kind).ok_or_else(damaged)?;
+        let (name, behind) = behind.split_at_checked(name).ok_or_else(damaged)?;
+        let (value, behind) = behind.split_at_checked(value).ok_or_else(damaged)?;
+        rest = behind;
+        if !is_text(name) {
             return Err(damaged());
         }
-        let name = u16_at(bytes, position) as usize;
-        let kind = Kind::from_u8(bytes[position + 2]).ok_or_else(damaged)?;
-        let value = u32_at(bytes, position + 4) as usize;
-        position += ENTRY;
-        if end - position < name + value {
-            return Err(damaged());
-        }
-        if !is_text(&bytes[position..position + name]) {
-            return Err(damaged());
-        }
-        position += name;
-        let value = &bytes[position..position + value];
-        position += value.len();
         let fits = match kind {
             Kind::None | Kind::False | Kind::True => value.is_empty(),
             Kind::Int | Kind::Float => value.len() == 8,
@@ -87,19 +80,22 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
                     })
             }
         };
+        if !fits {
+            return Err(damaged());
+        }
         // Each buffer belongs to one value: values are writable at the receiver.
         let (first, more) = match kind {
-            Kind::BigStr | Kind::BigBytes | Kind::Array if fits => (u32_at(value, 0), 1),
-            Kind::Pickle | Kind::BigPickle if fits => (u32_at(value, 0), u32_at(value, 4)),
-            _ => (used, 0),
+            Kind::BigStr | Kind::BigBytes | Kind::Array => (u32_at(value, 0), 1),
+            Kind::Pickle | Kind::BigPickle => (u32_at(value, 0), u32_at(value, 4)),
+            _ => continue,
         };
-        if !fits || (more > 0 && first != used) {
+        if more > 0 && first != used {
             return Err(damaged());
         }
         used += more;
     }
-    if position != end {
-        return Err(format!("the table has {} bytes too many", end - position));
+    if !rest.is_empty() {
+        return Err(format!("the table has {} bytes too many", rest.len()));
     }
     let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
     // Nor may two buffers share memory.

@@ -19,7 +19,7 @@
 //! `{ block u64, offset u64 }` in front of its head.
 
 use crate::packet::{Body, ACCOUNTS};
-use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
+use crate::sync::{full_fence, AtomicU32, AtomicU64, Ordering, Padded};
 
 mod reader;
 mod writer;
@@ -94,6 +94,6 @@ fn padded(length: u64) -> u64 {
 /// announcement back: a consumer that did could take a later one than it has answered.
 pub fn wants_wake(control: &Control) -> bool {
     // SYNC POINT ring/wait: with the fence in `announce_wait`.
-    fence(Ordering::SeqCst);
+    full_fence();
     control.waiting.0.load(Ordering::Relaxed) == 1
 }

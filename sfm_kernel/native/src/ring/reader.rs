@@ -197,15 +197,17 @@ impl<M: Memory> RingReader<M> {
 
     /// # Safety
     /// `to` has room for `length` bytes.
+    #[inline]
     unsafe fn copy_out(&self, position: u64, to: *mut u8, length: usize) {
         let at = position & (self.memory.capacity() - 1);
-        let first = length.min((self.memory.capacity() - at) as usize);
-        // SAFETY: the two parts make up `length`.
+        let first = (self.memory.capacity() - at) as usize;
+        // SAFETY: `length` bytes in all.
         unsafe {
-            self.memory.get(at, to, first);
-            if first < length {
-                self.memory.get(0, to.add(first), length - first);
+            if length <= first {
+                return self.memory.get(at, to, length); // no call of memcpy for a frame
             }
+            self.memory.get(at, to, first);
+            self.memory.get(0, to.add(first), length - first);
         }
     }
 

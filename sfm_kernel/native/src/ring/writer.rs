@@ -4,7 +4,7 @@ use super::{
     padded, Control, Memory, ABORT, BLOCK_HEADER, CLOSED, FIRST, FRAME, LAST, LEAST, SPLIT,
 };
 use crate::packet::{Gather, ACCOUNTS};
-use crate::sync::{fence, Ordering};
+use crate::sync::{full_fence, Ordering};
 
 /// The extent of the consumer's refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,13 +150,15 @@ impl<M: Memory> RingWriter<M> {
         self.copy_in(self.head, &bytes);
     }
 
+    #[inline]
     fn copy_in(&self, position: u64, bytes: &[u8]) {
         let at = position & (self.memory.capacity() - 1);
-        let first = bytes.len().min((self.memory.capacity() - at) as usize);
-        self.memory.put(at, &bytes[..first]);
-        if first < bytes.len() {
-            self.memory.put(0, &bytes[first..]);
+        let first = (self.memory.capacity() - at) as usize;
+        if bytes.len() <= first {
+            return self.memory.put(at, bytes); // a frame's length is known: no call of memcpy
         }
+        self.memory.put(at, &bytes[..first]);
+        self.memory.put(0, &bytes[first..]);
     }
 
     fn publish(&mut self, length: u64) {
@@ -170,7 +172,7 @@ impl<M: Memory> RingWriter<M> {
         self.control().waiting.0.store(1, Ordering::Relaxed);
         // SYNC POINT ring/wait: with the fence in `wants_wake`. Either the consumer sees the
         // announcement, or we see what it consumed.
-        fence(Ordering::SeqCst);
+        full_fence();
     }
 
     pub fn end_wait(&self) {

@@ -15,7 +15,7 @@ use super::fastcall::{add_methods, method};
 use super::inbox::Inbox;
 use super::receive::{find_any, peek, recv, recv_nb};
 use super::send::send;
-use crate::packet::message::Message;
+use crate::packet::message::{Message, Source};
 use sfm_native::core::Core;
 
 /// The base class of endpoints: connects the calls with an inbox, and with the known peers.
@@ -27,6 +27,8 @@ pub struct Calls {
 
 pub(super) struct Wires {
     pub core: Arc<Core>,
+    /// `core`, for received messages.
+    pub source: Py<Source>,
     /// Name or rank -> Channel, of the peers with a route.
     pub channels: Py<PyDict>,
     /// Rank -> name, for `src=rank` in a template.
@@ -94,7 +96,9 @@ impl Calls {
         context: u64,
     ) -> PyResult<()> {
         let core = inbox.get().core.clone();
-        let wires = Wires { core, channels, ranks, hooks, context, ranks_as_of: AtomicU64::new(0) };
+        let source = Py::new(py, Source::of(&core))?;
+        let ranks_as_of = AtomicU64::new(0);
+        let wires = Wires { core, source, channels, ranks, hooks, context, ranks_as_of };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 

@@ -4,12 +4,11 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
 use smallvec::SmallVec;
 
-use super::calls::{wires, Calls, Me, Wires};
+use super::calls::{wires, Me, Wires};
 use super::fastcall::{Arguments, Outcome};
 use super::search::{duration, Waiting};
 use crate::errors;
@@ -27,9 +26,9 @@ fn with_template<'py, T>(
 ) -> PyResult<T> {
     let wires = wires(slf)?;
     let src = canonical_src(slf, wires, arguments)?;
-    let pairs = arguments.named().map(|pair| match (pair?, &src) {
+    let pairs = arguments.named().map(|argument| match (argument, &src) {
         (("src", _), Some(canonical)) => Ok(("src", canonical)),
-        (pair, _) => Ok(pair),
+        (argument, _) => Ok(argument),
     });
     let template = Template::new(pairs)?;
     work(Search::new(&wires.core, wires.context, template))
@@ -42,7 +41,7 @@ fn canonical_src<'py>(
     arguments: &Arguments<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
-    match arguments.find(intern!(py, "src"))? {
+    match arguments.find("src") {
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
             let core = &wires.core;
             if core.is_closed() {
@@ -67,8 +66,8 @@ fn canonical_src<'py>(
     }
 }
 
-pub fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
-    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+pub fn recv<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let py = slf.py();
     location::mark(py)?;
     let given = match arguments.positional {
         [] => None,
@@ -117,8 +116,8 @@ pub fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Out
     }
 }
 
-pub fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
-    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+pub fn recv_nb<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let py = slf.py();
     location::mark(py)?;
     arguments.no_positional("recv_nb")?;
     match with_template(slf, arguments, |mut search| search.take(&PyHost(py)))? {
@@ -132,8 +131,8 @@ pub fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> 
     }
 }
 
-pub fn peek<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
-    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+pub fn peek<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let py = slf.py();
     arguments.no_positional("peek")?;
     let found = with_template(slf, arguments, |mut search| search.peek(&PyHost(py)))?;
     if found {
@@ -168,8 +167,8 @@ fn polled(
 }
 
 fn message<'py>(slf: Me<'_, 'py>, taken: sfm_native::matching::Taken) -> Outcome<'py> {
-    let core = &wires(slf)?.core;
-    Ok(Bound::new(slf.py(), received_message(core, taken))?.into_any())
+    let source = wires(slf)?.source.bind(slf.py());
+    Ok(Bound::new(slf.py(), received_message(source, taken))?.into_any())
 }
 
 /// See `Calls::_any`.
@@ -204,7 +203,7 @@ pub fn find_any(
     let Some((nth, packet, taken)) = found else { return Ok(None) };
     wires.core.shared().polls.end();
     let message = match taken {
-        Some(taken) => received_message(&wires.core, taken),
+        Some(taken) => received_message(wires.source.bind(py), taken),
         None => queued_message(&packet),
     };
     Ok(Some((nth, Py::new(py, message)?)))

@@ -1,28 +1,29 @@
 //! `send`.
 
-use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::calls::{looked_up, wires, Calls, Wires};
+use super::calls::{looked_up, wires, Me, Wires};
 use super::fastcall::{Arguments, Outcome};
 use crate::errors::{self, error};
 use crate::observe::location;
 use crate::packet::encode::Encoder;
 use crate::transport::channel::Channel;
 
-pub fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
-    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
-    location::mark(py)?;
+pub fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let py = slf.py();
     arguments.no_positional("send")?;
-    let Some(dest) = arguments.find(intern!(py, "dest"))? else {
+    let Some(dest) = arguments.find("dest") else {
         let why = "send needs a destination: send(dest='B', ...)";
         return Err(error(py, "AddressError", (why,)));
     };
     let wires = wires(slf)?;
     let channel = match looked_up(wires.channels.bind(py), dest)? {
         Some(channel) => channel,
-        None if arguments.find(intern!(py, "src"))?.is_some() => return Err(src_given(py)),
-        None => wires.hooks().channel.bind(py).call1((slf, dest))?, // the first message to `dest`
+        None if arguments.find("src").is_some() => return Err(src_given(py)),
+        None => {
+            location::mark(py)?;
+            wires.hooks().channel.bind(py).call1((slf, dest))? // the first message to `dest`
+        }
     };
     let buffering = slf.get().get_buffering();
     match write(wires, &channel, arguments, buffering) {
@@ -45,11 +46,12 @@ fn write<'py>(
     buffering: u64,
 ) -> PyResult<()> {
     let channel = channel.cast_exact::<Channel>()?.get();
+    channel.channel().expect_send();
     let mut encoder = Encoder::new();
     encoder.set_context(wires.context);
     encoder.extend(channel.ends(), 2);
-    for pair in arguments.named() {
-        match pair? {
+    for argument in arguments.named() {
+        match argument {
             ("dest", _) => {}
             ("src", _) => return Err(src_given(arguments.py)),
             (name, value) => encoder.add(name, value)?,

@@ -14,7 +14,7 @@
 //!   takes the GIL
 //! ```
 //!
-//! All of these are sequentially consistent: if A comes before I, the ending thread waits for it; if
+//! All of these are sequentially consistent (but for ENTERED, which the GIL orders): if A comes before I, the ending thread waits for it; if
 //! not, A comes after O, and the waiting thread sees OVER.
 
 use std::cell::Cell;
@@ -29,7 +29,7 @@ use pyo3::types::IntoPyDict;
 /// predicate, a check): once for those that may still return, once for those that need not.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Threads in a call that waits, or runs Python. Changed only with the GIL held.
+/// Threads in a call that waits, or runs Python. Changed and read only with the GIL held.
 static ENTERED: AtomicIsize = AtomicIsize::new(0);
 /// Those of them that have released the GIL.
 static AWAY: AtomicIsize = AtomicIsize::new(0);
@@ -73,9 +73,10 @@ impl Drop for InCall<'_> {
     }
 }
 
-/// The caller holds the GIL, which makes it atomic.
+/// The caller holds the GIL, which makes it one step, and orders it with the reads in `end`: a plain
+/// store, since a call makes two of them.
 fn count(change: isize) {
-    ENTERED.store(ENTERED.load(Ordering::Relaxed) + change, Ordering::SeqCst);
+    ENTERED.store(ENTERED.load(Ordering::Relaxed) + change, Ordering::Relaxed);
 }
 
 /// A thread without the GIL; when it is dropped, the thread is about to request the GIL again.

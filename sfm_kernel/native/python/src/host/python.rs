@@ -5,6 +5,8 @@ use pyo3::sync::PyOnceLock;
 
 use crate::errors;
 use crate::host::gil::without_gil;
+use crate::host::undisturbed::undisturbed;
+use crate::observe::location;
 use sfm_native::calls::{End, Host, Peer};
 
 /// Called when a call has waited for a while: returns its bystanders.
@@ -24,8 +26,8 @@ pub fn bystanders(py: Python<'_>) -> PyResult<Option<String>> {
     function.bind(py).call0()?.extract().map(Some)
 }
 
-/// A Python program, whose GIL this thread has. Its calls record their location when they begin
-/// (`location::mark`).
+/// A Python program, whose GIL this thread has. Its receives record their location when they begin
+/// (`location::mark`), since they probably wait.
 pub struct PyHost<'py>(pub Python<'py>);
 
 impl Host for PyHost<'_> {
@@ -41,6 +43,10 @@ impl Host for PyHost<'_> {
 
     fn bystanders(&self) -> PyResult<Option<String>> {
         bystanders(self.0)
+    }
+
+    fn locate(&self) {
+        undisturbed(self.0, || location::mark(self.0));
     }
 
     fn ended(&self, why: End) -> PyErr {

@@ -1,6 +1,6 @@
 //! The message: a received packet whose values are decoded when they are first read.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
@@ -41,28 +41,44 @@ pub struct Message {
     origin: Option<Origin>,
     /// The receiver has read it.
     touched: AtomicBool,
+    /// The position behind the attribute that was read last.
+    near: AtomicU32,
     values: DecodedValues,
     /// The values that matching has decoded while the message was queued.
     shared: Option<Arc<DecodedValues>>,
 }
 
-/// The position to which a message may have to return. Messages outlive endpoints.
+/// The position to which a message may have to return.
 struct Origin {
-    core: Weak<Core>,
+    inbox: Py<Source>,
     seq: u64,
     ticket: Ticket,
 }
 
+/// The inbox of received messages, which may outlive it. One object for all of them: to count a
+/// reference of Python's costs less than one of Rust's.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+pub struct Source(Weak<Core>);
+
+impl Source {
+    pub fn of(core: &Arc<Core>) -> Source {
+        Source(Arc::downgrade(core))
+    }
+}
+
 impl Message {
     pub fn new(packet: Arc<Packet>) -> Message {
-        let touched = AtomicBool::new(false);
-        Message { packet, origin: None, touched, values: DecodedValues::default(), shared: None }
+        let (touched, near) = (AtomicBool::new(false), AtomicU32::new(0));
+        let values = DecodedValues::default();
+        Message { packet, origin: None, touched, near, values, shared: None }
     }
 
     /// The value of `name`, for the receiver alone; None if there is no such attribute.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.touched.store(true, Ordering::Relaxed);
-        let Some(attribute) = self.packet.find(name) else { return Ok(None) };
+        let near = self.near.load(Ordering::Relaxed) as usize;
+        let Some((attribute, behind)) = self.packet.find_near(name, near) else { return Ok(None) };
+        self.near.store(u32::try_from(behind).unwrap_or(0), Ordering::Relaxed);
         if is_small(attribute.kind) {
             return value_of(py, &self.packet, &attribute).map(Some); // cheaper than storing it
         }
@@ -76,8 +92,8 @@ impl Message {
 
     /// Return the message to its position in its queue.
     fn put_back(&self) {
-        let Some(Origin { core, seq, ticket }) = &self.origin else { return };
-        if let Some(core) = core.upgrade() {
+        let Some(Origin { inbox, seq, ticket }) = &self.origin else { return };
+        if let Some(core) = inbox.get().0.upgrade() {
             core.put_back(Taken { seq: *seq, packet: self.packet.clone(), ticket: *ticket });
         }
     }
@@ -207,10 +223,10 @@ pub fn queued_message(packet: &Arc<Packet>) -> Message {
 }
 
 /// The message of a taken packet, with the values that matching has decoded.
-pub fn received_message(core: &Arc<Core>, taken: Taken) -> Message {
+pub fn received_message(inbox: &Bound<'_, Source>, taken: Taken) -> Message {
     let Taken { seq, packet, ticket } = taken;
     let mut message = Message::new(packet);
-    message.origin = Some(Origin { core: Arc::downgrade(core), seq, ticket });
+    message.origin = Some(Origin { inbox: inbox.clone().unbind(), seq, ticket });
     message.shared = message.packet.take_decoded();
     message
 }

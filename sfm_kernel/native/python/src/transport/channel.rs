@@ -10,7 +10,6 @@ use crate::endpoint::inbox::Inbox;
 use crate::errors::{closed, shm_error};
 use crate::host::gil::{without_gil, InCall};
 use crate::host::python::{PyHost, PyPeer};
-use crate::observe::location;
 use crate::packet::encode::{Encoder, PyPacket};
 use crate::transport::exchange::Link;
 use crate::transport::segment::parse_uid;
@@ -129,7 +128,6 @@ impl Channel {
     /// Send a packet with the `dest` and `src` that it has; see `_native.pyi`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        location::mark(py)?;
         let bytes = packet.get().packet.contiguous().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
