@@ -279,6 +279,13 @@ def test_an_interrupt_lets_a_program_tidy_up(text: str) -> None:
         assert process.communicate()[0] == "tidy\n" * 2
 
 
+def test_a_time_limit() -> None:
+    done = run("-n", "2", "--timeout", "2", "-c", MPI + "comm.recv(source=0)")
+    assert done.returncode == 124
+    assert "sfm: the ranks are ended after 2 s\nsfm: Deadlock: 0 waits for itself." in done.stderr
+    assert "MPI_Init" not in done.stderr
+
+
 def test_the_end_of_its_reader_ends_the_program() -> None:
     with launched("-n", "2", "-c", "while True: print('y')") as process:
         assert lines(process, 2) == ["y\n"] * 2

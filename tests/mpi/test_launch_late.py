@@ -44,13 +44,6 @@ except MPI.Exception:
     assert launcher.returncode == 5
 
 
-def test_a_time_limit() -> None:
-    done = run("-n", "2", "--timeout", "2", "-c", MPI + "comm.recv(source=0)")
-    assert done.returncode == 124
-    assert "sfm: the ranks are ended after 2 s\nsfm: Deadlock: 0 waits for itself." in done.stderr
-    assert "MPI_Init" not in done.stderr
-
-
 @pytest.mark.parametrize(("absent", "said"), [("12", "1 and 2 have"), ("2", "2 has")])
 def test_ranks_that_are_starting_are_named(absent: str, said: str) -> None:
     text = f"{RANK}import time\nif str(rank) in {absent!r}: time.sleep(600)\n{MPI}comm.recv()"

@@ -181,12 +181,15 @@ def test_a_long_judgement_ends_a_call_on_another_machine(machines: Machines, siz
 def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> None:
     b = machines.process("B", "there", SAYS_WHY)
     wait_until(lambda: machines.seen("B").get("wait"))
-    shown, judgement = machines.seen("B"), {"cycle": ["B"], "why": "\n".join(["A line."] * 5000)}
-    call = shown["uid"], shown["call"], json.dumps(judgement)
-    assert all(machines.view.judge(step, *call) for step in ("prepare", "commit"))
+    shown = machines.seen("B")
+    judgement = json.dumps({"cycle": ["B"], "why": "\n".join(["A line."] * 5000)})
+    for step in ("prepare", "commit"):
+        assert machines.view.judge(step, shown["uid"], shown["call"], judgement)
     length, *cycle = next_line(b).split()
     assert cycle == ["B"] and 7000 < int(length) < JUDGEMENT_BYTES
-    assert not machines.view.judge("prepare", *call)  # it is over
+    assert not machines.view.judge(
+        "prepare", shown["uid"], shown["call"], judgement
+    )  # that call is over
 
 
 def test_sends_that_wait_for_each_other(machines: Machines) -> None:

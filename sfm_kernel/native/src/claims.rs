@@ -3,7 +3,7 @@
 //! If the kernel lets processes reach each other's memory (process_vm_readv), the receiver of a
 //! large message can copy it alone; but its sender waits all that time, and has a core. So the
 //! message is cut into chunks, which both claim one after the other, the receiver reading, the
-//! sender writing. Neither depends on the other: a sender that is busy elsewhere claims nothing.
+//! sender sending or writing. Neither depends on the other: a sender that is busy elsewhere claims nothing.
 //!
 //! A claim's words lie in the ring on which the receiver answers the sender, so that both have them
 //! mapped. A number distinguishes one use of them from the next: a late thread finds nothing to
@@ -56,6 +56,11 @@ impl Claim {
         self.done.fetch_add(1, Ordering::Release);
     }
 
+    /// Whether a chunk is claimed and not copied yet.
+    pub fn is_in_use(&self) -> bool {
+        self.next.load(Ordering::Relaxed) as u32 > self.done.load(Ordering::Relaxed)
+    }
+
     /// Whether this many chunks are copied.
     pub fn is_done(&self, chunks: u32) -> bool {
         self.done.load(Ordering::Acquire) == chunks
@@ -83,7 +88,7 @@ mod tests {
                     });
                 }
             });
-            assert!(claim.is_done(chunks));
+            assert!(claim.is_done(chunks) && !claim.is_in_use());
             assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
     }

@@ -84,7 +84,7 @@ static void order(void)
             MPI_Request all[MANY];
             char *out[MANY];
             for (int i = 0; i < MANY; i++) {
-                int n = i % 10 == 9 ? 100000 : 100;
+                int n = i % 10 == 9 ? 200000 : 100;
                 out[i] = malloc(n), fill(out[i], n, i);
                 MPI_Isend(out[i], n, MPI_CHAR, r, 3, MPI_COMM_WORLD, &all[i]);
             }
@@ -92,17 +92,48 @@ static void order(void)
             for (int i = 0; i < MANY; i++) free(out[i]);
         }
     } else {
-        char *in = malloc(100000);
+        char *in = malloc(200000);
         for (int i = 0; i < MANY; i++) {
             MPI_Status status;
-            int n = i % 10 == 9 ? 100000 : 100, count;
-            MPI_Recv(in, 100000, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            int n = i % 10 == 9 ? 200000 : 100, count;
+            MPI_Recv(in, 200000, MPI_CHAR, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
             MPI_Get_count(&status, MPI_CHAR, &count);
             CHECK(count == n && same(in, n, i));
         }
         free(in);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Large messages both ways at once, contiguous and every other int of them: each process copies
+   chunks of its own messages and of its neighbours'. */
+static void both_ways(void)
+{
+    enum { LARGE = 4, MOST = 300000 };
+    static const int ints[LARGE] = {MOST, 40000, 100000, 33000};
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    MPI_Datatype other;
+    MPI_Type_vector(MOST / 2, 1, 2, MPI_INT, &other), MPI_Type_commit(&other);
+    for (int round = 0; round < 3; round++) {
+        MPI_Request all[2 * LARGE + 2];
+        int *out[LARGE + 1], *in[LARGE + 1], open = 0;
+        for (int i = 0; i <= LARGE; i++) {
+            int n = i < LARGE ? ints[i] : MOST, count = i < LARGE ? n : 1;
+            MPI_Datatype type = i < LARGE ? MPI_INT : other;
+            out[i] = malloc(n * sizeof(int)), in[i] = calloc(n, sizeof(int));
+            for (int k = 0; k < n; k++) out[i][k] = k + rank + i + round;
+            MPI_Irecv(in[i], count, type, last, i, MPI_COMM_WORLD, &all[open++]);
+            MPI_Isend(out[i], count, type, next, i, MPI_COMM_WORLD, &all[open++]);
+        }
+        MPI_Waitall(open, all, MPI_STATUSES_IGNORE);
+        for (int i = 0; i <= LARGE; i++) {
+            int n = i < LARGE ? ints[i] : MOST, step = i < LARGE ? 1 : 2, wrong = 0;
+            for (int k = 0; k < n; k += step) wrong += in[i][k] != k + last + i + round;
+            CHECK(!wrong);
+            free(in[i]), free(out[i]);
+        }
+    }
+    MPI_Type_free(&other);
 }
 
 static void probes(void)
@@ -228,6 +259,7 @@ int main(int argc, char **argv)
     modes();
     blocking_synchronous();
     order();
+    both_ways();
     probes();
     requests();
     truncation();

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use sfm_native::core::{Library, Payload, Receiver};
 use sfm_native::packet::Envelope;
 
-use super::offers::{Accept, Offer};
+use super::offers::Offer;
 use super::operation::Outcome;
 use super::peer::Waiting;
+use super::together::{Accept, Helped};
 use super::{cancelling, engine, lock, Alike, Engine, Receiving, Sending, What, CONTROL};
 use crate::window::served;
 use crate::{process, unfinished};
@@ -179,43 +180,63 @@ impl Library for Engine {
 impl Engine {
     /// Queue work for the next `advance`, because the caller may hold the core's lock.
     pub(super) fn queue_todo(&self, todo: Todo) {
-        lock(&self.todo).push(todo);
+        let mut all = lock(&self.todo);
+        all.push_back(todo);
         self.has_todo.store(true, Ordering::Release);
     }
 
-    /// Do the queued work.
+    /// Do the queued work, and help those who fetch from this process.
     pub(super) fn catch_up(&self) {
-        while self.has_todo.swap(false, Ordering::AcqRel) {
-            let all = std::mem::take(&mut *lock(&self.todo));
-            for todo in all {
-                match todo {
-                    Todo::Answer(rank, number) => {
-                        self.send_control(Kind::Received, rank, number, 0, &[])
-                    }
-                    Todo::Fetch(receiving, envelope, offer) => {
-                        self.fetch(&receiving, &envelope, &offer)
-                    }
-                    Todo::Received(number) => {
-                        if let Some(sending) = self.take_answered(number) {
-                            sending.end.set(Outcome::of_send());
-                        }
-                    }
-                    Todo::Forget(note, tag, context) => self.forget(&note, tag, context),
-                    Todo::Cancelled(number) => {
-                        if let Some(sending) = self.take_answered(number) {
-                            sending.end.set(Outcome::cancelled());
-                        }
-                    }
-                    Todo::Accepted(note, accept) => self.help(&note, &accept),
-                    Todo::Windows => served::catch_up(self),
-                    Todo::Unreceived(note, count, text) => {
-                        unfinished::never_received(note.rank, note.number, count as usize, &text)
-                    }
-                    Todo::Pull(note, key) => {
-                        if let Some(sending) = self.take_answered(note.number) {
-                            self.put(note.rank, Waiting::stream(sending, key));
-                        }
-                    }
+        let (mut helped, mut looks) = (Helped::new(), 0u32);
+        loop {
+            while let Some(todo) = self.next_todo() {
+                self.carry_out(todo, &mut helped);
+            }
+            let has_copied = self.help(&mut helped, looks);
+            if helped.is_empty() {
+                return;
+            }
+            looks = match has_copied || self.take_in_chunks() {
+                true => 0,
+                false => looks.saturating_add(1),
+            };
+        }
+    }
+
+    fn next_todo(&self) -> Option<Todo> {
+        let mut all = lock(&self.todo);
+        let next = all.pop_front();
+        if all.is_empty() {
+            self.has_todo.store(false, Ordering::Relaxed); // under the lock, as in `queue_todo`
+        }
+        next
+    }
+
+    fn carry_out(&self, todo: Todo, helped: &mut Helped) {
+        match todo {
+            Todo::Answer(rank, number) => self.send_control(Kind::Received, rank, number, 0, &[]),
+            Todo::Fetch(receiving, envelope, offer) => {
+                self.fetch(&receiving, &envelope, &offer, helped)
+            }
+            Todo::Received(number) => {
+                if let Some(sending) = self.take_answered(number) {
+                    sending.end.set(Outcome::of_send());
+                }
+            }
+            Todo::Forget(note, tag, context) => self.forget(&note, tag, context),
+            Todo::Cancelled(number) => {
+                if let Some(sending) = self.take_answered(number) {
+                    sending.end.set(Outcome::cancelled());
+                }
+            }
+            Todo::Accepted(note, accept) => helped.extend(self.accepted(&note, accept)),
+            Todo::Windows => served::catch_up(self),
+            Todo::Unreceived(note, count, text) => {
+                unfinished::never_received(note.rank, note.number, count as usize, &text)
+            }
+            Todo::Pull(note, key) => {
+                if let Some(sending) = self.take_answered(note.number) {
+                    self.put(note.rank, Waiting::stream(sending, key));
                 }
             }
         }

@@ -23,13 +23,14 @@ const fn bytes(number: usize) -> Limit {
 
 /// Messages of at least this size are offered: below it, two copies through the ring cost less than
 /// a system call and the answer.
-pub static OFFER_FROM: Limit = bytes(48 << 10);
+pub static OFFER_FROM: Limit = bytes(128 << 10);
 /// From this size on, the sender helps to copy.
-pub static HELP_FROM: Limit = bytes(256 << 10);
+pub static HELP_FROM: Limit = bytes(64 << 10);
 /// How many bytes of the program's messages, and of the collectives', a peer may not have received
 /// yet. The default is that of Python's endpoint (`endpoint.BUFFERING`). 0: the program's standard
 /// sends are synchronous, and everything else has the default limit.
 pub static BUFFERING: Limit = bytes(ROOM);
 pub const ROOM: usize = 16 << 20;
-/// How much of a large message may be in transit while it is streamed in fragments.
-pub static POURING: Limit = bytes(2 << 20);
+/// How much of a large message may be in transit while it is streamed in fragments or chunks: more
+/// would not stay in the caches.
+pub static POURING: Limit = bytes(512 << 10);

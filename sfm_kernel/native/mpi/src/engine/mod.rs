@@ -19,7 +19,9 @@
 //! cancelling  cancelling a send
 //! early       collective calls that a process has left early
 //! limits      the sizes at which messages change their protocol
-//! offers      large messages, copied from memory to memory by both sides
+//! offers      large messages, whose bytes their receivers fetch
+//! together    those that both sides copy
+//! streaming   their bytes that come through the ring
 //! report      the description of a waiting call for observers
 //! wait        progress, waiting, and the detection of dead processes
 //! what        the collective call that a message belongs to
@@ -38,10 +40,12 @@ mod peers;
 mod receiving;
 pub mod report;
 mod sending;
+mod streaming;
+mod together;
 mod wait;
 mod what;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -61,8 +65,8 @@ use crate::collective::schedule::Schedule;
 use crate::home::Home;
 use crate::process;
 use control::Todo;
-use offers::Streaming;
 use peers::Peers;
+use streaming::Streaming;
 
 pub struct Engine {
     pub core: Arc<Core>,
@@ -75,7 +79,7 @@ pub struct Engine {
     /// Whether the network thread tries to send them.
     is_sent_later: AtomicBool,
     /// Work that arrived messages cause, done outside the core's lock.
-    todo: Mutex<Vec<Todo>>,
+    todo: Mutex<VecDeque<Todo>>,
     has_todo: AtomicBool,
     /// Sends that end with the peer's answer, by number.
     answered: Mutex<Numbered<Arc<Sending>>>,

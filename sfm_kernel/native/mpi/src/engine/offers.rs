@@ -14,19 +14,18 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use sfm_native::claims::CLAIMS;
 use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
-use sfm_native::ring_file::RingFile;
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
 use super::peer::SMALL;
-use super::{limits, lock, Engine, Receiving, Sending};
+use super::together::Helped;
+use super::{limits, Engine, Receiving, Sending};
 use crate::handles::*;
 
-/// A chunk that one side claims: a few hundred microseconds at most.
-const CHUNK: usize = 256 << 10;
+/// The word at `Offer::valid_at` while the bytes are at the offered address.
+pub(super) const VALID: u64 = 1;
 
 /// The first fetch from a process compares this word: 64 bits that no other process has at that
 /// address.
@@ -53,22 +52,10 @@ pub struct Offer {
     valid_at: usize,
 }
 
-/// The destination of the bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Accept {
-    length: usize,
-    address: usize,
-    pid: u64,
-    /// The index of a claim in the ring from the receiver to the sender, and the number of its use.
-    claim: u32,
-    number: u32,
-}
-
-const _: () = assert!(size_of::<Offer>() <= SMALL && size_of::<Accept>() <= SMALL);
+const _: () = assert!(size_of::<Offer>() <= SMALL);
 
 /// Read a value that the other process's library has written.
-fn read<T: Copy>(payload: Payload<'_>) -> Option<T> {
+pub(super) fn read<T: Copy>(payload: Payload<'_>) -> Option<T> {
     let mut value = MaybeUninit::<T>::uninit();
     // SAFETY: the value has room for as many bytes, and any bytes are valid integers.
     unsafe {
@@ -77,7 +64,7 @@ fn read<T: Copy>(payload: Payload<'_>) -> Option<T> {
     }
 }
 
-fn bytes_of<T>(value: &T) -> &[u8] {
+pub(super) fn bytes_of<T>(value: &T) -> &[u8] {
     // SAFETY: integers without gaps between them.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
@@ -108,11 +95,13 @@ impl Offer {
     pub fn read(payload: Payload<'_>) -> Option<Offer> {
         read(payload)
     }
-}
 
-impl Accept {
-    pub fn read(payload: Payload<'_>) -> Option<Accept> {
-        read(payload)
+    pub(super) fn pid(&self) -> u64 {
+        self.from.pid
+    }
+
+    pub(super) fn address(&self) -> usize {
+        self.address
     }
 }
 
@@ -185,7 +174,7 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u
 
 /// The word after a fetch. The fetch may have failed if the word says that the bytes have moved.
 /// Otherwise a failed fetch is an error: the process is gone, or the program has freed the memory.
-fn check_valid(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
+pub(super) fn check_valid(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
     match word(offer.from.pid, offer.valid_at) {
         None => Err(MPI_ERR_PROC_ABORTED),
         Some(valid) if valid != 0 && !is_fetched => Err(MPI_ERR_BUFFER),
@@ -195,7 +184,13 @@ fn check_valid(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
 
 impl Engine {
     /// Fetch the offer that a receive has matched.
-    pub(super) fn fetch(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
+    pub(super) fn fetch(
+        &self,
+        receiving: &Arc<Receiving>,
+        envelope: &Envelope,
+        offer: &Offer,
+        helped: &mut Helped,
+    ) {
         let note = Note::of(envelope);
         let peer = self.peer(note.rank);
         if !*peer.readable.get_or_init(|| offer.from.holds()) {
@@ -211,7 +206,7 @@ impl Engine {
         // least `length` bytes.
         let valid = unsafe {
             match length >= limits::HELP_FROM.get() {
-                true => check_valid(offer, self.fetch_together(&note, offer, to, length)),
+                true => self.fetch_together(receiving, envelope, offer, (to, length), helped),
                 false => fetch_with_word(offer, to, length),
             }
         };
@@ -238,150 +233,5 @@ impl Engine {
         *self.peer(rank).readable.get_or_init(|| proof.holds())
             // SAFETY: eight bytes of ours, equal to those that are there.
             && unsafe { copy(proof.pid, here, proof.at, 8, true) }
-    }
-
-    /// Copy chunk by chunk, which the sender may do at the same time.
-    unsafe fn fetch_together(
-        &self,
-        note: &Note,
-        offer: &Offer,
-        to: *mut u8,
-        length: usize,
-    ) -> bool {
-        let Some((ring, nth)) = self.free_claim(note.rank) else {
-            return copy(offer.from.pid, to, offer.address, length, false);
-        };
-        let claim = ring.claim(nth).expect("one of them");
-        let number = claim.begin();
-        let (pid, chunks) = (u64::from(std::process::id()), length.div_ceil(CHUNK) as u32);
-        let accept = Accept { length, address: to as usize, pid, claim: nth as u32, number };
-        self.send_control(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
-        let mut is_fetched = true;
-        while let Some(chunk) = claim.claim(number, chunks) {
-            let at = chunk as usize * CHUNK;
-            let length = CHUNK.min(length - at);
-            // Only this process has claimed this chunk of the receive's memory.
-            is_fetched =
-                is_fetched && copy(offer.from.pid, to.add(at), offer.address + at, length, false);
-            claim.copied(); // also after a failure: the sender must not copy that chunk either
-        }
-        let mut turns = 0u32;
-        while !claim.is_done(chunks) {
-            std::thread::yield_now();
-            turns += 1;
-            if turns.is_multiple_of(4096) && self.has_lost(note.rank) {
-                return false; // its claim is never used again
-            }
-        }
-        *lock(&self.peer(note.rank).claims) &= !(1 << nth);
-        is_fetched
-    }
-
-    /// An unused claim in the ring to a peer.
-    fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
-        let peer = self.peer(rank);
-        let ring = self.path(peer).ok()?.ring()?;
-        let mut claims = lock(&peer.claims);
-        let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
-        *claims |= 1 << nth;
-        Some((ring, nth))
-    }
-
-    /// The receiver fetches what this process has offered: copy some of its chunks.
-    pub(super) fn help(&self, note: &Note, accept: &Accept) {
-        let sending = lock(&self.answered).all.get(&note.number).cloned();
-        let ring = self.core.ring_from(self.endpoint.uid(note.rank));
-        let (Some(sending), Some(ring)) = (sending, ring) else { return };
-        let Some(claim) = ring.claim(accept.claim as usize) else { return };
-        let mut probe = 0u8;
-        // SAFETY: a byte of ours.
-        if !unsafe { copy(accept.pid, &mut probe, accept.address, 1, false) } {
-            return;
-        }
-        sending.with_bytes(|from, length| {
-            let length = length.min(accept.length);
-            let chunks = length.div_ceil(CHUNK) as u32;
-            while let Some(chunk) = claim.claim(accept.number, chunks) {
-                let at = chunk as usize * CHUNK;
-                let (length, here) = (CHUNK.min(length - at), from.wrapping_add(at).cast_mut());
-                // SAFETY: a chunk of the send's bytes.
-                if !unsafe { copy(accept.pid, here, accept.address + at, length, true) } {
-                    return; // the receiver has ended
-                }
-                claim.copied();
-            }
-        });
-    }
-
-    /// Make the sender stream the bytes.
-    fn pull(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
-        let note = Note::of(envelope);
-        let key = {
-            let mut streamed = lock(&self.streamed);
-            let key = streamed.next();
-            streamed.all.insert(key, Streaming::new(receiving.clone(), *envelope, offer.length));
-            key
-        };
-        self.send_control(Kind::Pull, note.rank, note.number, i64::from(key), &[]);
-    }
-
-    /// Take a fragment of a large message.
-    pub(super) fn take_streamed(&self, envelope: &Envelope, payload: Payload<'_>) {
-        let key = envelope.tag as u32;
-        let mut streamed = lock(&self.streamed);
-        let Some(message) = streamed.all.get_mut(&key) else { return };
-        message.take(envelope.source as usize, payload);
-        if message.is_complete() {
-            let message = streamed.all.remove(&key).expect("checked above");
-            drop(streamed);
-            message.finish();
-        }
-    }
-}
-
-/// A large message that arrives in fragments.
-pub struct Streaming {
-    receiving: Arc<Receiving>,
-    envelope: Envelope,
-    length: usize,
-    come: usize,
-    /// Holds the fragments until all have come, if the user's memory is not contiguous.
-    packed: Option<Vec<u8>>,
-}
-
-impl Streaming {
-    fn new(receiving: Arc<Receiving>, envelope: Envelope, length: usize) -> Streaming {
-        let room = length.min(receiving.data.len());
-        let packed = receiving.data.contiguous().is_none().then(|| vec![0; room]);
-        Streaming { receiving, envelope, length, come: 0, packed }
-    }
-
-    fn take(&mut self, at: usize, payload: Payload<'_>) {
-        let room = self.length.min(self.receiving.data.len());
-        let start = match (&mut self.packed, self.receiving.data.contiguous()) {
-            (Some(packed), _) => packed.as_mut_ptr(),
-            (None, start) => start.expect("contiguous"),
-        };
-        if at < room {
-            // SAFETY: inside the message's memory.
-            unsafe { payload.copy(start.add(at), room - at) };
-        }
-        self.come += payload.len();
-    }
-
-    pub(super) fn is_of(&self, receiving: &Arc<Receiving>) -> bool {
-        Arc::ptr_eq(&self.receiving, receiving)
-    }
-
-    fn is_complete(&self) -> bool {
-        self.come >= self.length
-    }
-
-    fn finish(self) {
-        if let Some(packed) = &self.packed {
-            // SAFETY: the receive owns the memory until it has ended.
-            unsafe { self.receiving.data.fill(Payload(packed, &[])) };
-        }
-        self.receiving.finish(&self.envelope, self.length);
     }
 }

@@ -27,6 +27,8 @@ pub struct Peer {
     lost: AtomicBool,
     /// The claims in use of the ring to the peer, as bits.
     pub(super) claims: Mutex<u32>,
+    /// True if the peer has copied chunks of the last large message that it has sent.
+    pub(super) helps: AtomicBool,
     /// True if the peer's memory can be read; set by the first attempt.
     pub(super) readable: OnceLock<bool>,
 }
@@ -106,7 +108,8 @@ impl Peer {
     pub fn new(rank: usize) -> Peer {
         let queues = Default::default();
         let (path, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
-        Peer { rank, path, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
+        let (making, helps, readable) = (Mutex::new(()), AtomicBool::new(true), OnceLock::new());
+        Peer { rank, path, making, queues, lost, claims, helps, readable }
     }
 
     fn has_queued(&self) -> bool {
@@ -161,7 +164,7 @@ impl Engine {
     }
 
     /// Send a message now if there is room, without regard to the queue.
-    unsafe fn send_past(
+    pub(super) unsafe fn send_past(
         &self,
         peer: &Peer,
         envelope: &Envelope,

@@ -282,7 +282,7 @@ impl Engine {
                 _ => {}
             }
         }
-        lock(&self.streamed).all.retain(|_, message| !message.is_of(receiving));
+        lock(&self.streamed).all.retain(|_, message| !message.is_open(receiving));
     }
 
     /// The first matching message, which stays in the inbox.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use sfm_native::packet::Envelope;
 
 use super::control::{Kind, Note};
-use super::offers::Offer;
+use super::offers::{Offer, VALID};
 use super::operation::{End, Outcome};
 use super::peer::{Sent, Waiting};
 use super::{limits, lock, Engine, What};
@@ -30,7 +30,7 @@ pub struct Sending {
     pub dest: usize,
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
-    /// Not 0 while the bytes are in the user's memory, where a receiver may fetch them.
+    /// VALID, not 0, while the bytes are in the user's memory, where a receiver may fetch them.
     valid: AtomicU64,
     /// True if it ends when its bytes are sent; false if the receiver's answer ends it.
     ends_gone: bool,
@@ -164,7 +164,7 @@ impl Engine {
         }
         let ends_gone = kind == Kind::Plain;
         let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, copy: packed }));
-        let valid = AtomicU64::new(1);
+        let valid = AtomicU64::new(VALID);
         let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, valid, ends_gone });
         if kind != Kind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());

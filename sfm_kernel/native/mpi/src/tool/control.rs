@@ -61,8 +61,8 @@ pub static ALL: [Variable; 8] = [
     },
     Variable {
         name: "pouring",
-        about: "bytes of a large message that may be in transit, if the kernel does not let its \
-            receiver fetch them",
+        about: "bytes of large messages that may be in transit to a process that does not fetch \
+            them alone",
         value: Limit(&limits::POURING, 1..=usize::MAX),
         ..LIMIT
     },
