@@ -9,7 +9,6 @@ use crate::claims::{Claim, CLAIMS};
 use crate::packet::Tail;
 use crate::ring::{Control, Memory};
 use crate::shm::{Mapping, ShmError};
-use crate::sync::prefetch_to_write;
 
 /// Data begins behind the control words, on a page of its own.
 const DATA: usize = 8192;
@@ -174,18 +173,6 @@ impl RingFile {
                 // copy it stays shared.
                 unsafe { forks::make_private(start, length.next_multiple_of(4096)) };
             }
-        }
-    }
-
-    /// Fetch the first lines that the next packet will be written to, and that of `head`. All of
-    /// them are in the cache of the receiver, which has read them: to get them back takes longer
-    /// than to encode a small packet.
-    pub fn expect_write(&self) {
-        let head = &self.mapping.control.head.0;
-        let start = head.load(Ordering::Relaxed) & (self.capacity - 1);
-        prefetch_to_write(std::ptr::from_ref(head).cast());
-        for line in 0..4 {
-            prefetch_to_write(self.data(start).wrapping_add(line * 64));
         }
     }
 

@@ -46,8 +46,6 @@ pub struct RingSender {
     slot: usize,
     folder: PathBuf,
     writing: Mutex<Writing>,
-    /// The ring that `writing` writes to.
-    ring: Arc<RingFile>,
     /// The thread that has `writing` and runs Python.
     pub holder: Holder,
 }
@@ -127,7 +125,7 @@ impl RingSender {
         peer.announce_ring(slot, sender_uid);
         let ring = Arc::new(RingFile::create(&path, capacity, arena)?);
         let writing = Writing {
-            writer: RingWriter::new(ring.clone()),
+            writer: RingWriter::new(ring),
             arena: None,
             used: Instant::now(),
             sent: [0; ACCOUNTS],
@@ -143,16 +141,10 @@ impl RingSender {
             slot,
             folder: folder.to_path_buf(),
             writing: Mutex::new(writing),
-            ring,
             holder: Holder::default(),
         });
         sender.core.tend(&sender);
         Ok(sender)
-    }
-
-    /// Fetch the memory of the next small packet, which the peer has read last.
-    pub fn expect_write(&self) {
-        self.ring.expect_write();
     }
 
     /// The right to write, if no other thread of this process has it.

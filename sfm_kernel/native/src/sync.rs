@@ -35,17 +35,3 @@ pub struct Padded<T>(pub T);
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Fetch the cache line of an address, which this thread will soon write to. A hint, whatever the
-/// address.
-pub fn prefetch_to_write(address: *const u8) {
-    // The compiler has it for processors that surely have the instruction; on the others, it is one
-    // that does nothing.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: it changes nothing that a program can see.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
-}

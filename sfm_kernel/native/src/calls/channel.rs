@@ -40,13 +40,6 @@ impl Channel {
         }
     }
 
-    /// A packet is about to be encoded and sent: fetch what it will be written to meanwhile.
-    pub fn expect_send(&self) {
-        if let Channel::Ring(sender) = self {
-            sender.expect_write();
-        }
-    }
-
     /// Send the packet; order is kept between calls.
     ///
     /// Blocks: while more than `buffering` bytes of earlier packets to this peer were not yet

@@ -46,7 +46,6 @@ fn write<'py>(
     buffering: u64,
 ) -> PyResult<()> {
     let channel = channel.cast_exact::<Channel>()?.get();
-    channel.channel().expect_send();
     let mut encoder = Encoder::new();
     encoder.set_context(wires.context);
     encoder.extend(channel.ends(), 2);
