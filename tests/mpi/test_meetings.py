@@ -111,8 +111,11 @@ for step in range(2000):
         sub.Allreduce(mine, all_of_them)
         assert (all_of_them == sum(range(sub.size)) + step * sub.size).all()
     elif call < 0.7:
-        sub.Bcast(mine)
-        assert (mine == step).all()
+        root = numbers.randrange(sub.size)
+        sub.Reduce(mine, all_of_them, root=root)
+        assert sub.rank != root or (all_of_them == sum(range(sub.size)) + step * sub.size).all()
+        sub.Bcast(mine, root=(root + 1) % sub.size)
+        assert (mine == (root + 1) % sub.size + step).all()
     elif call < 0.75: assert sub.allgather((sub.rank, step)) == [(n, step) for n in range(sub.size)]
     elif call < 0.8:
         request = sub.Ibarrier()
@@ -136,7 +139,10 @@ def test_collectives_in_any_order(processes: int, seed: int) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-BCAST = "comm.Bcast(np.zeros(1))"
+BCAST, ROOTED, WIDE = (
+    f"comm.Bcast(np.zeros({n}), root={root})" for n, root in [(1, 0), (1, 1), (999, 0)]
+)
+REDUCE = "comm.Reduce(np.zeros(1), np.zeros(1))"
 SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 1000))
 
 
@@ -146,13 +152,36 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         (BCAST, "comm.Barrier()", "where this one calls comm.B"),
         ("comm.Barrier()", BCAST, "where this one calls comm.B"),
         (SMALL, "comm.Barrier()", "where this one calls comm."),
-        (SMALL, SMALL.replace("1", "2"), " bytes where "),
+        (SMALL, SMALL.replace("1", "2"), "are expected here"),
         (LARGE, SMALL, " expected here: do all processes call the same collective"),
         (SMALL, LARGE, " expected here: do all processes call the same collective"),
         (f"{BCAST}; comm.Barrier()", "comm.Barrier(); comm.Barrier()", "MPI_B"),
         (f"{SMALL}; comm.Barrier()", "comm.Barrier()", "where this one calls comm."),
+        (BCAST, ROOTED, "where this one calls comm.Bcast"),
+        (BCAST, WIDE, "are expected here"),
+        (WIDE, BCAST, "are expected here"),
+        ("comm.Barrier()", REDUCE, "where this one calls comm.Barrier"),
+        (
+            f"two = comm.Dup(); {BCAST.replace('comm', 'two')}",
+            "comm.Dup()",
+            "has called MPI_Bcast(root=0)",
+        ),
     ],
-    ids=["message here", "message there", "calls", "sizes", "large", "small", "ahead", "end"],
+    ids=[
+        "message here",
+        "message there",
+        "calls",
+        "sizes",
+        "large",
+        "small",
+        "ahead",
+        "end",
+        "roots",
+        "small post",
+        "large message",
+        "post here",
+        "never read",
+    ],
 )
 def test_calls_that_differ_are_reported(tmp_path: Path, first: str, second: str, says: str) -> None:
     program = tmp_path / "prog.py"

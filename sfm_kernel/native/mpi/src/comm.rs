@@ -9,8 +9,8 @@ use sfm_native::sync::lock;
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
+use crate::collective::agreement::Meetings;
 use crate::collective::history::History;
-use crate::collective::meeting::Meetings;
 use crate::collective::sites::Sites;
 use crate::engine::{self, report};
 use crate::errhandlers::Attached;
@@ -18,6 +18,7 @@ use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
 use crate::info::{Hints, Known};
+use crate::latest::{Changes, Latest, Used};
 use crate::process;
 use crate::table::Table;
 use crate::topology::Topology;
@@ -68,12 +69,24 @@ static COMMS: Table<Comm> = Table::new(0x8400_0000);
 /// MPI_COMM_WORLD and MPI_COMM_SELF.
 static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
 
+/// Of the handles of communicators.
+static CHANGES: Changes = Changes::new();
+
+thread_local! {
+    static LATEST: Latest<Comm> = const { Latest::new() };
+}
+
 /// See `renumber_collectives`.
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
+/// Grows whenever collective calls are renumbered.
+pub fn epoch() -> u64 {
+    EPOCH.load(Relaxed)
+}
+
 /// The first number of collective calls after the last stop.
 fn first_number() -> u32 {
-    number_after(EPOCH.load(Relaxed))
+    number_after(epoch())
 }
 
 /// Any of the 2^29 numbers of a collective. The messages of a call that was stopped match a later
@@ -206,6 +219,7 @@ pub fn start(world: Comm, alone: Comm) {
     alone.set_name("MPI_COMM_SELF".into());
     *PREDEFINED.write().expect("no panic under the lock") =
         [Some(Arc::new(world)), Some(Arc::new(alone))];
+    note_change();
 }
 
 /// Replace MPI_COMM_WORLD by one of other processes.
@@ -217,27 +231,43 @@ pub fn renew(context: u64, group: Arc<Group>, rank: c_int) {
     }
     world.set_name("MPI_COMM_WORLD".into());
     predefined[0] = Some(Arc::new(world));
+    drop(predefined);
+    note_change();
 }
 
 /// Remove the predefined communicators, in MPI_Finalize.
 pub fn finish() {
     *PREDEFINED.write().expect("no panic under the lock") = [None, None];
+    note_change();
 }
 
 /// The communicator of a handle; the error says what is wrong with the handle.
-pub fn get(handle: MPI_Comm) -> Answer<Arc<Comm>> {
-    let found = match handle {
+#[inline]
+pub fn get(handle: MPI_Comm) -> Answer<Used<Comm>> {
+    let found = LATEST.try_with(|latest| latest.get(handle, &CHANGES, || find(handle)));
+    // The program may call MPI when its exit has destroyed the thread's variables: from `atexit`.
+    let found = found.unwrap_or_else(|_| find(handle).map(Used::new));
+    found.ok_or_else(|| wrong(handle))
+}
+
+fn find(handle: MPI_Comm) -> Option<Arc<Comm>> {
+    match handle {
         MPI_COMM_WORLD | MPI_COMM_SELF => {
             let index = (handle - MPI_COMM_WORLD) as usize;
             PREDEFINED.read().expect("no panic under the lock")[index].clone()
         }
         _ => COMMS.get(handle),
-    };
-    found.ok_or_else(|| wrong(handle))
+    }
+}
+
+/// A handle was freed or has got another communicator.
+fn note_change() {
+    CHANGES.note();
+    let _ = LATEST.try_with(Latest::forget);
 }
 
 /// The same for functions that take intracommunicators only.
-pub fn intra(handle: MPI_Comm) -> Answer<Arc<Comm>> {
+pub fn intra(handle: MPI_Comm) -> Answer<Used<Comm>> {
     let comm = get(handle)?;
     if comm.remote.is_none() {
         return Ok(comm);
@@ -274,6 +304,12 @@ pub fn of_messages(context: u64) -> Option<Arc<Comm>> {
     predefined.by_ref().flatten().find(is_it).or_else(|| COMMS.all().into_iter().find(is_it))
 }
 
+/// All communicators.
+pub fn all() -> Vec<Arc<Comm>> {
+    let predefined = PREDEFINED.read().expect("no panic under the lock").clone();
+    predefined.into_iter().flatten().chain(COMMS.all()).collect()
+}
+
 /// Renumber the collective calls of all communicators, now and in future, identically at all
 /// processes that get the same `word`: a cell was stopped or has failed, and some processes were
 /// further than others. False, and no change, unless the word is larger than the last one.
@@ -281,8 +317,7 @@ pub fn renumber_collectives(word: u64) -> bool {
     if EPOCH.fetch_max(word, Relaxed) >= word {
         return false;
     }
-    let predefined = PREDEFINED.read().expect("no panic under the lock").clone();
-    for comm in predefined.iter().flatten().chain(&COMMS.all()) {
+    for comm in all() {
         comm.collectives.store(first_number(), Relaxed);
         comm.begun.store(first_number(), Relaxed);
     }
@@ -295,7 +330,9 @@ pub fn release(handle: MPI_Comm) -> Answer<Arc<Comm>> {
         let text = "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed; MPI_Finalize ends them";
         return Err(fail(MPI_ERR_COMM, text));
     }
-    COMMS.release(handle).ok_or_else(|| wrong(handle))
+    let released = COMMS.release(handle).ok_or_else(|| wrong(handle));
+    note_change();
+    released
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub mod home;
 pub mod host;
 mod info;
 mod inter;
+mod latest;
 mod launcher;
 mod making;
 mod message;

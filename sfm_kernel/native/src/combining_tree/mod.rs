@@ -5,9 +5,10 @@
 //! all read. No semaphores and no locks: counters, and one bell for sleepers.
 //!
 //! ```text
-//! header   magic, members, number of members that have mapped it; the decision; the bell
+//! header   magic, members, number of members that have mapped it; the decision; the bell; sleepers
 //! counts   one for each node of the tree
 //! cells    two for each member, then two for each node: those of even and of odd rounds
+//! posts    if there are any: how far each member has come, and the cells of each (`posts`)
 //! ```
 //!
 //! Two sets of cells are enough: a cell is written again two rounds later, and nobody can be in
@@ -19,6 +20,7 @@
 pub mod climb;
 #[cfg(not(loom))]
 pub mod fold;
+pub mod posts;
 
 #[cfg(not(loom))]
 mod shared;

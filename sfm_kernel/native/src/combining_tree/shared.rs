@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::climb::{arrive, Count, Decision, Shape};
-use super::fold::{Cell, Kind, Op};
+use super::fold::{self, Kind, Op};
+use super::posts::{self, Reached, Sleepers, CELLS};
 use crate::bell::{Bell, Woken};
+use crate::code_location::CodeLocation;
 use crate::core::Core;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
@@ -23,6 +25,8 @@ struct Header {
     attached: AtomicU32,
     decision: Decision,
     bell: Padded<Bell>,
+    /// Members that may sleep until others post or have come further.
+    sleepers: Sleepers,
 }
 
 /// One member's view of a tree.
@@ -34,20 +38,30 @@ pub struct CombiningTree {
     rank: usize,
     /// The round that this member is in, or was in last.
     round: u64,
+    /// How far this member has come, in halves of its cells for posts.
+    half: u64,
+    /// There is room for this member's posts in earlier calls.
+    room_until: AtomicU64,
+    /// Where the cells for posts begin.
+    first_post: usize,
 }
 
 impl CombiningTree {
     /// The tree at `path` for this number of members, made if there is none; `rank`: this member.
+    /// `has_posts`: whether there are cells for posts, too.
     pub fn open(
         core: Arc<Core>,
         path: &Path,
         fresh: &Path,
         members: usize,
         rank: usize,
+        has_posts: bool,
     ) -> Result<CombiningTree, ShmError> {
         let shape = Shape::new(members);
         let cells = 2 * (members + shape.nodes());
-        let length = CombiningTree::first_cell(&shape) + cells * size_of::<Cell>();
+        let first_post = CombiningTree::first_cell(&shape) + cells * size_of::<fold::Cell>();
+        let for_posts = size_of::<Reached>() + CELLS as usize * size_of::<posts::Cell>();
+        let length = first_post + if has_posts { members * for_posts } else { 0 };
         let mapping = Mapping::create_or_open(path, fresh, length, |header: &Mapping<Header>| {
             header.members.store(members as u32, Ordering::Relaxed);
             header.magic.store(MAGIC, Ordering::Release);
@@ -62,7 +76,17 @@ impl CombiningTree {
             // Without a name it vanishes with its members, however they end.
             let _ = std::fs::remove_file(path);
         }
-        Ok(CombiningTree { core, mapping, shape, members, rank, round: 0 })
+        Ok(CombiningTree {
+            core,
+            mapping,
+            shape,
+            members,
+            rank,
+            round: 0,
+            half: 0,
+            room_until: AtomicU64::new(0),
+            first_post,
+        })
     }
 
     fn first_cell(shape: &Shape) -> usize {
@@ -85,11 +109,11 @@ impl CombiningTree {
     }
 
     /// The cell of a member (or, behind them, of a node) in this round.
-    fn cell_of(&self, index: usize) -> *mut Cell {
+    fn cell_of(&self, index: usize) -> *mut fold::Cell {
         self.cell_in(index, self.round)
     }
 
-    fn cell_in(&self, index: usize, round: u64) -> *mut Cell {
+    fn cell_in(&self, index: usize, round: u64) -> *mut fold::Cell {
         assert!(index < self.members + self.shape.nodes());
         let nth = 2 * index + (round % 2) as usize;
         // SAFETY: inside the mapping, whose length was checked.
@@ -97,13 +121,13 @@ impl CombiningTree {
             self.mapping
                 .as_ptr()
                 .add(CombiningTree::first_cell(&self.shape))
-                .cast::<Cell>()
+                .cast::<fold::Cell>()
                 .add(nth)
         }
     }
 
     /// The cell of the top node in this round.
-    fn top(&self) -> *mut Cell {
+    fn top(&self) -> *mut fold::Cell {
         self.cell_of(self.members + self.shape.nodes() - 1)
     }
 
@@ -128,7 +152,7 @@ impl CombiningTree {
         call: [u64; 2],
         kind: Kind,
         bytes: &[u8],
-        combine: impl Fn(&mut Cell, &Cell),
+        combine: impl Fn(&mut fold::Cell, &fold::Cell),
     ) -> bool {
         self.round += 1;
         // SAFETY: this member's cell; its readers wait until this member has arrived, and have read
@@ -155,13 +179,13 @@ impl CombiningTree {
     }
 
     /// The round's combined value; for the last member, or once the round is decided.
-    pub fn result(&self) -> &Cell {
+    pub fn result(&self) -> &fold::Cell {
         // SAFETY: only the last writes to it, before the decision.
         unsafe { &*self.top() }
     }
 
     /// A member's value; for the last member, or once the round is decided.
-    pub fn cell(&self, member: usize) -> &Cell {
+    pub fn cell(&self, member: usize) -> &fold::Cell {
         assert!(member < self.members);
         // SAFETY: it has arrived, and its cell stays as it is until all have read.
         unsafe { &*self.cell_of(member) }
@@ -236,5 +260,75 @@ impl CombiningTree {
         // SAFETY: an atomic; the rest of a cell may be written just now.
         let came = |member| unsafe { (*self.cell_of(member)).round.load(Ordering::Relaxed) };
         (0..self.members).filter(|member| came(*member) != self.round).collect()
+    }
+
+    fn reached(&self) -> &[Reached] {
+        // SAFETY: behind the tree's cells, one for each member; atomics.
+        unsafe {
+            let first = self.mapping.as_ptr().add(self.first_post).cast::<Reached>();
+            std::slice::from_raw_parts(first, self.members)
+        }
+    }
+
+    fn post_cell(&self, member: usize, nth: u64) -> *mut posts::Cell {
+        assert!(member < self.members);
+        let first = self.first_post + self.members * size_of::<Reached>();
+        // SAFETY: inside the mapping, whose length was checked.
+        unsafe {
+            let cells = self.mapping.as_ptr().add(first).cast::<posts::Cell>();
+            cells.add(member * CELLS as usize + posts::index(nth))
+        }
+    }
+
+    /// This member has come to call `nth`. True if others may sleep until it has: wake them.
+    pub fn come_to(&mut self, nth: u64) -> bool {
+        let mut half = self.half;
+        let wake = self.reached()[self.rank].publish(&mut half, nth, &self.mapping.sleepers);
+        self.half = half;
+        wake
+    }
+
+    /// A member that has not come far enough for a post of this member in call `nth`.
+    pub fn behind(&self, nth: u64) -> Option<usize> {
+        if nth < self.room_until.load(Ordering::Relaxed) {
+            return None;
+        }
+        let behind = posts::behind(self.reached(), nth);
+        if behind.is_none() {
+            self.room_until.store(posts::end_of_room(nth), Ordering::Relaxed);
+        }
+        behind
+    }
+
+    /// Post in call `nth`, once no member is `behind`: `write` gets the address of the bytes. True
+    /// if others may sleep until this member has posted: wake them.
+    pub fn post(
+        &self,
+        nth: u64,
+        call: [u64; 2],
+        location: CodeLocation,
+        write: impl FnOnce(*mut u8),
+    ) -> bool {
+        let cell = self.post_cell(self.rank, nth);
+        // SAFETY: this member's cell; all have come past the call whose post was in it.
+        unsafe {
+            ((*cell).call, (*cell).location) = (call, location);
+            write((&raw mut (*cell).bytes).cast());
+            (*cell).stamp.publish(nth, &self.mapping.sleepers)
+        }
+    }
+
+    /// A member's post in call `nth`, to which this member has come, and no further.
+    pub fn posted(&self, member: usize, nth: u64) -> Option<&posts::Cell> {
+        let cell = self.post_cell(member, nth);
+        // SAFETY: an atomic; and if the post is that of this call, it stays as it is until this
+        // member has come further.
+        unsafe { (*cell).stamp.is_of(nth).then(|| &*cell) }
+    }
+
+    /// Call before this member sleeps until others post or have come further, and
+    /// `sleepers().leave()` after that.
+    pub fn sleepers(&self) -> &Sleepers {
+        &self.mapping.sleepers
     }
 }

@@ -1,4 +1,4 @@
-//! The climb of a combining tree, and the decision of a round.
+//! The climb of a combining tree, the decision of a round, and posts.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 use sfm_native::bell::Bell;
 use sfm_native::combining_tree::climb::{arrive, Count, Decision, Node, Shape};
+use sfm_native::combining_tree::posts::{behind, index, Reached, Sleepers, Stamp, CELLS};
 
 use super::check;
 
@@ -114,5 +115,71 @@ fn a_round_is_completed_for_all_or_broken_off_for_all() {
             assert_eq!(tree.read(tree.cells.len() - 1, 1), 2);
         }
         assert_eq!(other.join().unwrap(), seen);
+    });
+}
+
+/// Posts of one member, with the bell that wakes all.
+struct Posts {
+    cells: Vec<(Stamp, UnsafeCell<u64>)>,
+    reached: Vec<Reached>,
+    sleepers: Sleepers,
+    bell: Bell,
+}
+
+impl Posts {
+    fn new(members: usize) -> Arc<Posts> {
+        Arc::new(Posts {
+            cells: (0..CELLS).map(|_| (Stamp::default(), UnsafeCell::new(0))).collect(),
+            reached: (0..members).map(|_| Reached::default()).collect(),
+            sleepers: Sleepers::default(),
+            bell: Bell::default(),
+        })
+    }
+
+    fn wait(&self, is_done: impl Fn() -> bool) {
+        if is_done() {
+            return;
+        }
+        self.sleepers.enter();
+        while !is_done() {
+            self.bell.sleep(Duration::from_secs(1), &is_done);
+        }
+        self.sleepers.leave();
+    }
+
+    /// Member `member` makes `calls` calls, in which member 0 posts the call's number for all.
+    fn calls(&self, member: usize, calls: u64) {
+        let mut half = 0;
+        for nth in 0..calls {
+            if self.reached[member].publish(&mut half, nth, &self.sleepers) {
+                self.bell.ring();
+            }
+            let (stamp, cell) = &self.cells[index(nth)];
+            if member > 0 {
+                self.wait(|| stamp.is_of(nth));
+                // SAFETY: loom checks for races.
+                assert_eq!(cell.with(|cell| unsafe { *cell }), nth);
+                continue;
+            }
+            self.wait(|| behind(&self.reached, nth).is_none());
+            // SAFETY: loom checks for races.
+            cell.with_mut(|cell| unsafe { *cell = nth });
+            if stamp.publish(nth, &self.sleepers) {
+                self.bell.ring();
+            }
+        }
+    }
+}
+
+#[test]
+fn posts_are_read_by_all_before_their_cell_is_written_again() {
+    check(|| {
+        let posts = Posts::new(2);
+        let other = {
+            let posts = posts.clone();
+            thread::spawn(move || posts.calls(1, CELLS + 1))
+        };
+        posts.calls(0, CELLS + 1);
+        other.join().unwrap();
     });
 }

@@ -5,7 +5,7 @@ use super::items::Items;
 use super::schedule::Schedule;
 use super::team::Team;
 
-use super::{across, allgather, alltoall, barrier, bcast, between, gather, meeting, neighbors};
+use super::{across, allgather, alltoall, barrier, bcast, between, blocking, gather, neighbors};
 use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm::{self, Comm};
@@ -132,6 +132,16 @@ impl Call {
         Alike::new(root, self.op())
     }
 
+    /// The bytes of its data, if it has the same number of them at all processes.
+    pub fn bytes(&self) -> Option<usize> {
+        match self {
+            Call::Bcast { items, .. } => Some(items.bytes()),
+            Call::Reduce { from, into, .. } => from.as_ref().or(into.as_ref()).map(Items::bytes),
+            Call::Allreduce { into, .. } => Some(into.bytes()),
+            _ => None,
+        }
+    }
+
     /// The arguments that distinguish it from others, for observers.
     pub fn arguments(&self) -> Arguments {
         let count = match self {
@@ -181,7 +191,7 @@ impl Call {
         }
     }
 
-    async fn run(&self, team: &Team) -> Answer {
+    pub async fn run(&self, team: &Team) -> Answer {
         if team.near < team.size {
             return between::run(self, team).await;
         }
@@ -245,8 +255,7 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
     let comm = comm::get(comm)?;
     let team = Team::called(&comm, call.what(), call.alike(&comm));
-    let met = meeting::meet(&comm, &team, call);
-    met.unwrap_or_else(|| meeting::by_messages(&comm, &team, || call.arguments(), call.run(&team)))
+    blocking::run(&comm, &team, call)
 }
 
 /// The team of the non-blocking form.

@@ -49,7 +49,7 @@ pub struct Team {
 }
 
 /// The largest number of a collective; the numbers of a communicator repeat after it.
-const LARGEST: u32 = 0x1fff_ffff;
+pub(super) const LARGEST: u32 = 0x1fff_ffff;
 pub const BEGUN: c_int = 0x2000_0000;
 pub(super) const APART: c_int = 0x4000_0000;
 
@@ -69,8 +69,10 @@ impl Team {
 
     /// The same, with arguments that all processes give alike.
     pub fn called(comm: &Comm, what: What, alike: Alike) -> Team {
-        let number = comm.collectives.fetch_add(1, Relaxed) & LARGEST;
-        Team::numbered(comm, what, alike, number as c_int)
+        // Not in one step, which would take longer: a communicator has one such call at a time.
+        let number = comm.collectives.load(Relaxed);
+        comm.collectives.store(number.wrapping_add(1), Relaxed);
+        Team::numbered(comm, what, alike, (number & LARGEST) as c_int)
     }
 
     /// The team of the next non-blocking collective. These have their own numbers, because they
@@ -313,7 +315,7 @@ pub async fn all_come(all: Vec<Coming>) -> Answer {
 
 /// Wait for the end of an operation; `partner` is the process (rank in the world) that has to act
 /// for it.
-async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
+pub(super) async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
     poll_fn(|_| {
         let end = end();
         if end.is_none() {

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use sfm_native::code_location::{code_of, line_of, words_of};
+use sfm_native::code_location::{code_of, line_of, words_of, CodeLocation};
 use sfm_native::observed::ObservedSegment;
 use sfm_native::packet::{next_entry, Kind};
 use sfm_native::segment::segment_of;
@@ -33,6 +33,16 @@ pub fn of_blocked(process: usize) -> String {
         let code = state.code.filter(|_| state.activity.starts_with("blocked"))?;
         Some(in_words(&code, line_of(state.location)))
     })
+}
+
+/// A location in the program of `process`, which it has noted.
+pub fn of_location(process: usize, location: CodeLocation) -> String {
+    let find = || {
+        let (_, _, codes) = segment(process)?.events(0).ok()?;
+        let (_, code) = codes.iter().find(|(code, _)| *code == code_of(location))?;
+        Some(in_words(code, line_of(location)))
+    };
+    find().unwrap_or_default()
 }
 
 /// What is found within a moment: a process may be between an action and its record.

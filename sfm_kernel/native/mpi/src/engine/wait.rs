@@ -11,8 +11,7 @@ use sfm_native::calls::{self, Goal, WaitFacts};
 use sfm_native::segment::Activity;
 
 use super::{report, what, Engine, Sending, What};
-use crate::collective::barrier::barrier;
-use crate::collective::presence::complete;
+use crate::collective::blocking;
 use crate::collective::team::Team;
 
 use crate::endpoint::failure;
@@ -171,7 +170,7 @@ impl Engine {
         }
         let world = comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
-        complete(&team, barrier(&team))?;
+        blocking::last_barrier(&world, &team)?;
         // With sessions, other processes may be further ahead.
         if let Some(text) = what::unreceived_collective().filter(|_| !world::has_sessions()) {
             launcher::report_difference(&text);

@@ -137,9 +137,13 @@ impl Alike {
     }
 }
 
-/// At the end of the program: a sentence about a message of a collective call that was never
-/// received. All calls have returned nevertheless.
+/// At the end of the program: a sentence about a collective call of another process that this one
+/// has not made, or has made differently. All calls have returned nevertheless.
 pub fn unreceived_collective() -> Option<String> {
+    unreceived_message().or_else(unread_post)
+}
+
+fn unreceived_message() -> Option<String> {
     let of_collective = |envelope: &Envelope| {
         let note = Note::of(envelope);
         let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
@@ -159,10 +163,20 @@ pub fn unreceived_collective() -> Option<String> {
         true => "allreduce".into(),
         false => call_text(note.what.name(), note.alike()),
     };
-    Some(format!(
-        "{} has called {theirs}{}, and this process {here}: all processes of a communicator make \
+    let at = origin::of_message(note.rank, context, tag);
+    Some(difference(note.rank, &theirs, &at, &here))
+}
+
+fn unread_post() -> Option<String> {
+    let unread = |comm: std::sync::Arc<comm::Comm>| comm.meetings.unread(&comm);
+    let (process, (what, alike), at) = comm::all().into_iter().find_map(unread)?;
+    Some(difference(process, &call_text(what.name(), alike), &at, "has not"))
+}
+
+fn difference(process: usize, theirs: &str, at: &str, here: &str) -> String {
+    format!(
+        "{} has called {theirs}{at}, and this process {here}: all processes of a communicator make \
          the same collective calls in the same order, with the same root",
-        process::named(note.rank),
-        origin::of_message(note.rank, context, tag)
-    ))
+        process::named(process)
+    )
 }

@@ -1,7 +1,5 @@
 //! A send and a receive in one call.
 
-use std::sync::Arc;
-
 use super::receiving::{begin, complete, nothing};
 use super::sending::gone;
 use crate::checks::put;
@@ -11,11 +9,12 @@ use crate::ends;
 use crate::engine::{engine, report, About, From, Mode, Outcome, Pattern, To};
 use crate::errors::Answer;
 use crate::handles::*;
+use crate::latest::Used;
 use crate::request::{self, finish, Partner, Work};
 
 /// The destination and the source.
 struct Ends {
-    comm: Arc<Comm>,
+    comm: Used<Comm>,
     to: Option<To>,
     pattern: Option<Pattern>,
 }

@@ -27,7 +27,7 @@ pub unsafe fn intercomm_create(
             Some(peers)
         }
     };
-    let across = peers.as_ref().map(|peers| (&**peers, remote_leader as usize));
+    let across = peers.as_ref().map(|peers| (&***peers, remote_leader as usize));
     let made = inter::create(&local, local_leader as usize, across, tag)?;
     put("newintercomm", newintercomm, comm::open(made))
 }

@@ -8,6 +8,7 @@ use crate::data::{Data, UserBuffer};
 use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::latest::Used;
 use crate::process::named;
 use crate::request::{self, Partner, Work};
 use crate::unfinished;
@@ -27,7 +28,7 @@ struct Arguments {
     data: Data,
     to: Option<To>,
     /// As the program has given them.
-    comm: Arc<Comm>,
+    comm: Used<Comm>,
     dest: c_int,
     count: MPI_Count,
 }
@@ -45,24 +46,7 @@ impl Arguments {
     }
 
     unsafe fn begin(&self, mode: SendMode) -> Answer<Work> {
-        self.begin_to(self.to, mode)
-    }
-
-    unsafe fn begin_to(&self, to: Option<To>, mode: SendMode) -> Answer<Work> {
-        let Some(to) = to else { return Ok(Work::Ended(Outcome::of_send())) };
-        let begun = match mode {
-            SendMode::Standard if limits::BUFFERING.get() > 0 => {
-                engine().send(to, Mode::Standard, &self.data)
-            }
-            SendMode::Standard | SendMode::Synchronous => {
-                engine().send(to, Mode::Synchronous, &self.data)
-            }
-            SendMode::Buffered => {
-                buffer::send(&self.comm, to, &self.data)?;
-                None
-            }
-        };
-        Ok(begun.map_or(Work::Ended(Outcome::of_send()), Work::Sending))
+        begin(&self.comm, &self.data, self.to, mode)
     }
 
     unsafe fn complete(&self, mode: SendMode) -> Answer {
@@ -120,11 +104,27 @@ pub unsafe fn send_init(
     request: *mut MPI_Request,
 ) -> Answer {
     let arguments = arguments(buf, dest, tag, comm)?;
-    let partner = arguments.partner();
+    let (partner, on) = (arguments.partner(), Arc::clone(&arguments.comm));
+    let Arguments { data, to, .. } = arguments;
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
-        let to = arguments.to.map(|to| To { mark: unfinished::site(), what: What::Message, ..to });
-        arguments.begin_to(to, mode)
+        let to = to.map(|to| To { mark: unfinished::site(), what: What::Message, ..to });
+        begin(&on, &data, to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))
+}
+
+unsafe fn begin(comm: &Comm, data: &Data, to: Option<To>, mode: SendMode) -> Answer<Work> {
+    let Some(to) = to else { return Ok(Work::Ended(Outcome::of_send())) };
+    let begun = match mode {
+        SendMode::Standard if limits::BUFFERING.get() > 0 => {
+            engine().send(to, Mode::Standard, data)
+        }
+        SendMode::Standard | SendMode::Synchronous => engine().send(to, Mode::Synchronous, data),
+        SendMode::Buffered => {
+            buffer::send(comm, to, data)?;
+            None
+        }
+    };
+    Ok(begun.map_or(Work::Ended(Outcome::of_send()), Work::Sending))
 }

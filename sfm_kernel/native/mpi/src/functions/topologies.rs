@@ -1,7 +1,5 @@
 //! Cartesian topologies: creation and queries.
 
-use std::sync::Arc;
-
 use super::communicators::none_yet;
 use super::graphs::none;
 use crate::cart::{self, Cart};
@@ -12,6 +10,7 @@ use crate::comm::{self, Comm};
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::latest::Used;
 use crate::making;
 use crate::topology::Topology;
 
@@ -20,7 +19,7 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Answ
 }
 
 /// A communicator with a grid.
-struct CartComm(Arc<Comm>);
+struct CartComm(Used<Comm>);
 
 impl CartComm {
     fn get(handle: MPI_Comm) -> Answer<CartComm> {

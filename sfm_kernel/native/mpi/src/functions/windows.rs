@@ -8,13 +8,14 @@ use crate::engine::What;
 use crate::errors::{fail, Answer, On};
 use crate::handles::*;
 use crate::info::{self, Hints};
+use crate::latest::Used;
 use crate::window::making::{make, Arguments};
 use crate::window::route::Route;
 use crate::window::served::service;
 use crate::window::{self, Window};
 
 /// The communicator of a call that makes a window.
-fn within(comm: MPI_Comm) -> Answer<Arc<Comm>> {
+fn within(comm: MPI_Comm) -> Answer<Used<Comm>> {
     let comm = comm::get(comm)?;
     match comm.remote {
         None => Ok(comm),

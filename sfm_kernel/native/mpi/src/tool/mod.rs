@@ -24,7 +24,7 @@ pub mod registry;
 pub mod sessions;
 pub mod texts;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use sfm_native::sync::lock;
 
@@ -96,7 +96,7 @@ pub fn index_of<T>(all: &[T], is_it: impl Fn(&T) -> bool, kind: &str, name: &str
 ///
 /// # Safety
 /// `handle` points to an object of the kind `bind`.
-pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<std::sync::Arc<Comm>>> {
+pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<Arc<Comm>>> {
     if bind == MPI_T_BIND_NO_OBJECT {
         return Ok(None);
     }
@@ -105,7 +105,7 @@ pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<std::sy
         return Err(fail(MPI_T_ERR_INVALID_HANDLE, text));
     }
     match comm::get(handle.cast::<MPI_Comm>().read()) {
-        Ok(comm) => Ok(Some(comm)),
+        Ok(comm) => Ok(Some(Arc::clone(&comm))),
         Err(failure) => Err(fail(MPI_T_ERR_INVALID_HANDLE, failure.text)),
     }
 }

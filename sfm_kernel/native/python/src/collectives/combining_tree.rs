@@ -53,7 +53,7 @@ impl PyCombiningTree {
         }
         let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();
         let core = inbox.get().core.clone();
-        let tree = CombiningTree::open(core, &path, &fresh, members, index);
+        let tree = CombiningTree::open(core, &path, &fresh, members, index, false);
         let tree = tree.map_err(|failure| shm_error(py, failure, &folder))?;
         Ok(PyCombiningTree { tree: Mutex::new(tree) })
     }

@@ -1,0 +1,179 @@
+//! How the processes of a communicator come to memory that they share: a tree for meetings, with
+//! cells for posts.
+//!
+//! A communicator gets its tree in one of its first small collective calls, in which its processes
+//! agree by messages whether all of them could open it. A process that leaves a meeting early (Stop,
+//! a dead process, a deadlock that was ended) breaks the tree off for good. All others finish the
+//! same call by messages, and later calls make another tree; posts do not depend on that, and go
+//! on until then.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use sfm_native::combining_tree::CombiningTree;
+use sfm_native::segment::Segment;
+
+use super::presence::complete;
+use super::reduce;
+use super::shared_calls::call_of;
+use super::team::{Team, LARGEST};
+use crate::comm::{self, Comm};
+use crate::data::UserBuffer;
+use crate::engine::{engine, origin, Alike, What};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::op;
+
+/// The processes agree on a tree in a call whose number leaves this remainder when divided by
+/// `EVERY`. All processes have the same call number, whatever calls ended early. Only few calls
+/// before it go by messages, which is enough for most communicators; and `EVERY` has no factor in
+/// common with the usual patterns of calls.
+const AGREEING: u64 = 3;
+const EVERY: u64 = 7;
+
+/// After so many calls another tree is agreed, before their numbers repeat.
+const LAST: u64 = LARGEST as u64 / 2;
+
+/// A communicator's tree. Locked while this process is in a meeting.
+#[derive(Default)]
+pub struct Meetings(Mutex<State>);
+
+#[derive(Default)]
+pub enum State {
+    #[default]
+    None,
+    /// The processes do not share memory.
+    Never,
+    At(OpenTree),
+}
+
+pub struct OpenTree {
+    pub tree: CombiningTree,
+    others: Vec<Segment>,
+    rank: usize,
+    /// The number of the call in which it was agreed, and the epoch of all numbers then.
+    first: u64,
+    epoch: u64,
+}
+
+impl Meetings {
+    pub fn lock(&self) -> Answer<MutexGuard<'_, State>> {
+        let mut state = match self.0.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let text =
+                    "another thread, or code that a signal handler has interrupted, is in a \
+                    collective call of this communicator, which allows one at a time";
+                return Err(fail(MPI_ERR_OTHER, text));
+            }
+        };
+        // Calls have other numbers now, for all processes.
+        if matches!(&*state, State::At(open) if open.epoch != comm::epoch()) {
+            *state = State::None;
+        }
+        Ok(state)
+    }
+
+    /// A process that has posted in the next call of this communicator, which this process has
+    /// not made: the process, its call, and its line.
+    pub fn unread(&self, comm: &Comm) -> Option<(usize, (What, Alike), String)> {
+        let state = self.0.try_lock().ok()?;
+        let State::At(open) = &*state else { return None };
+        let nth = open.nth_of(u64::from(comm.collectives.load(Relaxed) & LARGEST));
+        let members = 0..open.tree.members();
+        let (rank, cell) =
+            members.filter_map(|rank| Some((rank, open.tree.posted(rank, nth)?))).next()?;
+        let process = comm.group.members[rank] as usize;
+        Some((process, call_of(cell.call), origin::of_location(process, cell.location)))
+    }
+}
+
+impl State {
+    /// Agree on a tree, if this call is one in which that is done and there is none that can be
+    /// used.
+    pub fn prepare(&mut self, comm: &Comm, team: &Team) -> Answer {
+        let is_usable = match self {
+            State::None => false,
+            State::Never => true,
+            // That the latest meeting was broken off, all processes know that have come here; they
+            // do not all know it of this call's.
+            State::At(open) => open.tree.broken_by().is_none() && open.nth(team) <= LAST,
+        };
+        if is_usable || team.number() % EVERY != AGREEING {
+            return Ok(());
+        }
+        let (state, answer) = agree(comm, team);
+        *self = state;
+        answer
+    }
+}
+
+impl OpenTree {
+    /// The number of a call, counted from the one in which the tree was agreed.
+    pub fn nth(&self, team: &Team) -> u64 {
+        self.nth_of(team.number())
+    }
+
+    fn nth_of(&self, number: u64) -> u64 {
+        number.wrapping_sub(self.first) & u64::from(LARGEST)
+    }
+
+    pub fn wake_others(&self) {
+        self.wake(None);
+    }
+
+    /// Wake the process with this rank, or all others.
+    pub fn wake(&self, rank: Option<usize>) {
+        match rank {
+            None => self.others.iter().for_each(|other| other.wake()),
+            // This process is not among them.
+            Some(rank) => self.others[rank - usize::from(rank > self.rank)].wake(),
+        }
+    }
+}
+
+/// Open the tree, and agree whether every process could. If this fails, because this process is
+/// interrupted or another has left, the others may have agreed nevertheless: the tree is kept.
+fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
+    let path = path(comm, team);
+    let opened = open(team, &path);
+    let mut least = c_int::from(opened.is_some());
+    let all = least_of_all(&Team::of(comm, team.what), &mut least);
+    match opened {
+        Some(open) if least == 1 || all.is_err() => (State::At(open), all),
+        _ => {
+            let _ = std::fs::remove_file(path);
+            (State::Never, all)
+        }
+    }
+}
+
+fn least_of_all(team: &Team, least: &mut c_int) -> Answer {
+    let items = UserBuffer::new("least", (&raw mut *least).cast(), 1, MPI_INT).items()?;
+    // Recursive doubling uses few routes; rings take memory.
+    complete(team, reduce::allreduce(team, &op::get(MPI_MIN)?, &items))
+}
+
+/// None if this process does not share memory with all others, or if memory is short.
+fn open(team: &Team, path: &Path) -> Option<OpenTree> {
+    let home = &*engine().endpoint;
+    let others = (0..team.size).filter(|rank| *rank != team.rank);
+    let others: Option<Vec<_>> = others.map(|rank| home.segment(team.process(rank))).collect();
+    let (others, core, uid) = (others?, home.core().clone(), home.uid(engine().rank));
+    let fresh = path.with_extension(format!("{uid:032x}.fresh"));
+    Some(OpenTree {
+        tree: CombiningTree::open(core, path, &fresh, team.size, team.rank, true).ok()?,
+        others,
+        rank: team.rank,
+        first: team.number(),
+        epoch: comm::epoch(),
+    })
+}
+
+fn path(comm: &Comm, team: &Team) -> PathBuf {
+    let home = &*engine().endpoint;
+    let first = home.uid(team.process(0));
+    home.folder().join(format!("{first:032x}-{:x}-{}.tree", comm.context, team.number()))
+}

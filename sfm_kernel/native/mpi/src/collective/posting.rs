@@ -1,0 +1,167 @@
+//! Small broadcasts and reductions to a root: the process that has data posts it in memory that all
+//! share (core: combining_tree/posts.rs), and goes on. So do the two processes of an allreduce,
+//! which need no tree.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use sfm_native::code_location::current;
+use sfm_native::combining_tree::posts::{Cell, ROOM};
+
+use super::agreement::OpenTree;
+use super::calls::Call;
+use super::items::Items;
+use super::shared_calls::{about, different_post};
+use super::team::{ended, Team};
+use crate::data::Data;
+use crate::engine::{engine, report};
+use crate::errors::Answer;
+use crate::op::Kernel;
+
+/// True for a call that goes by posts. All processes that make the same call get the same answer.
+pub fn is_for(call: &Call, team: &Team) -> bool {
+    let fits = call.bytes().is_some_and(|bytes| (1..=ROOM).contains(&bytes));
+    fits && match call {
+        Call::Bcast { .. } => true,
+        Call::Reduce { .. } => kernel(call).is_some(),
+        Call::Allreduce { .. } => team.size == 2 && kernel(call).is_some(),
+        _ => false,
+    }
+}
+
+/// The loop that combines the operands of a reduction; all such operations commute.
+fn kernel(call: &Call) -> Option<Kernel> {
+    let (op, items) = match call {
+        Call::Reduce { op, from, into, .. } => (op, from.as_ref().or(into.as_ref())?),
+        Call::Allreduce { op, into, .. } => (op, into),
+        _ => return None,
+    };
+    items.data().contiguous()?; // some of pairs are not
+    op.kernel(&items.datatype).ok()?
+}
+
+/// The posts of a call.
+pub struct Posts<'a> {
+    open: &'a OpenTree,
+    team: &'a Team,
+    nth: u64,
+    bytes: usize,
+    about: [u64; 2],
+}
+
+impl Posts<'_> {
+    pub fn new<'a>(open: &'a OpenTree, team: &'a Team, bytes: usize) -> Posts<'a> {
+        Posts { open, team, nth: open.nth(team), bytes, about: about(team, bytes) }
+    }
+
+    /// Run a call that is for posts.
+    pub async fn run(&self, call: &Call) -> Answer {
+        match call {
+            Call::Bcast { items, root } => self.bcast(items, *root).await,
+            Call::Reduce { from, into, root, .. } => {
+                let kernel = kernel(call).expect("a call that is for posts");
+                self.reduce(kernel, from.as_ref(), into.as_ref(), *root).await
+            }
+            Call::Allreduce { from, into, .. } => {
+                let kernel = kernel(call).expect("a call that is for posts");
+                self.allreduce(kernel, from.as_ref(), into).await
+            }
+            _ => unreachable!("a call that is for posts"),
+        }
+    }
+
+    async fn bcast(&self, items: &Items, root: usize) -> Answer {
+        let data = items.data();
+        if self.team.rank == root {
+            self.post(&data, None).await?;
+            // Nobody may ever read this post, if the processes do not agree who is the root.
+            return self.open.other_post(self.team, Some(self.bytes)).map_or(Ok(()), Err);
+        }
+        let cell = self.posted(root).await?;
+        // SAFETY: the user's memory, of exactly this many bytes.
+        unsafe { self.data(cell).copy_to(&data) };
+        Ok(())
+    }
+
+    /// Combine every process's operand at the root: its own with those of the others, in the order
+    /// of their ranks.
+    async fn reduce(
+        &self,
+        kernel: Kernel,
+        from: Option<&Items>,
+        into: Option<&Items>,
+        root: usize,
+    ) -> Answer {
+        if self.team.rank != root {
+            let from = from.expect("only the root's may be in place");
+            return self.post(&from.data(), Some(root)).await;
+        }
+        let into = into.expect("the root has memory for the result");
+        if let Some(from) = from {
+            // SAFETY: two distinct buffers of the user.
+            unsafe { from.copy_to(into) };
+        }
+        let to = into.data().contiguous().expect("as `kernel` has checked");
+        for rank in (0..self.team.size).filter(|rank| *rank != root) {
+            let cell = self.posted(rank).await?;
+            // SAFETY: both hold `count` items.
+            unsafe { kernel(cell.bytes.as_ptr().cast(), to.cast(), into.count) };
+        }
+        Ok(())
+    }
+
+    /// Combine every process's operand, at all in the same order.
+    async fn allreduce(&self, kernel: Kernel, from: Option<&Items>, into: &Items) -> Answer {
+        let data = into.data();
+        self.post(&from.unwrap_or(into).data(), None).await?;
+        let to = data.contiguous().expect("as `kernel` has checked");
+        for rank in 0..self.team.size {
+            let cell = self.posted(rank).await?;
+            // SAFETY: the user's memory and a cell; both hold `count` items.
+            unsafe {
+                match rank {
+                    0 => self.data(cell).copy_to(&data),
+                    _ => kernel(cell.bytes.as_ptr().cast(), to.cast(), into.count),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Post this process's data; `to`: the only reader.
+    async fn post(&self, data: &Data, to: Option<usize>) -> Answer {
+        let (tree, nth) = (&self.open.tree, self.nth);
+        poll_fn(|_| match tree.behind(nth) {
+            None => Poll::Ready(()),
+            Some(rank) => {
+                report::awaits(self.team.process(rank));
+                Poll::Pending
+            }
+        })
+        .await;
+        let location = current();
+        engine().core.shared().codes.note(location);
+        let write = |at| {
+            // SAFETY: the user's memory and a cell, which has room for `bytes`.
+            unsafe { data.copy_to(&Data::bytes(at, self.bytes)) }
+        };
+        if tree.post(nth, self.about, location, write) {
+            self.open.wake(to);
+        }
+        Ok(())
+    }
+
+    /// A process's post, once it has come.
+    async fn posted(&self, rank: usize) -> Answer<&Cell> {
+        let (tree, nth) = (&self.open.tree, self.nth);
+        let cell = ended(self.team.process(rank), || tree.posted(rank, nth)).await;
+        match cell.call == self.about {
+            true => Ok(cell),
+            false => Err(different_post(self.team, rank, cell, Some(self.bytes))),
+        }
+    }
+
+    fn data(&self, cell: &Cell) -> Data {
+        Data::bytes(cell.bytes.as_ptr().cast_mut(), self.bytes)
+    }
+}

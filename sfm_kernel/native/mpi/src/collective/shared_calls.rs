@@ -1,0 +1,122 @@
+//! Calls in shared memory, as words of a cell, and the failures when they do not fit together.
+
+use sfm_native::combining_tree::{posts, CombiningTree};
+
+use super::agreement::OpenTree;
+use super::mismatch::{self, fits, other_call, Caller};
+use super::team::Team;
+use crate::engine::{origin, Alike, What};
+use crate::errors::{fail, Answer, Failure};
+use crate::handles::*;
+
+const ALIKE_AT: u32 = 32;
+const BYTES_AT: u32 = 8;
+
+/// A call at the tree: its number and arguments, its kind and bytes.
+pub fn about(team: &Team, bytes: usize) -> [u64; 2] {
+    let (what, alike) = team.call();
+    let first = team.number() | u64::from(alike.word()) << ALIKE_AT;
+    [first, what as u64 | (bytes as u64) << BYTES_AT]
+}
+
+fn number_of(about: [u64; 2]) -> u64 {
+    about[0] & ((1 << ALIKE_AT) - 1)
+}
+
+/// True if two calls cannot be the same.
+fn differ(one: (What, Alike), other: (What, Alike)) -> bool {
+    one.0 != other.0 || one.1.differs(other.1)
+}
+
+/// The call in the words of a cell.
+pub fn call_of(about: [u64; 2]) -> (What, Alike) {
+    (What::of(about[1] as u8), Alike::of((about[0] >> ALIKE_AT) as u32))
+}
+
+impl OpenTree {
+    /// The failure, if a process is in a different call of this number: at the tree, with a post,
+    /// or (of a call by posts) by messages.
+    pub fn other_call(&self, team: &Team, bytes: Option<usize>) -> Option<Failure> {
+        let waiting = (0..team.size).filter_map(|rank| Some((rank, self.tree.waits(rank)?)));
+        let mut same = waiting.filter(|(_, about)| number_of(*about) == team.number());
+        if let Some((rank, call)) = same.next().filter(|_| !self.tree.is_over()) {
+            return Some(mismatch_with(team, rank, call, None));
+        }
+        self.other_post(team, bytes)
+    }
+
+    /// The failure, if a process has posted in a different call of this number.
+    pub fn other_post(&self, team: &Team, bytes: Option<usize>) -> Option<Failure> {
+        let (ours, nth) = (about(team, bytes.unwrap_or(0)), self.nth(team));
+        let posts = (0..team.size).filter_map(|rank| Some((rank, self.tree.posted(rank, nth)?)));
+        let mut different = posts.filter(|(_, cell)| cell.call != ours);
+        different.next().map(|(rank, cell)| different_post(team, rank, cell, bytes))
+    }
+}
+
+/// Err if another process has sent a message of this call number that does not fit this call.
+pub fn other_message(team: &Team, bytes: usize) -> Answer {
+    match team.other_message() {
+        None => Ok(()),
+        Some((sent, theirs, _)) if differ(theirs, team.call()) => {
+            Err(other_call(&Caller::of(sent), theirs, team.call(), team.mark()))
+        }
+        Some((sent, _, length)) => fits(|| Caller::of(sent), length, bytes),
+    }
+}
+
+/// The failure when all processes have entered, but with calls that differ.
+pub fn mismatch_of_all(tree: &CombiningTree, team: &Team, ours: [u64; 2]) -> Failure {
+    let bytes = (ours[1] >> BYTES_AT) as usize;
+    if let Err(failure) = other_message(team, bytes) {
+        return failure;
+    }
+    let differs = |rank: &usize| tree.cell(*rank).call != ours;
+    let rank = (0..team.size).find(differs).unwrap_or(team.rank);
+    mismatch_with(team, rank, tree.cell(rank).call, Some(bytes))
+}
+
+/// The failure when a process has posted in a different call of this number; `bytes`: of this one.
+pub fn different_post(
+    team: &Team,
+    rank: usize,
+    cell: &posts::Cell,
+    bytes: Option<usize>,
+) -> Failure {
+    let process = team.process(rank);
+    let by = Caller::new(process, origin::of_location(process, cell.location));
+    let theirs = call_of(cell.call);
+    match bytes.filter(|_| !differ(theirs, team.call())) {
+        Some(bytes) => fits(|| by, (cell.call[1] >> BYTES_AT) as usize, bytes)
+            .expect_err("the calls have the same kind, so their sizes differ"),
+        None => other_call(&by, theirs, team.call(), team.mark()),
+    }
+}
+
+/// The failure when a process has entered the tree with `call`, which is not this process's call;
+/// `bytes`: of this one, if it is at the tree.
+fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>) -> Failure {
+    let (process, number) = (team.process(rank), number_of(about));
+    let what = What::of(about[1] as u8);
+    let theirs = (what, Alike::of((about[0] >> ALIKE_AT) as u32));
+    // It still waits in that call, unless all have entered.
+    let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
+    let by = Caller::new(process, at);
+    if what != team.what || number == team.number() && differ(theirs, team.call()) {
+        other_call(&by, theirs, team.call(), team.mark())
+    } else if number != team.number() {
+        let which = if number > team.number() { "more" } else { "fewer" };
+        let text = format!(
+            "{} after {} {which} collective calls than this process: all processes of a \
+            communicator make the same collective calls in the same order",
+            by.calls(what, theirs.1),
+            number.abs_diff(team.number())
+        );
+        fail(MPI_ERR_OTHER, text)
+    } else {
+        let theirs = (about[1] >> BYTES_AT) as usize;
+        let here = bytes.map_or("others".into(), |bytes| bytes.to_string());
+        let text = by.sends(theirs, here);
+        mismatch::mismatch(MPI_ERR_COUNT, &text)
+    }
+}
