@@ -56,6 +56,13 @@ def point_to_point(name: str, comm: MPI.Intracomm) -> None:
     receive = comm.irecv(room, before, 2)
     comm.isend({"into": "room"}, after, 2).wait()
     cases.add(f"irecv into room{name}", receive.wait())
+    pickled = MPI.pickle.dumps(list(range(100)))
+    whole = MPI.BYTE.Create_contiguous(len(pickled)).Commit()
+    send, into = comm.Isend([pickled, 1, whole], after, 2), bytearray(len(pickled))
+    comm.Recv([into, 1, whole], before, 2)  # as mpi4py.util.pkl5 does
+    cases.add(f"pickled by the program{name}", MPI.pickle.loads(into))
+    send.Wait()
+    whole.Free()
     send = comm.isend("recv", after, 2)
     cases.add(f"recv into room{name}", comm.recv(room, before, 2))
     send.wait()

@@ -40,7 +40,8 @@ fn origin_of(receiving: &Receiving) -> String {
     format!("rank {rank} has sent with tag {tag}{}", receiving.origin(&status))
 }
 
-/// Refuse a pickled object in a buffer of numbers.
+/// Refuse a pickled object in a buffer of numbers. Bytes, also of a datatype made of them, may be what
+/// the program has pickled itself: mpi4py.util.pkl5 does.
 ///
 /// # Safety
 /// The receive has ended, and its memory is valid.
@@ -48,8 +49,9 @@ pub unsafe fn refuse_object(receiving: &Receiving, buffer: &UserBuffer) -> Answe
     let is_it = || {
         let start = start(receiving.data(), FRAMED)?;
         let length = receiving.end.get()?.status.bytes().max(receiving.sent()) as usize;
-        let size = datatype::committed(buffer.datatype).ok()?.size;
-        Some(length > FRAMED && is_pickled(start, length) && size > 1 && is_python())
+        let datatype = datatype::committed(buffer.datatype).ok()?;
+        let are_numbers = datatype.basic.is_some() && datatype.size > 1;
+        Some(length > FRAMED && is_pickled(start, length) && are_numbers && is_python())
     };
     if !is_it().unwrap_or(false) {
         return Ok(());

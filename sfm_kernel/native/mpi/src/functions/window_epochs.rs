@@ -1,17 +1,16 @@
 //! Epochs of windows: fence, post, start, complete, wait, locks, flushes.
 
-use std::sync::atomic::{fence, Ordering::SeqCst};
-use std::sync::Arc;
-
 use crate::checks::put;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group;
 use crate::handles::*;
+use crate::latest::Used;
 use crate::unfinished;
 use crate::window::epoch::Held;
 use crate::window::lock::Mode;
 use crate::window::{self, Window};
+use std::sync::atomic::{fence, Ordering::SeqCst};
 
 /// Refuse assertions that the function does not take.
 fn asserts(assert: c_int, known: &[(c_int, &str)]) -> Answer {
@@ -101,7 +100,7 @@ pub unsafe fn win_test(win: MPI_Win, flag: *mut c_int) -> Answer {
 }
 
 /// A window that may be locked.
-fn lockable(win: MPI_Win, assert: c_int) -> Answer<Arc<Window>> {
+fn lockable(win: MPI_Win, assert: c_int) -> Answer<Used<Window>> {
     let window = window::get(win)?;
     asserts(assert, &[NOCHECK])?;
     if window.has_no_locks() {

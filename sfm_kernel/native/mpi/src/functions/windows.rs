@@ -126,7 +126,7 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
     put("win", win, MPI_WIN_NULL)
 }
 
-fn dynamic(win: MPI_Win) -> Answer<Arc<Window>> {
+fn dynamic(win: MPI_Win) -> Answer<Used<Window>> {
     let window = window::get(win)?;
     if window.is_dynamic() {
         return Ok(window);

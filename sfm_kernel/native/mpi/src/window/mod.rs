@@ -45,6 +45,7 @@ use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{Hints, Info, Known};
+use crate::latest::{Changes, Latest, Used};
 use crate::table::Table;
 use crate::unfinished;
 
@@ -124,6 +125,13 @@ impl Drop for Memory {
 }
 
 static WINDOWS: Table<Window> = Table::new(0xa000_0000);
+/// Of the handles of windows.
+static CHANGES: Changes = Changes::new();
+
+thread_local! {
+    static LATEST: Latest<Window> = const { Latest::new() };
+}
+
 static MADE: AtomicUsize = AtomicUsize::new(0);
 /// The windows that may be open.
 static OPEN: Mutex<Vec<Weak<Window>>> = Mutex::new(Vec::new());
@@ -213,8 +221,13 @@ pub fn start(window: &Arc<Window>) -> Answer {
     }
 }
 
-pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
-    WINDOWS.get(handle).ok_or_else(|| {
+#[inline]
+pub fn get(handle: MPI_Win) -> Answer<Used<Window>> {
+    let find = || WINDOWS.get(handle);
+    let found = LATEST.try_with(|latest| latest.get(handle, &CHANGES, find));
+    // As in `comm::get`.
+    let found = found.unwrap_or_else(|_| find().map(Used::new));
+    found.ok_or_else(|| {
         let text = match handle {
             MPI_WIN_NULL => "argument win is MPI_WIN_NULL".into(),
             _ => format!("argument win ({handle:#010x}) is not a window, or was freed"),
@@ -225,6 +238,8 @@ pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
 
 pub fn release(handle: MPI_Win) {
     WINDOWS.release(handle);
+    CHANGES.note();
+    let _ = LATEST.try_with(Latest::forget);
 }
 
 /// The windows that were not freed.

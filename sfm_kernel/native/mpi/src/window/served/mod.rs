@@ -69,7 +69,12 @@ impl Outgoing {
         if self.0[rank].unanswered.load(Acquire) > 0 {
             window.wait(Some(rank), || self.check(window, rank, 0))?;
         }
-        match self.0[rank].code.swap(MPI_SUCCESS, Relaxed) {
+        let code = &self.0[rank].code;
+        // Without a locked instruction in the usual case.
+        if code.load(Relaxed) == MPI_SUCCESS {
+            return Ok(());
+        }
+        match code.swap(MPI_SUCCESS, Relaxed) {
             MPI_SUCCESS => Ok(()),
             code => Err(fail(
                 code,
