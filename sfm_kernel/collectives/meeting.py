@@ -90,7 +90,7 @@ def meet(
         table.context.doing = called(
             f"Group({names})" if len(names) <= SHOWN else f"Group() of {len(names)}"
         )
-        table.context.group, table.context.members = (table.context.name or "", title), names
+        table.context.group, table.context.in_group = (table.context.name or "", title), names
         table.on_wait = on_wait
         number = secrets.token_hex(8)
         if rank == 0:

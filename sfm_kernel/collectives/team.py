@@ -90,7 +90,7 @@ class Team:
         self.context.tick = self._tick
         self.context.private = True
         self.context.doing = self._purpose
-        self.context.members = (outer or self).names
+        self.context.in_group = (outer or self).names
         self.called: Callable[[str], str] = str
         self.title = ""
         notes = f"collective {token} notes"

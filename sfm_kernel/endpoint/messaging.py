@@ -199,7 +199,7 @@ class Context(Messaging):
     Attributes:
         buffering: as the endpoint's; by default its value when the context was made.
         doing: the purpose of a receive, for observers; a text, or a function that returns it.
-        group, members: the group of processes that it belongs to, see ``facts``.
+        group, in_group: the group of processes that it belongs to and its members, see ``facts``.
         title: returns the context's name for observers.
         private: observers see which process a receive waits for, but neither its template nor a
             message that nearly matches.
@@ -218,7 +218,7 @@ class Context(Messaging):
         self.name = name
         self.doing: str | Callable[[], str] = ""
         self.group: tuple[str, str] | None = None
-        self.members: Sequence[Name] = ()
+        self.in_group: Sequence[Name] = ()
         self.title: Callable[[], str] | None = None
         self.private = False
         self.tick: Callable[[], None] | None = None
@@ -263,7 +263,7 @@ class Context(Messaging):
         return f"{doing}: {text}" if doing else text
 
     def _more_facts(self) -> dict[str, Any]:
-        about = {"purpose": self._doing(), "group": self.group, "members": self.members}
+        about = {"purpose": self._doing(), "group": self.group, "members": self.in_group}
         return about | {"template": {}} if self.private else about
 
     def _doing(self) -> str:

@@ -72,20 +72,26 @@ impl<T> Latest<T> {
         find: impl FnOnce() -> Option<Arc<T>>,
     ) -> Option<Used<T>> {
         let now = changes.0.load(Ordering::Relaxed);
-        if let Some(latest) = &*self.0.borrow() {
+        // In a signal handler the interrupted code may be changing it.
+        if let Some(latest) = self.0.try_borrow().ok().as_deref().and_then(Option::as_ref) {
             if (latest.handle, latest.changes) == (handle, now) {
                 return Some(latest.object.clone());
             }
         }
         let object = Used::new(find()?);
-        // What is dropped may look up others: not under the borrow.
-        let _former = self.0.replace(Some(Entry { handle, changes: now, object: object.clone() }));
+        self.set(Some(Entry { handle, changes: now, object: object.clone() }));
         Some(object)
+    }
+
+    fn set(&self, entry: Option<Entry<T>>) {
+        // What is dropped may look up others: not under the borrow.
+        let _former =
+            self.0.try_borrow_mut().map(|mut latest| std::mem::replace(&mut *latest, entry));
     }
 
     /// Forget it, which may free it.
     pub fn forget(&self) {
-        let _former = self.0.take();
+        self.set(None);
     }
 }
 

@@ -32,10 +32,9 @@ enum Route {
 
 impl Route {
     fn of(call: &Call, team: &Team) -> Route {
-        match Contribution::of(call) {
-            _ if posting::is_for(call, team) => Route::Posts,
-            Some(contribution) => Route::Tree(contribution),
-            None => Route::Messages,
+        match posting::is_for(call, team) {
+            true => Route::Posts,
+            false => Contribution::of(call).map_or(Route::Messages, Route::Tree),
         }
     }
 }

@@ -34,8 +34,7 @@ pub fn call_of(about: [u64; 2]) -> (What, Alike) {
 }
 
 impl OpenTree {
-    /// The failure, if a process is in a different call of this number: at the tree, with a post,
-    /// or (of a call by posts) by messages.
+    /// The failure, if a process is in a different call of this number, at the tree or with a post.
     pub fn other_call(&self, team: &Team, bytes: Option<usize>) -> Option<Failure> {
         let waiting = (0..team.size).filter_map(|rank| Some((rank, self.tree.waits(rank)?)));
         let mut same = waiting.filter(|(_, about)| number_of(*about) == team.number());
@@ -97,8 +96,8 @@ pub fn different_post(
 /// `bytes`: of this one, if it is at the tree.
 fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>) -> Failure {
     let (process, number) = (team.process(rank), number_of(about));
-    let what = What::of(about[1] as u8);
-    let theirs = (what, Alike::of((about[0] >> ALIKE_AT) as u32));
+    let theirs = call_of(about);
+    let what = theirs.0;
     // It still waits in that call, unless all have entered.
     let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
     let by = Caller::new(process, at);

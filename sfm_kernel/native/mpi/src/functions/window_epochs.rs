@@ -182,18 +182,18 @@ pub unsafe fn win_flush(rank: c_int, win: MPI_Win) -> Answer {
         return Ok(());
     }
     let rank = window.checked("rank", rank)?;
-    window.epochs().flush(Some(rank))?;
+    window.epochs.flush(Some(rank))?;
     window.flush(rank)
 }
 
 pub unsafe fn win_flush_all(win: MPI_Win) -> Answer {
     let window = window::get(win)?;
-    window.epochs().flush(None)?;
+    window.epochs.flush(None)?;
     window.flush_all()
 }
 
 pub unsafe fn win_sync(win: MPI_Win) -> Answer {
-    window::get(win)?.epochs().flush(None)?;
+    window::get(win)?.epochs.flush(None)?;
     fence(SeqCst);
     Ok(())
 }

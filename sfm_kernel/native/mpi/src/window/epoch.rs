@@ -282,6 +282,11 @@ impl Epochs {
         }
     }
 
+    /// True after MPI_Win_lock_all.
+    pub fn are_all_locked(&self) -> bool {
+        matches!(self.access, LockedAll(_))
+    }
+
     /// The epoch that prevents freeing the window, if there is one.
     pub fn open(&self) -> Option<String> {
         match (self.is_idle(), &self.exposed) {

@@ -150,7 +150,7 @@ async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Wind
         routes,
         _memory: memory,
         attached: Mutex::default(),
-        epochs: Mutex::default(),
+        epochs: Default::default(),
         completed: Mutex::default(),
         outgoing: Outgoing::of(team.size),
         errhandler: Handler::new(),

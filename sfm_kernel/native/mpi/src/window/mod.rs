@@ -25,6 +25,7 @@ pub mod attached;
 pub mod combining;
 pub mod control;
 pub mod epoch;
+mod guarded;
 pub mod lock;
 pub mod making;
 pub mod operation;
@@ -34,7 +35,7 @@ pub mod target;
 pub mod waiting;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use sfm_native::sync::lock;
 
@@ -51,7 +52,6 @@ use crate::unfinished;
 
 use attached::Attached;
 use control::Control;
-use epoch::Epochs;
 use route::Route;
 
 /// The hints that the standard defines for windows.
@@ -78,7 +78,7 @@ pub struct Window {
     /// Private memory of this process, allocated because there was too little shared memory.
     _memory: Option<Memory>,
     attached: Mutex<Attached>,
-    epochs: Mutex<Epochs>,
+    pub epochs: guarded::Guarded,
     /// The receives of the MPI_Win_complete messages of the ranks to which the window is posted.
     completed: Mutex<Vec<Arc<Receiving>>>,
     pub outgoing: served::Outgoing,
@@ -176,8 +176,8 @@ impl Window {
         }
     }
 
-    pub fn epochs(&self) -> MutexGuard<'_, Epochs> {
-        lock(&self.epochs)
+    pub fn epochs(&self) -> guarded::Guard<'_> {
+        self.epochs.lock()
     }
 
     pub fn route(&self, rank: usize) -> Route {

@@ -51,12 +51,10 @@ impl Window {
         }
         let rank = self.checked("target_rank", named.rank)?;
         let datatype = datatype::committed(named.datatype)?;
-        let mut epochs = self.epochs();
         match named.by_request {
-            false => epochs.access(rank)?,
-            true => epochs.request(rank)?,
+            false => self.epochs.access(rank)?,
+            true => self.epochs().request(rank)?,
         }
-        drop(epochs);
         let at = self.offset_of(rank, named.disp, count, &datatype)?;
         let route = self.routes[rank];
         let base = match route {
