@@ -42,7 +42,8 @@ impl Route {
 /// Run a blocking collective.
 pub fn run(comm: &Comm, team: &Team, call: &Call) -> Answer {
     let arguments = || call.arguments();
-    if team.size == 1 || team.near < team.size {
+    // Processes of several sites share no memory, nor do those of an intercommunicator agree on it.
+    if team.size == 1 || team.near < team.size || team.sites.is_some() {
         return complete_beside(None, team, arguments, || None, call.run(team));
     }
     let mut state = comm.meetings.lock()?;

@@ -24,6 +24,8 @@ const fn bytes(number: usize) -> Limit {
 /// Messages of at least this size are offered: below it, two copies through the ring cost less than
 /// a system call and the answer.
 pub static OFFER_FROM: Limit = bytes(128 << 10);
+/// The same between machines, where a message has to fit into one frame (core: net/frame.rs).
+pub const OFFER_FAR_FROM: usize = 48 << 10;
 /// From this size on, the sender helps to copy.
 pub static HELP_FROM: Limit = bytes(64 << 10);
 /// How many bytes of the program's messages, and of the collectives', a peer may not have received

@@ -143,7 +143,9 @@ impl Engine {
         if counting::is_on() {
             counting::sent(&to, length);
         }
-        let offered = length >= limits::OFFER_FROM.get() && to.rank != self.rank;
+        let is_large = length >= limits::OFFER_FROM.get()
+            || length >= limits::OFFER_FAR_FROM && !self.endpoint.is_near(to.rank);
+        let offered = is_large && to.rank != self.rank;
         let kind = match mode {
             _ if offered => Kind::Offer,
             Mode::Standard => Kind::Plain,

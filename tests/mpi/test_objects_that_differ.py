@@ -1,0 +1,42 @@
+"""Reductions of objects, which mpi4py makes of its own messages: calls that differ are refused."""
+
+from __future__ import annotations
+
+import re
+
+from tests.mpi.launching import run
+
+MPI = "from mpi4py import MPI; comm = MPI.COMM_WORLD; rank = comm.rank\n"
+
+
+def test_reductions_of_objects_that_differ_are_refused() -> None:
+    """mpi4py makes them of its own messages. What cannot be compared is let through."""
+    text = """
+def ask(call):
+    try:
+        print("got", call())
+    except MPI.Exception as error:
+        print(error)
+    comm.Barrier()
+
+op = MPI.MAX if rank == 1 else MPI.SUM
+ask(lambda: comm.reduce(1, op=op))
+ask(lambda: comm.reduce(1, root=2 if rank == 1 else 0))
+ask(lambda: comm.reduce(1) if rank else comm.allreduce(1))
+ask(lambda: comm.allreduce(rank, (lambda a, b: a) if rank else max))
+roots = [comm.reduce(1, root=root % 3) for root in range(40)]
+ask(lambda: roots.count(3))
+"""
+    done = run("-n", "3", "-c", MPI + text)
+    found = re.findall(
+        r"process (1) .* calls (.*) in .*, line (\d+) where this one calls (.*): all", done.stdout
+    )
+    first = text.count("\n", 0, text.index("ask(lambda")) + 2
+    reduce, allreduce = "reduce(op=MPI.SUM, root={})", "comm.allreduce(op=MPI.SUM)"
+    assert found == [
+        ("1", "reduce(op=MPI.MAX, root=0)", f"{first}", f"comm.{reduce.format(0)}"),
+        ("1", reduce.format(2), f"{first + 1}", f"comm.{reduce.format(0)}"),
+        ("1", reduce.format(0), f"{first + 2}", allreduce),
+    ]
+    assert sorted(re.findall("got (1.)", done.stdout)) == ["13", "13", "14"]
+    assert done.returncode == 0
