@@ -11,6 +11,7 @@
 //! S. Jain, R. Kaleem, M. Balmana et al., "Framework for Scalable Intra-Node Collective Operations
 //! using Shared Memory", SC18.
 
+#[cfg(not(loom))]
 use crate::code_location::CodeLocation;
 use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
 
@@ -104,8 +105,10 @@ pub fn index(nth: u64) -> usize {
 
 /// Most bytes of a post. So many that cells do not begin at the same place of a page, where they
 /// would take each other's place in the cache.
+#[cfg(not(loom))]
 pub const ROOM: usize = 2048 + 32;
 
+#[cfg(not(loom))]
 #[repr(C, align(64))]
 pub struct Cell {
     pub stamp: Stamp,
