@@ -108,6 +108,11 @@ impl CombiningTree {
         }
     }
 
+    /// Whether all members have mapped it.
+    pub fn is_complete(&self) -> bool {
+        self.mapping.attached.load(Ordering::Acquire) as usize == self.members
+    }
+
     /// The cell of a member (or, behind them, of a node) in this round.
     fn cell_of(&self, index: usize) -> *mut fold::Cell {
         self.cell_in(index, self.round)

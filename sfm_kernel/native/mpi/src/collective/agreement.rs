@@ -135,17 +135,19 @@ impl OpenTree {
 }
 
 /// Open the tree, and agree whether every process could. If this fails, because this process is
-/// interrupted or another has left, the others may have agreed nevertheless: the tree is kept.
+/// interrupted or another has left, the others may have agreed nevertheless: a tree that all have
+/// opened is kept.
 fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
     let path = path(comm, team);
     let opened = open(team, &path);
     let mut least = c_int::from(opened.is_some());
     let all = least_of_all(&Team::of(comm, team.what), &mut least);
     match opened {
-        Some(open) if least == 1 || all.is_err() => (State::At(open), all),
+        Some(open) if least == 1 && all.is_ok() => (State::At(open), all),
+        Some(open) if open.tree.is_complete() => (State::At(open), all),
         _ => {
             let _ = std::fs::remove_file(path);
-            (State::Never, all)
+            (if all.is_ok() { State::Never } else { State::None }, all)
         }
     }
 }
