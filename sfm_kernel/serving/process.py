@@ -155,9 +155,8 @@ class _Server:
                 service = cloudpickle.loads(message.attach)(self._sfm, message.src, key)
                 self.services[key] = _Served(service, self._owner(message), message.title)
                 self._publish()
-            elif (
-                "release" in message
-            ):  # of an owner, or of a process that was to serve the same one
+            elif "release" in message:
+                # Of an owner, or of a process that was to serve the same one.
                 self.announced.pop(key, None)
                 self.served = True
                 self._drop(key)

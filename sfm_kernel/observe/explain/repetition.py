@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from sfm_kernel._native import Observer
+from sfm_kernel._native import LIBRARY, Observer
 from sfm_kernel.observe.explain.but_for import listed
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.rounds import LASTING, OVERTAKING, SHOWN, Rounds, attributes_text
@@ -24,10 +24,6 @@ from sfm_kernel.observe.snapshot import segments
 
 _PAUSE, _LONGER = 0.15, 1.0
 """Seconds between two looks for a user who asks, and for which they go on after ``LASTING``."""
-
-
-_LIBRARY = 4
-"""The bit of a context that is not for the program's messages: native/src/packet/peek.rs."""
 
 
 class Doubt(NamedTuple):
@@ -200,7 +196,7 @@ def _left(node: Node, keeper: Node, graph: Graph, traces: Traces) -> Message | N
     for message in messages:
         context, has = int(message["context_id"] or "0", 16), map(tuple, message["attributes"])
         about = tuple(pair for pair in has if pair[0] not in ("src", "data"))
-        if context and not context & _LIBRARY and (context >> 48, about) in shown:
+        if context and not context & LIBRARY and (context >> 48, about) in shown:
             return {**message, "attributes": about}
     return None
 

@@ -18,7 +18,7 @@ use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
 use crate::info::{Hints, Known};
-use crate::latest::{Changes, Latest, Used};
+use crate::latest::{self, Changes, Latest, Used};
 use crate::process;
 use crate::table::Table;
 use crate::topology::Topology;
@@ -219,7 +219,7 @@ pub fn start(world: Comm, alone: Comm) {
     alone.set_name("MPI_COMM_SELF".into());
     *PREDEFINED.write().expect("no panic under the lock") =
         [Some(Arc::new(world)), Some(Arc::new(alone))];
-    note_change();
+    latest::note_change(&LATEST, &CHANGES);
 }
 
 /// Replace MPI_COMM_WORLD by one of other processes.
@@ -232,22 +232,19 @@ pub fn renew(context: u64, group: Arc<Group>, rank: c_int) {
     world.set_name("MPI_COMM_WORLD".into());
     predefined[0] = Some(Arc::new(world));
     drop(predefined);
-    note_change();
+    latest::note_change(&LATEST, &CHANGES);
 }
 
 /// Remove the predefined communicators, in MPI_Finalize.
 pub fn finish() {
     *PREDEFINED.write().expect("no panic under the lock") = [None, None];
-    note_change();
+    latest::note_change(&LATEST, &CHANGES);
 }
 
 /// The communicator of a handle; the error says what is wrong with the handle.
 #[inline]
 pub fn get(handle: MPI_Comm) -> Answer<Used<Comm>> {
-    let found = LATEST.try_with(|latest| latest.get(handle, &CHANGES, || find(handle)));
-    // The program may call MPI when its exit has destroyed the thread's variables: from `atexit`.
-    let found = found.unwrap_or_else(|_| find(handle).map(Used::new));
-    found.ok_or_else(|| wrong(handle))
+    latest::get(&LATEST, handle, &CHANGES, || find(handle)).ok_or_else(|| wrong(handle))
 }
 
 fn find(handle: MPI_Comm) -> Option<Arc<Comm>> {
@@ -258,12 +255,6 @@ fn find(handle: MPI_Comm) -> Option<Arc<Comm>> {
         }
         _ => COMMS.get(handle),
     }
-}
-
-/// A handle was freed or has got another communicator.
-fn note_change() {
-    CHANGES.note();
-    let _ = LATEST.try_with(Latest::forget);
 }
 
 /// The same for functions that take intracommunicators only.
@@ -331,7 +322,7 @@ pub fn release(handle: MPI_Comm) -> Answer<Arc<Comm>> {
         return Err(fail(MPI_ERR_COMM, text));
     }
     let released = COMMS.release(handle).ok_or_else(|| wrong(handle));
-    note_change();
+    latest::note_change(&LATEST, &CHANGES);
     released
 }
 

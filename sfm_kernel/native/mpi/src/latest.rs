@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 use crate::handles::Handle;
 
@@ -42,8 +43,7 @@ impl Changes {
         Changes(AtomicU64::new(0))
     }
 
-    /// Call after each change.
-    pub fn note(&self) {
+    fn note(&self) {
         // SYNC POINT mpi/latest: a thread that has learned of the change from this one, by whatever
         // it synchronizes with it, sees this, too.
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -64,8 +64,7 @@ impl<T> Latest<T> {
         Latest(RefCell::new(None))
     }
 
-    /// The object of a handle, which `find` looks up if it is another than the latest.
-    pub fn get(
+    fn get(
         &self,
         handle: Handle,
         changes: &Changes,
@@ -88,11 +87,25 @@ impl<T> Latest<T> {
         let _former =
             self.0.try_borrow_mut().map(|mut latest| std::mem::replace(&mut *latest, entry));
     }
+}
 
-    /// Forget it, which may free it.
-    pub fn forget(&self) {
-        self.set(None);
-    }
+/// The object of a handle, which `find` looks up if it is another than this thread's latest.
+#[inline]
+pub fn get<T>(
+    latest: &'static LocalKey<Latest<T>>,
+    handle: Handle,
+    changes: &Changes,
+    find: impl Fn() -> Option<Arc<T>>,
+) -> Option<Used<T>> {
+    let found = latest.try_with(|latest| latest.get(handle, changes, &find));
+    // The program may call MPI when its exit has destroyed the thread's variables: from `atexit`.
+    found.unwrap_or_else(|_| find().map(Used::new))
+}
+
+/// Call after a handle was freed or has got another object. This thread's latest may be freed.
+pub fn note_change<T>(latest: &'static LocalKey<Latest<T>>, changes: &Changes) {
+    changes.note();
+    let _ = latest.try_with(|latest| latest.set(None));
 }
 
 #[cfg(test)]
@@ -101,13 +114,16 @@ mod tests {
 
     #[test]
     fn a_handle_that_has_changed_is_looked_up_again() {
-        let (latest, changes) = (Latest::new(), Changes::new());
+        thread_local!(static LATEST: Latest<u8> = const { Latest::new() });
+        let changes = Changes::new();
         let get =
-            |object: Option<u8>| latest.get(7, &changes, || object.map(Arc::new)).map(|o| **o);
+            |object: Option<u8>| get(&LATEST, 7, &changes, || object.map(Arc::new)).map(|o| **o);
         assert_eq!((get(Some(1)), get(Some(2)), get(None)), (Some(1), Some(1), Some(1)));
         changes.note();
         assert_eq!((get(None), get(Some(3)), get(None)), (None, Some(3), Some(3)));
-        latest.forget();
+        LATEST.with(|latest| latest.set(None));
+        assert_eq!((get(None), get(Some(4))), (None, Some(4)));
+        note_change(&LATEST, &changes);
         assert_eq!(get(None), None);
     }
 }

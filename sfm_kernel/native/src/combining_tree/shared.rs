@@ -99,6 +99,10 @@ impl CombiningTree {
     pub fn members(&self) -> usize {
         self.members
     }
+    /// This member.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
 
     fn counts(&self) -> &[Count] {
         // SAFETY: behind the header, as many as the shape has nodes; atomics.

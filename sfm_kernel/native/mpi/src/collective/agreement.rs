@@ -51,7 +51,6 @@ pub enum State {
 pub struct OpenTree {
     pub tree: CombiningTree,
     others: Vec<Segment>,
-    rank: usize,
     /// The number of the call in which it was agreed, and the epoch of all numbers then.
     first: u64,
     epoch: u64,
@@ -82,9 +81,8 @@ impl Meetings {
         let state = self.0.try_lock().ok()?;
         let State::At(open) = &*state else { return None };
         let nth = open.nth_of(u64::from(comm.collectives.load(Relaxed) & LARGEST));
-        let members = 0..open.tree.members();
-        let (rank, cell) =
-            members.filter_map(|rank| Some((rank, open.tree.posted(rank, nth)?))).next()?;
+        let post = |rank| Some((rank, open.tree.posted(rank, nth)?));
+        let (rank, cell) = (0..open.tree.members()).find_map(post)?;
         let process = comm.group.members[rank] as usize;
         Some((process, call_of(cell.call), origin::of_location(process, cell.location)))
     }
@@ -129,7 +127,7 @@ impl OpenTree {
         match rank {
             None => self.others.iter().for_each(|other| other.wake()),
             // This process is not among them.
-            Some(rank) => self.others[rank - usize::from(rank > self.rank)].wake(),
+            Some(rank) => self.others[rank - usize::from(rank > self.tree.rank())].wake(),
         }
     }
 }
@@ -168,7 +166,6 @@ fn open(team: &Team, path: &Path) -> Option<OpenTree> {
     Some(OpenTree {
         tree: CombiningTree::open(core, path, &fresh, team.size, team.rank, true).ok()?,
         others,
-        rank: team.rank,
         first: team.number(),
         epoch: comm::epoch(),
     })

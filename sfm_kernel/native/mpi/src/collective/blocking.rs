@@ -14,7 +14,7 @@ use super::agreement::{OpenTree, State};
 use super::barrier::barrier;
 use super::calls::Call;
 use super::meeting::Contribution;
-use super::posting::{self, Posts};
+use super::posting::{Posting, Posts};
 use super::presence::complete_described;
 use super::shared_calls::other_message;
 use super::team::Team;
@@ -24,17 +24,17 @@ use crate::errors::{Answer, Failure};
 
 /// How a call's data goes if its processes have a tree. All processes that make the same call get
 /// the same answer.
-enum Route {
+enum Route<'a> {
     Tree(Contribution),
-    Posts,
+    Posts(Posting<'a>),
     Messages,
 }
 
-impl Route {
-    fn of(call: &Call, team: &Team) -> Route {
-        match posting::is_for(call, team) {
-            true => Route::Posts,
-            false => Contribution::of(call).map_or(Route::Messages, Route::Tree),
+impl Route<'_> {
+    fn of<'a>(call: &'a Call, team: &Team) -> Route<'a> {
+        match Posting::of(call, team) {
+            Some(posting) => Route::Posts(posting),
+            None => Contribution::of(call).map_or(Route::Messages, Route::Tree),
         }
     }
 }
@@ -64,11 +64,11 @@ pub fn run(comm: &Comm, team: &Team, call: &Call) -> Answer {
     }
     let (open, bytes) = (&*open, call.bytes());
     let other = || open.other_call(team, bytes);
-    if let Route::Posts = route {
+    if let Route::Posts(posting) = &route {
         let bytes = bytes.unwrap_or(0);
         let other = || other().or_else(|| other_message(team, bytes).err());
         let posts = Posts::new(open, team, bytes);
-        return complete_beside(Some(open), team, arguments, other, posts.run(call));
+        return complete_beside(Some(open), team, arguments, other, posts.run(posting));
     }
     complete_beside(Some(open), team, arguments, other, call.run(team))
 }

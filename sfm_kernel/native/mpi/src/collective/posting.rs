@@ -16,26 +16,39 @@ use super::team::{ended, Team};
 use crate::data::Data;
 use crate::engine::{engine, report};
 use crate::errors::Answer;
-use crate::op::Kernel;
+use crate::op::{Kernel, Op};
 
-/// True for a call that goes by posts. All processes that make the same call get the same answer.
-pub fn is_for(call: &Call, team: &Team) -> bool {
-    let fits = call.bytes().is_some_and(|bytes| (1..=ROOM).contains(&bytes));
-    fits && match call {
-        Call::Bcast { .. } => true,
-        Call::Reduce { .. } => kernel(call).is_some(),
-        Call::Allreduce { .. } => team.size == 2 && kernel(call).is_some(),
-        _ => false,
+/// A call that goes by posts. All processes that make the same call get the same answer.
+pub enum Posting<'a> {
+    Bcast { items: &'a Items, root: usize },
+    Reduce { kernel: Kernel, from: Option<&'a Items>, into: Option<&'a Items>, root: usize },
+    Allreduce { kernel: Kernel, from: Option<&'a Items>, into: &'a Items },
+}
+
+impl Posting<'_> {
+    /// None for a call that goes another way.
+    pub fn of<'a>(call: &'a Call, team: &Team) -> Option<Posting<'a>> {
+        if !call.bytes().is_some_and(|bytes| (1..=ROOM).contains(&bytes)) {
+            return None;
+        }
+        match call {
+            Call::Bcast { items, root } => Some(Posting::Bcast { items, root: *root }),
+            Call::Reduce { op, from, into, root } => {
+                let (from, into) = (from.as_ref(), into.as_ref());
+                let kernel = kernel(op, from.or(into)?)?;
+                Some(Posting::Reduce { kernel, from, into, root: *root })
+            }
+            Call::Allreduce { op, from, into } if team.size == 2 => {
+                let kernel = kernel(op, into)?;
+                Some(Posting::Allreduce { kernel, from: from.as_ref(), into })
+            }
+            _ => None,
+        }
     }
 }
 
 /// The loop that combines the operands of a reduction; all such operations commute.
-fn kernel(call: &Call) -> Option<Kernel> {
-    let (op, items) = match call {
-        Call::Reduce { op, from, into, .. } => (op, from.as_ref().or(into.as_ref())?),
-        Call::Allreduce { op, into, .. } => (op, into),
-        _ => return None,
-    };
+fn kernel(op: &Op, items: &Items) -> Option<Kernel> {
     items.data().contiguous()?; // some of pairs are not
     op.kernel(&items.datatype).ok()?
 }
@@ -54,19 +67,13 @@ impl Posts<'_> {
         Posts { open, team, nth: open.nth(team), bytes, about: about(team, bytes) }
     }
 
-    /// Run a call that is for posts.
-    pub async fn run(&self, call: &Call) -> Answer {
-        match call {
-            Call::Bcast { items, root } => self.bcast(items, *root).await,
-            Call::Reduce { from, into, root, .. } => {
-                let kernel = kernel(call).expect("a call that is for posts");
-                self.reduce(kernel, from.as_ref(), into.as_ref(), *root).await
+    pub async fn run(&self, posting: &Posting<'_>) -> Answer {
+        match *posting {
+            Posting::Bcast { items, root } => self.bcast(items, root).await,
+            Posting::Reduce { kernel, from, into, root } => {
+                self.reduce(kernel, from, into, root).await
             }
-            Call::Allreduce { from, into, .. } => {
-                let kernel = kernel(call).expect("a call that is for posts");
-                self.allreduce(kernel, from.as_ref(), into).await
-            }
-            _ => unreachable!("a call that is for posts"),
+            Posting::Allreduce { kernel, from, into } => self.allreduce(kernel, from, into).await,
         }
     }
 

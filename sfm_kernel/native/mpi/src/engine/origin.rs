@@ -39,10 +39,15 @@ pub fn of_blocked(process: usize) -> String {
 pub fn of_location(process: usize, location: CodeLocation) -> String {
     let find = || {
         let (_, _, codes) = segment(process)?.events(0).ok()?;
-        let (_, code) = codes.iter().find(|(code, _)| *code == code_of(location))?;
-        Some(in_words(code, line_of(location)))
+        noted(&codes, location)
     };
     find().unwrap_or_default()
+}
+
+/// A location in words, from the codes that its process has noted.
+fn noted(codes: &[(u64, String)], location: CodeLocation) -> Option<String> {
+    let (_, code) = codes.iter().find(|(code, _)| *code == code_of(location))?;
+    Some(in_words(code, line_of(location)))
 }
 
 /// What is found within a moment: a process may be between an action and its record.
@@ -68,8 +73,7 @@ fn found(process: usize, context: u64, tag: c_int) -> Option<String> {
             && tag_of(about) == Some(tag.into())
     };
     let (_, event, _) = events.iter().rev().find(|(_, event, about)| is_it(event, about))?;
-    let (_, code) = codes.iter().find(|(code, _)| *code == code_of(event.location))?;
-    Some(in_words(code, line_of(event.location)))
+    noted(&codes, event.location)
 }
 
 fn tag_of(about: &[u8]) -> Option<i64> {

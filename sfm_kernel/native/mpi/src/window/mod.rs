@@ -46,7 +46,7 @@ use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{Hints, Info, Known};
-use crate::latest::{Changes, Latest, Used};
+use crate::latest::{self, Changes, Latest, Used};
 use crate::table::Table;
 use crate::unfinished;
 
@@ -223,11 +223,7 @@ pub fn start(window: &Arc<Window>) -> Answer {
 
 #[inline]
 pub fn get(handle: MPI_Win) -> Answer<Used<Window>> {
-    let find = || WINDOWS.get(handle);
-    let found = LATEST.try_with(|latest| latest.get(handle, &CHANGES, find));
-    // As in `comm::get`.
-    let found = found.unwrap_or_else(|_| find().map(Used::new));
-    found.ok_or_else(|| {
+    latest::get(&LATEST, handle, &CHANGES, || WINDOWS.get(handle)).ok_or_else(|| {
         let text = match handle {
             MPI_WIN_NULL => "argument win is MPI_WIN_NULL".into(),
             _ => format!("argument win ({handle:#010x}) is not a window, or was freed"),
@@ -238,8 +234,7 @@ pub fn get(handle: MPI_Win) -> Answer<Used<Window>> {
 
 pub fn release(handle: MPI_Win) {
     WINDOWS.release(handle);
-    CHANGES.note();
-    let _ = LATEST.try_with(Latest::forget);
+    latest::note_change(&LATEST, &CHANGES);
 }
 
 /// The windows that were not freed.
