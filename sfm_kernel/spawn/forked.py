@@ -6,6 +6,8 @@ import contextlib
 import os
 import selectors
 import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -41,12 +43,39 @@ def signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> I
         os.close(write)
 
 
-def quiet_fork() -> int:
-    """``os.fork`` without the warning of Python 3.12 and later about a process with threads.
+@contextmanager
+def handlers_wait() -> Iterator[None]:
+    """Within the block Python's handlers of ``SIGNALS`` do not run; they run at its end.
 
-    Those who call it begin no threads before; NumPy's BLAS does, and handles forks itself.
+    What a handler raises in a function that ``os.fork`` calls would be lost. A mask does not hold
+    handlers back: Python runs them in the main thread, whichever thread the signal was given to.
     """
-    with warnings.catch_warnings():
+    came: list[int] = []
+    former: dict[int, Callable[..., object]] = {}
+    process = os.getpid()
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for each in SIGNALS:
+                if callable(handler := signal.getsignal(each)):
+                    former[each] = handler
+                    signal.signal(each, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+        if os.getpid() == process:
+            with contextlib.ExitStack() as handlers:  # each runs, whatever the others raise
+                for number in reversed(came):
+                    handlers.callback(former[number], number, sys._getframe())
+
+
+def quiet_fork() -> int:
+    """``os.fork``; handlers of signals run before or after it.
+
+    Without the warning of Python 3.12 and later about a process with threads: those who call it
+    begin no threads before; NumPy's BLAS does, and handles forks itself.
+    """
+    with handlers_wait(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
@@ -112,7 +141,7 @@ class Fork(Child):
     """
 
     def __init__(self, body: Callable[[], object]) -> None:
-        # What a handler raises in a function that os.fork calls would be lost.
+        # A signal that is sent to the fork at once is for its body.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             super().__init__(quiet_fork())

@@ -71,11 +71,14 @@ def test_a_fork_of_a_server_is_a_child_with_the_descriptors_that_it_is_given(
 
 
 STOPPED_AT_A_FORK = """
-import os, signal, threading
+import os, signal, threading, time
 from sfm_kernel.spawn.forked import Fork
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
 threading.Thread(target=threading.Event().wait, daemon=True).start()
+def stop():
+    os.kill(os.getpid(), signal.SIGTERM)  # the other thread gets it if this one has a mask
+    time.sleep(0.1)
+os.register_at_fork(after_in_parent=stop)
 try:
     Fork(lambda: None)
 except KeyboardInterrupt:
