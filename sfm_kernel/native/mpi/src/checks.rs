@@ -75,11 +75,12 @@ pub fn root(comm: &Comm, root: c_int) -> Answer {
     if (0..comm.peers().size()).contains(&root) || is_side && comm.remote.is_some() {
         return Ok(());
     }
-    let Failure { mut text, .. } = wrong_rank("root", root, comm);
+    let mut wrong = wrong_rank("root", root, comm);
+    wrong.code = MPI_ERR_ROOT;
     if is_side {
-        text += "; MPI_ROOT and MPI_PROC_NULL are roots of intercommunicators only";
+        wrong.text += "; MPI_ROOT and MPI_PROC_NULL are roots of intercommunicators only";
     }
-    Err(fail(MPI_ERR_ROOT, text))
+    Err(wrong)
 }
 
 /// A buffer of `bytes` from `at` on; null is MPI_BOTTOM, which is valid with absolute addresses in

@@ -1,6 +1,7 @@
 //! Communicators as data: their members, and the state attached to them. functions/communicators.rs
 //! makes them, which takes communication.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
@@ -136,10 +137,12 @@ impl Comm {
     }
 
     /// All processes: the local group, then the remote group of an intercommunicator.
-    pub fn everybody(&self) -> Arc<Group> {
+    pub fn everybody(&self) -> Cow<'_, Arc<Group>> {
         match &self.remote {
-            None => self.group.clone(),
-            Some(remote) => Group::new([&self.group.members[..], &remote.members[..]].concat()),
+            None => Cow::Borrowed(&self.group),
+            Some(remote) => {
+                Cow::Owned(Group::new([&self.group.members[..], &remote.members[..]].concat()))
+            }
         }
     }
 

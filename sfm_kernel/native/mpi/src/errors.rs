@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::engine::origin;
 use crate::handles::*;
@@ -14,8 +15,12 @@ use crate::{classes, comm, engine, errhandlers, launcher, world};
 /// A function's result; a failure goes to the object's error handler.
 pub type Answer<T = ()> = Result<T, Failure>;
 
+/// Boxed, so that an `Answer` is a pointer, and a call that does not fail moves nothing else.
 #[derive(Debug)]
-pub struct Failure {
+pub struct Failure(Box<Details>);
+
+#[derive(Debug)]
+pub struct Details {
     /// The error's class, or a code that the program added.
     pub code: c_int,
     /// One or two sentences, without the function's name: what is wrong, and what to do next.
@@ -56,12 +61,27 @@ impl On {
 
 /// Used as `Err(fail(MPI_ERR_RANK, format!(…)))`.
 pub fn fail(code: c_int, text: impl Into<String>) -> Failure {
-    Failure { code, text: text.into(), on: None }
+    Failure(Box::new(Details { code, text: text.into(), on: None }))
+}
+
+impl Deref for Failure {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Details {
+        &mut self.0
+    }
 }
 
 impl Failure {
-    pub fn on(self, object: On) -> Failure {
-        Failure { on: Some(object), ..self }
+    pub fn on(mut self, object: On) -> Failure {
+        self.on = Some(object);
+        self
     }
 
     /// Call the error handler. Returns the code, which the handler may have changed, unless the

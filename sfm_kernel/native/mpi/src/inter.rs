@@ -16,11 +16,11 @@ use crate::making;
 
 /// The leader's connection to the other leader: a team, and the other leader's rank in it. None for
 /// processes that are not leaders.
-pub type Across<'a> = Option<(&'a Team, usize)>;
+pub type Across<'a> = Option<(&'a Team<'a>, usize)>;
 
 /// Exchange values between the two leaders; returns the other leader's values to all of the team.
 pub async fn exchange<T: Copy + Default>(
-    team: &Team,
+    team: &Team<'_>,
     leader: usize,
     across: Across<'_>,
     values: &[T],
@@ -34,7 +34,7 @@ pub async fn exchange<T: Copy + Default>(
 
 /// The same for a number of values that both leaders know.
 async fn swap<T: Copy>(
-    team: &Team,
+    team: &Team<'_>,
     leader: usize,
     across: Across<'_>,
     sent: &mut [T],
@@ -57,7 +57,7 @@ pub fn create(
     let team = Team::of(local, What::Making);
     let across = peers.map(|(comm, other)| {
         let before = if comm.remote.is_some() { comm.size() as usize } else { 0 };
-        (Team::apart(comm, comm.everybody(), comm.rank as usize, tag), before + other)
+        (Team::apart(comm, comm.everybody().into_owned(), comm.rank as usize, tag), before + other)
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
     let mut arguments = vec![("local_leader", leader.to_string())];
@@ -123,12 +123,12 @@ fn group_of(words: &[u64]) -> Arc<Group> {
 
 /// The connection between the groups of an intercommunicator: between the first processes of the
 /// two.
-pub fn across(team: &Team) -> Across<'_> {
+pub fn across<'a>(team: &'a Team<'a>) -> Across<'a> {
     (team.rank == 0).then_some((team, team.near))
 }
 
 /// Agree on a number for a duplicate.
-pub async fn agree(team: &Team) -> Answer<u64> {
+pub async fn agree(team: &Team<'_>) -> Answer<u64> {
     let side = team.side();
     let number = making::number_of(&side, 0).await?;
     let received = exchange(&side, 0, across(team), &[number]).await?;
@@ -137,7 +137,7 @@ pub async fn agree(team: &Team) -> Answer<u64> {
 
 /// An intercommunicator of some processes of each group; None for processes outside it, or if a
 /// group has none.
-pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Option<Comm>> {
+pub async fn subset(comm: &Comm, team: &Team<'_>, group: Arc<Group>) -> Answer<Option<Comm>> {
     let side = team.side();
     let number = making::number_of(&side, 0).await?;
     let received = exchange(&side, 0, across(team), &words_of(number, &group)).await?;
@@ -148,7 +148,7 @@ pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Optio
 }
 
 /// Merge the two groups into one; the group with `high` comes last.
-pub async fn merge(comm: &Comm, team: &Team, high: bool) -> Answer<Comm> {
+pub async fn merge(comm: &Comm, team: &Team<'_>, high: bool) -> Answer<Comm> {
     let side = team.side();
     let number = making::number_of(&side, 0).await?;
     let highs = words::one_of_each(&side, high).await?;

@@ -36,7 +36,7 @@ pub fn from_group(group: &Arc<Group>, rank: usize, tag: &str) -> Answer<u64> {
 }
 
 /// Agree on a number for a communicator that all of the team make.
-pub async fn agree(team: &Team) -> Answer<u64> {
+pub async fn agree(team: &Team<'_>) -> Answer<u64> {
     match team.near < team.size {
         true => inter::agree(team).await,
         false => number_of(team, 0).await,
@@ -44,7 +44,7 @@ pub async fn agree(team: &Team) -> Answer<u64> {
 }
 
 /// A new number of the leader, known to all of the team.
-pub async fn number_of(team: &Team, leader: usize) -> Answer<u64> {
+pub async fn number_of(team: &Team<'_>, leader: usize) -> Answer<u64> {
     let number = if team.rank == leader { next() } else { 0 };
     words::from_root(team, number, leader).await
 }
@@ -60,7 +60,7 @@ struct Choice {
 
 /// Split by color, ordered by key and then by rank; None with MPI_UNDEFINED, or if no process of an
 /// intercommunicator's remote group has chosen the color.
-pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer<Option<Comm>> {
+pub async fn split(comm: &Comm, team: &Team<'_>, color: c_int, key: c_int) -> Answer<Option<Comm>> {
     let (side, choice) = (team.side(), Choice { color, key, number: next() });
     let near = words::one_of_each(&side, choice).await?;
     let far = match &comm.remote {
@@ -93,7 +93,7 @@ fn chosen(group: &Group, choices: &[Choice], color: c_int) -> (Arc<Group>, u64) 
 }
 
 /// A communicator of a subset of a team's processes, all of which call this.
-pub async fn made(comm: &Comm, team: &Team, group: Arc<Group>, rank: usize) -> Answer<Comm> {
+pub async fn made(comm: &Comm, team: &Team<'_>, group: Arc<Group>, rank: usize) -> Answer<Comm> {
     let number = agree(&team.subset(group.clone(), rank)).await?;
     Ok(child(comm, number, group, rank))
 }

@@ -13,7 +13,7 @@
 
 #[cfg(not(loom))]
 use crate::code_location::CodeLocation;
-use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
+use crate::sync::{full_fence, AtomicU32, AtomicU64, Ordering, Padded};
 
 /// Cells of a member. The model has few, and they are used again all the same.
 pub const CELLS: u64 = if cfg!(loom) { 2 } else { 8 };
@@ -54,7 +54,7 @@ impl Sleepers {
         self.0 .0.fetch_add(1, Ordering::Relaxed);
         // SYNC POINT combining_tree/sleepers: either the sleeper sees the news, or its publisher
         // the sleeper: the fence of one comes after that of the other.
-        fence(Ordering::SeqCst);
+        full_fence();
     }
 
     pub fn leave(&self) {
@@ -63,7 +63,7 @@ impl Sleepers {
 
     fn have_to_be_woken(&self) -> bool {
         // SYNC POINT combining_tree/sleepers: with `enter`.
-        fence(Ordering::SeqCst);
+        full_fence();
         self.0 .0.load(Ordering::Relaxed) > 0
     }
 }

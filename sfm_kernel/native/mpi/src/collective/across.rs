@@ -29,7 +29,7 @@ use crate::op::Op;
 /// them would then take longer than a second crossing.
 const MANY: usize = 1 << 20;
 
-pub async fn run(call: &Call, team: &Team, sites: &Sites) -> Answer {
+pub async fn run(call: &Call, team: &Team<'_>, sites: &Sites) -> Answer {
     let view = |root: usize| View::new(team, sites, root);
     let carried = |from: &Items| from.bytes().saturating_mul(team.size) < MANY;
     match call {

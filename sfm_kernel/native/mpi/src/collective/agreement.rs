@@ -7,9 +7,10 @@
 //! same call by messages, and later calls make another tree; posts do not depend on that, and go
 //! on until then.
 
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 
 use sfm_native::combining_tree::CombiningTree;
 use sfm_native::segment::Segment;
@@ -23,7 +24,7 @@ use crate::data::UserBuffer;
 use crate::engine::{engine, origin, Alike, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::op;
+use crate::{op, world};
 
 /// The processes agree on a tree in a call whose number leaves this remainder when divided by
 /// `EVERY`. All processes have the same call number, whatever calls ended early. Only few calls
@@ -35,9 +36,18 @@ const EVERY: u64 = 7;
 /// After so many calls another tree is agreed, before their numbers repeat.
 const LAST: u64 = LARGEST as u64 / 2;
 
-/// A communicator's tree. Locked while this process is in a meeting.
+/// A communicator's tree, which one call at a time uses.
 #[derive(Default)]
-pub struct Meetings(Mutex<State>);
+pub struct Meetings {
+    is_used: AtomicBool,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: the state is reached through `Turn` alone, of which there is one at a time.
+unsafe impl Sync for Meetings {}
+
+/// The use of a communicator's tree by one call.
+pub struct Turn<'a>(&'a Meetings);
 
 #[derive(Default)]
 pub enum State {
@@ -57,17 +67,12 @@ pub struct OpenTree {
 }
 
 impl Meetings {
-    pub fn lock(&self) -> Answer<MutexGuard<'_, State>> {
-        let mut state = match self.0.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let text =
-                    "another thread, or code that a signal handler has interrupted, is in a \
-                    collective call of this communicator, which allows one at a time";
-                return Err(fail(MPI_ERR_OTHER, text));
-            }
-        };
+    pub fn take_turn(&self) -> Answer<Turn<'_>> {
+        let mut state = self.turn().ok_or_else(|| {
+            let text = "another thread, or code that a signal handler has interrupted, is in a \
+                collective call of this communicator, which allows one at a time";
+            fail(MPI_ERR_OTHER, text)
+        })?;
         // Calls have other numbers now, for all processes.
         if matches!(&*state, State::At(open) if open.epoch != comm::epoch()) {
             *state = State::None;
@@ -75,16 +80,52 @@ impl Meetings {
         Ok(state)
     }
 
+    /// None while another call has it.
+    fn turn(&self) -> Option<Turn<'_>> {
+        // The locked instruction of a swap costs a small broadcast a tenth of its time. The program
+        // has promised not to need it, unless it has asked for MPI_THREAD_MULTIPLE.
+        let was_used = if world::thread_level() == MPI_THREAD_MULTIPLE {
+            self.is_used.swap(true, Acquire)
+        } else {
+            let was_used = self.is_used.load(Acquire);
+            self.is_used.store(true, Relaxed);
+            was_used
+        };
+        (!was_used).then(|| Turn(self))
+    }
+
     /// A process that has posted in the next call of this communicator, which this process has
     /// not made: the process, its call, and its line.
     pub fn unread(&self, comm: &Comm) -> Option<(usize, (What, Alike), String)> {
-        let state = self.0.try_lock().ok()?;
+        let state = self.turn()?;
         let State::At(open) = &*state else { return None };
         let nth = open.nth_of(u64::from(comm.collectives.load(Relaxed) & LARGEST));
         let post = |rank| Some((rank, open.tree.posted(rank, nth)?));
         let (rank, cell) = (0..open.tree.members()).find_map(post)?;
         let process = comm.group.members[rank] as usize;
         Some((process, call_of(cell.call), origin::of_location(process, cell.location)))
+    }
+}
+
+impl Deref for Turn<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        // SAFETY: nobody else has a turn.
+        unsafe { &*self.0.state.get() }
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.state.get() }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.is_used.store(false, Release);
     }
 }
 

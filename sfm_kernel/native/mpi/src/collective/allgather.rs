@@ -15,7 +15,7 @@ const RING_FROM: usize = 16 << 10;
 /// `blocks`: the receive position of each process's items. `local`: this process's items, or None
 /// if they are already in their block. The other processes receive them from `local`, so that the
 /// copy made meanwhile touches memory that is in no other cache.
-pub async fn allgather(team: &Team, local: Option<&Items>, blocks: &[Items]) -> Answer {
+pub async fn allgather(team: &Team<'_>, local: Option<&Items>, blocks: &[Items]) -> Answer {
     let bytes: usize = blocks.iter().map(Items::bytes).sum();
     match team.size == 1 || bytes / team.size < RING_FROM {
         true => directly(team, local, blocks).await,
@@ -24,7 +24,7 @@ pub async fn allgather(team: &Team, local: Option<&Items>, blocks: &[Items]) -> 
 }
 
 /// Every process sends to every other process.
-pub async fn directly(team: &Team, local: Option<&Items>, blocks: &[Items]) -> Answer {
+pub async fn directly(team: &Team<'_>, local: Option<&Items>, blocks: &[Items]) -> Answer {
     let others = || (1..team.size).map(|distance| (team.rank + distance) % team.size);
     let coming = others().map(|rank| team.receive(rank, blocks[rank].data())).collect();
     let out = local.unwrap_or(&blocks[team.rank]).data();
@@ -35,7 +35,7 @@ pub async fn directly(team: &Team, local: Option<&Items>, blocks: &[Items]) -> A
 }
 
 /// Each block goes from process to process.
-pub async fn ring(team: &Team, local: Option<&Items>, blocks: &[Items]) -> Answer {
+pub async fn ring(team: &Team<'_>, local: Option<&Items>, blocks: &[Items]) -> Answer {
     let (next, last) = ((team.rank + 1) % team.size, (team.rank + team.size - 1) % team.size);
     let mut out = local.unwrap_or(&blocks[team.rank]);
     for step in 0..team.size.saturating_sub(1) {

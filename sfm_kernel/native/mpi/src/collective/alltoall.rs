@@ -6,7 +6,7 @@ use super::team::{all_come, all_gone, Team};
 use crate::errors::Answer;
 
 /// `out`: the block for each process, or None if it is in `into` (MPI_IN_PLACE).
-pub async fn alltoall(team: &Team, out: Option<&[Items]>, into: &[Items]) -> Answer {
+pub async fn alltoall(team: &Team<'_>, out: Option<&[Items]>, into: &[Items]) -> Answer {
     let copies: Vec<Scratch>;
     let copied: Vec<Items>;
     let out = match out {

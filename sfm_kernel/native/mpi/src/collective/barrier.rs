@@ -9,7 +9,7 @@ use crate::errors::Answer;
 
 /// After each of log2 n rounds every process knows, through others, of the arrival of twice as
 /// many.
-pub async fn barrier(team: &Team) -> Answer {
+pub async fn barrier(team: &Team<'_>) -> Answer {
     let mut distance = 1;
     while distance < team.size {
         let next = (team.rank + distance) % team.size;

@@ -9,7 +9,7 @@ use super::team::{all_gone, Team};
 use super::words;
 use crate::errors::Answer;
 
-pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
+pub async fn bcast(team: &Team<'_>, items: &Items, root: usize) -> Answer {
     let (data, relative) = (items.data(), (team.rank + team.size - root) % team.size);
     let process = |number: usize| (number + root) % team.size;
     // The lowest set bit of our number identifies our parent; the bits below it, our children.
@@ -31,7 +31,7 @@ pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
 }
 
 /// Broadcast the root's text to all processes.
-pub async fn text(team: &Team, text: String, root: usize) -> Answer<String> {
+pub async fn text(team: &Team<'_>, text: String, root: usize) -> Answer<String> {
     let mut bytes = text.into_bytes();
     let length = words::from_root(team, bytes.len(), root).await?;
     bytes.resize(length, 0);

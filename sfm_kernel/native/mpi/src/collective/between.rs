@@ -17,7 +17,7 @@ use crate::errors::Answer;
 use crate::op::Op;
 
 /// A root is a rank of `team`, which counts the local group first, then the remote group.
-pub async fn run(call: &Call, team: &Team) -> Answer {
+pub async fn run(call: &Call, team: &Team<'_>) -> Answer {
     let side = team.side();
     let (first, is_first) = (team.near, team.rank == 0);
     let is_root = |root: &usize| *root == team.rank;
@@ -94,7 +94,7 @@ fn to(root: usize, local: &Option<Items>) -> [(usize, Items); 1] {
 }
 
 /// Reduce the local group's operands to its first process, which gets the result.
-async fn reduced(side: &Team, op: &Op, from: &Option<Items>) -> Answer<Option<Scratch>> {
+async fn reduced(side: &Team<'_>, op: &Op, from: &Option<Items>) -> Answer<Option<Scratch>> {
     let from = from.as_ref().expect("never in place");
     let result = (side.rank == 0).then(|| Scratch::like(from));
     reduce(side, op, from, result.as_ref().map(|result| &result.items), 0).await?;

@@ -46,7 +46,7 @@ pub fn run(comm: &Comm, team: &Team, call: &Call) -> Answer {
     if team.size == 1 || team.near < team.size || team.sites.is_some() {
         return complete_beside(None, team, arguments, || None, call.run(team));
     }
-    let mut state = comm.meetings.lock()?;
+    let mut state = comm.meetings.take_turn()?;
     let route = Route::of(call, team);
     if !matches!(route, Route::Messages) {
         state.prepare(comm, team).inspect_err(|failure| team.leave(failure))?;
@@ -102,7 +102,7 @@ fn complete_beside(
 
 /// The calls of MPI_Finalize's barrier.
 pub fn last_barrier(comm: &Comm, team: &Team) -> Answer {
-    let state = comm.meetings.lock()?;
+    let state = comm.meetings.take_turn()?;
     let open = if let State::At(open) = &*state { Some(open) } else { None };
     let other = || open.and_then(|open| open.other_call(team, None));
     complete_beside(open, team, Vec::new, other, barrier(team))

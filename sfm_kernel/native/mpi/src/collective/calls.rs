@@ -191,7 +191,7 @@ impl Call {
         }
     }
 
-    pub async fn run(&self, team: &Team) -> Answer {
+    pub async fn run(&self, team: &Team<'_>) -> Answer {
         if team.near < team.size {
             return between::run(self, team).await;
         }
@@ -203,7 +203,7 @@ impl Call {
     }
 
     /// Run it by messages, ignoring sites.
-    pub async fn run_near(&self, team: &Team) -> Answer {
+    pub async fn run_near(&self, team: &Team<'_>) -> Answer {
         match self {
             Call::Nothing => Ok(()),
             Call::Barrier => barrier::barrier(team).await,
@@ -259,7 +259,7 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
 }
 
 /// The team of the non-blocking form.
-fn begun(comm: MPI_Comm, call: &Call) -> Answer<Team> {
+fn begun(comm: MPI_Comm, call: &Call) -> Answer<Team<'static>> {
     let comm = comm::get(comm)?;
     Ok(Team::begun(&comm, call.what(), call.alike(&comm)))
 }
@@ -269,7 +269,7 @@ fn partner(team: &Team) -> Partner {
 }
 
 /// Run the non-blocking form.
-fn begin(team: Team, call: Call) -> Work {
+fn begin(team: Team<'static>, call: Call) -> Work {
     let all = team.clone();
     let algorithm = async move { call.run(&team).await };
     Work::Schedule(Schedule::begin(all, algorithm))

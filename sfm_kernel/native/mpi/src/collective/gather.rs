@@ -9,7 +9,12 @@ use crate::errors::Answer;
 
 /// `blocks`: at the root, the receive position of each process's items. `local`: this process's
 /// items, or None if they are already in their block.
-pub async fn gather(team: &Team, local: Option<&Items>, blocks: &[Items], root: usize) -> Answer {
+pub async fn gather(
+    team: &Team<'_>,
+    local: Option<&Items>,
+    blocks: &[Items],
+    root: usize,
+) -> Answer {
     if team.rank != root {
         let local = local.expect("only the root's may be in place");
         return team.send(root, &local.data()).gone().await;
@@ -25,7 +30,12 @@ pub async fn gather(team: &Team, local: Option<&Items>, blocks: &[Items], root: 
 
 /// `blocks`: at the root, the items for each process. `local`: the receive position, or None if the
 /// root's block stays in place.
-pub async fn scatter(team: &Team, blocks: &[Items], local: Option<&Items>, root: usize) -> Answer {
+pub async fn scatter(
+    team: &Team<'_>,
+    blocks: &[Items],
+    local: Option<&Items>,
+    root: usize,
+) -> Answer {
     if team.rank != root {
         let local = local.expect("only the root's may be in place");
         return team.receive(root, local.data()).come().await;

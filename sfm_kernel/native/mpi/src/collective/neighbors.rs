@@ -15,7 +15,7 @@ use crate::topology::Neighbors;
 
 /// Send to some processes and receive from some. Several messages between the same two processes
 /// are received in the order in which they are sent.
-pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items)]) -> Answer {
+pub async fn exchange(team: &Team<'_>, out: &[(usize, Items)], into: &[(usize, Items)]) -> Answer {
     let coming = into.iter().map(|(rank, items)| team.receive(*rank, items.data())).collect();
     let going = out.iter().map(|(rank, items)| team.send(*rank, &items.data())).collect();
     all_come(coming).await?;

@@ -27,6 +27,7 @@ pub enum Posting<'a> {
 
 impl Posting<'_> {
     /// None for a call that goes another way.
+    #[inline]
     pub fn of<'a>(call: &'a Call, team: &Team) -> Option<Posting<'a>> {
         if !call.bytes().is_some_and(|bytes| (1..=ROOM).contains(&bytes)) {
             return None;
@@ -56,14 +57,14 @@ fn kernel(op: &Op, items: &Items) -> Option<Kernel> {
 /// The posts of a call.
 pub struct Posts<'a> {
     open: &'a OpenTree,
-    team: &'a Team,
+    team: &'a Team<'a>,
     nth: u64,
     bytes: usize,
     about: [u64; 2],
 }
 
 impl Posts<'_> {
-    pub fn new<'a>(open: &'a OpenTree, team: &'a Team, bytes: usize) -> Posts<'a> {
+    pub fn new<'a>(open: &'a OpenTree, team: &'a Team<'a>, bytes: usize) -> Posts<'a> {
         Posts { open, team, nth: open.nth(team), bytes, about: about(team, bytes) }
     }
 
@@ -80,7 +81,8 @@ impl Posts<'_> {
     async fn bcast(&self, items: &Items, root: usize) -> Answer {
         let data = items.data();
         if self.team.rank == root {
-            self.post(&data, None).await?;
+            self.room().await;
+            self.post(&data, None);
             // Nobody may ever read this post, if the processes do not agree who is the root.
             return self.open.other_post(self.team, Some(self.bytes)).map_or(Ok(()), Err);
         }
@@ -101,7 +103,9 @@ impl Posts<'_> {
     ) -> Answer {
         if self.team.rank != root {
             let from = from.expect("only the root's may be in place");
-            return self.post(&from.data(), Some(root)).await;
+            self.room().await;
+            self.post(&from.data(), Some(root));
+            return Ok(());
         }
         let into = into.expect("the root has memory for the result");
         if let Some(from) = from {
@@ -120,7 +124,8 @@ impl Posts<'_> {
     /// Combine every process's operand, at all in the same order.
     async fn allreduce(&self, kernel: Kernel, from: Option<&Items>, into: &Items) -> Answer {
         let data = into.data();
-        self.post(&from.unwrap_or(into).data(), None).await?;
+        self.room().await;
+        self.post(&from.unwrap_or(into).data(), None);
         let to = data.contiguous().expect("as `kernel` has checked");
         for rank in 0..self.team.size {
             let cell = self.posted(rank).await?;
@@ -135,10 +140,9 @@ impl Posts<'_> {
         Ok(())
     }
 
-    /// Post this process's data; `to`: the only reader.
-    async fn post(&self, data: &Data, to: Option<usize>) -> Answer {
-        let (tree, nth) = (&self.open.tree, self.nth);
-        poll_fn(|_| match tree.behind(nth) {
+    /// Wait until this process has room for its post.
+    async fn room(&self) {
+        poll_fn(|_| match self.open.tree.behind(self.nth) {
             None => Poll::Ready(()),
             Some(rank) => {
                 report::awaits(self.team.process(rank));
@@ -146,16 +150,19 @@ impl Posts<'_> {
             }
         })
         .await;
+    }
+
+    /// Post this process's data; `to`: the only reader.
+    fn post(&self, data: &Data, to: Option<usize>) {
         let location = current();
         engine().core.shared().codes.note(location);
         let write = |at| {
             // SAFETY: the user's memory and a cell, which has room for `bytes`.
             unsafe { data.copy_to(&Data::bytes(at, self.bytes)) }
         };
-        if tree.post(nth, self.about, location, write) {
+        if self.open.tree.post(self.nth, self.about, location, write) {
             self.open.wake(to);
         }
-        Ok(())
     }
 
     /// A process's post, once it has come.

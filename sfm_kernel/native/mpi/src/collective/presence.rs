@@ -19,7 +19,7 @@ use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::handles::*;
 use crate::process;
 
-impl Team {
+impl Team<'_> {
     /// The call has failed here: tell the others, who may wait for this process, if they cannot know.
     pub fn leave(&self, failure: &Failure) {
         match failure.code {

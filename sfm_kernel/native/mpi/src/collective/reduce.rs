@@ -15,7 +15,7 @@ const RING_FROM: usize = 64 << 10;
 
 /// Combine every process's `from` into `into` at the root, where `from` may be that same memory.
 pub async fn reduce(
-    team: &Team,
+    team: &Team<'_>,
     op: &Op,
     from: &Items,
     into: Option<&Items>,
@@ -58,7 +58,7 @@ pub async fn reduce(
 }
 
 /// Combine every process's `items` in place.
-pub async fn allreduce(team: &Team, op: &Op, items: &Items) -> Answer {
+pub async fn allreduce(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
     let is_large = items.bytes() >= RING_FROM && items.count >= team.size;
     match is_large && op.commutes() && team.size > 1 {
         true => ring(team, op, items).await,
@@ -68,7 +68,7 @@ pub async fn allreduce(team: &Team, op: &Op, items: &Items) -> Answer {
 
 /// Recursive doubling among a power of two processes; each further process first sends its data to
 /// a neighbour.
-async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
+async fn doubling(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
     let power = 1 << team.size.ilog2();
     let more = team.size - power;
     let (rank, data) = (team.rank, items.data());
@@ -108,7 +108,7 @@ async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
 
 /// Each process combines one block of the data in a first pass round the ring; the results go round
 /// in a second pass.
-async fn ring(team: &Team, op: &Op, items: &Items) -> Answer {
+async fn ring(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
     let each = items.count.div_ceil(team.size);
     let blocks: Vec<Items> = (0..team.size)
         .map(|nth| {
@@ -121,7 +121,7 @@ async fn ring(team: &Team, op: &Op, items: &Items) -> Answer {
 }
 
 /// Afterwards this process's block is the result for that block. The operation must commute.
-pub async fn combine_round(team: &Team, op: &Op, blocks: &[Items]) -> Answer {
+pub async fn combine_round(team: &Team<'_>, op: &Op, blocks: &[Items]) -> Answer {
     let (rank, size) = (team.rank, team.size);
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
     let largest = blocks.iter().max_by_key(|block| block.count).expect("a block for each");

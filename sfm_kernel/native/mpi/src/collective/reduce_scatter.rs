@@ -13,7 +13,7 @@ const RING_FROM: usize = 64 << 10;
 /// `from`: the blocks of all processes; `counts`: the number of items of each block; `into`: this
 /// process's result.
 pub async fn reduce_scatter(
-    team: &Team,
+    team: &Team<'_>,
     op: &Op,
     from: &Items,
     counts: &[usize],

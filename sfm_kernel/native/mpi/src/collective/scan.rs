@@ -9,7 +9,7 @@ use crate::errors::Answer;
 use crate::op::Op;
 
 /// Combine into `items` the operands of all ranks up to this one.
-pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
+pub async fn scan(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
     let (data, received) = (items.data(), Scratch::like(items));
     let mut distance = 1;
     while distance < team.size {
@@ -29,7 +29,7 @@ pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
 }
 
 /// Scan without this process's operand, into `into`, which rank 0 leaves unchanged.
-pub async fn exscan(team: &Team, op: &Op, from: &Items, into: &Items) -> Answer {
+pub async fn exscan(team: &Team<'_>, op: &Op, from: &Items, into: &Items) -> Answer {
     // SAFETY: the user's buffer.
     let work = unsafe { Scratch::copy_of(from) };
     scan(team, op, &work.items).await?;

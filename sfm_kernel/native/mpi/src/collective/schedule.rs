@@ -23,7 +23,7 @@ pub struct Schedule {
     /// The only process that it waits for (rank in the world).
     partner: Option<usize>,
     /// Its participants, if it is a collective.
-    team: Option<Team>,
+    team: Option<Team<'static>>,
     /// The process that it waits for now (rank in the world).
     awaited: AtomicUsize,
     /// The outcome of success.
@@ -40,7 +40,10 @@ unsafe impl Sync for Schedule {}
 
 impl Schedule {
     /// Begin a collective; `algorithm` owns everything it needs except the user's memory.
-    pub fn begin(team: Team, algorithm: impl Future<Output = Answer> + 'static) -> Arc<Schedule> {
+    pub fn begin(
+        team: Team<'static>,
+        algorithm: impl Future<Output = Answer> + 'static,
+    ) -> Arc<Schedule> {
         Schedule::new(None, Some(team), Outcome::of_send(), algorithm)
     }
 
@@ -55,7 +58,7 @@ impl Schedule {
 
     fn new(
         partner: Option<usize>,
-        team: Option<Team>,
+        team: Option<Team<'static>>,
         end: Outcome,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {

@@ -52,21 +52,21 @@ impl Sites {
 /// A collective as seen by one process of several sites. One process speaks for each site: the root
 /// for its site, the first process for the others.
 pub struct View<'a> {
-    pub team: &'a Team,
+    pub team: &'a Team<'a>,
     sites: &'a Sites,
     /// The processes of this site.
-    pub near: Team,
+    pub near: Team<'a>,
     /// The speaker's rank in `near`.
     pub speaker: usize,
     /// The speakers of all sites, in the order of sites, if this process is one of them.
-    pub speakers: Option<Team>,
+    pub speakers: Option<Team<'a>>,
     /// The root's site.
     pub home: usize,
 }
 
 impl View<'_> {
     /// For a collective without root, `root` is 0.
-    pub fn new<'a>(team: &'a Team, sites: &'a Sites, root: usize) -> View<'a> {
+    pub fn new<'a>(team: &'a Team<'a>, sites: &'a Sites, root: usize) -> View<'a> {
         let is_home = |site: &Vec<usize>| site.contains(&root);
         let home = sites.ranks.iter().position(is_home).expect("a rank of the communicator");
         let mut speaking: Vec<usize> = sites.ranks.iter().map(|site| site[0]).collect();

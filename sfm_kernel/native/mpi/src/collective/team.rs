@@ -5,6 +5,7 @@
 //! (`presence`); a non-blocking one (`schedule`) is polled by any thread that is in an MPI call. So
 //! each algorithm is written once.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -30,7 +31,7 @@ use crate::{making, unfinished};
 
 /// The processes that take part, and the envelope of this collective's messages.
 #[derive(Clone)]
-pub struct Team {
+pub struct Team<'a> {
     pub rank: usize,
     pub size: usize,
     /// How many of them are in the local group. They come first; the remote group of an
@@ -43,7 +44,8 @@ pub struct Team {
     pub(super) context: u64,
     /// The number of this collective on its communicator, equal at all processes.
     pub(super) tag: c_int,
-    pub(super) group: Arc<Group>,
+    /// Borrowed of the communicator by a blocking call, which counts no reference.
+    pub(super) group: Cow<'a, Arc<Group>>,
     /// None if all processes are at one site.
     pub sites: Option<Arc<Sites>>,
 }
@@ -61,14 +63,14 @@ pub struct Going(Option<Arc<Sending>>);
 #[must_use]
 pub struct Coming(Arc<Receiving>, u32);
 
-impl Team {
+impl<'a> Team<'a> {
     /// The team of the next blocking collective of this communicator.
-    pub fn of(comm: &Comm, what: What) -> Team {
+    pub fn of(comm: &'a Comm, what: What) -> Team<'a> {
         Team::called(comm, what, Alike::default())
     }
 
     /// The same, with arguments that all processes give alike.
-    pub fn called(comm: &Comm, what: What, alike: Alike) -> Team {
+    pub fn called(comm: &'a Comm, what: What, alike: Alike) -> Team<'a> {
         // Not in one step, which would take longer: a communicator has one such call at a time.
         let number = comm.collectives.load(Relaxed);
         comm.collectives.store(number.wrapping_add(1), Relaxed);
@@ -77,12 +79,15 @@ impl Team {
 
     /// The team of the next non-blocking collective. These have their own numbers, because they
     /// never match blocking ones.
-    pub fn begun(comm: &Comm, what: What, alike: Alike) -> Team {
+    pub fn begun(comm: &Comm, what: What, alike: Alike) -> Team<'static> {
         let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
-        Team::numbered(comm, what, alike, number as c_int | BEGUN)
+        let team = Team::numbered(comm, what, alike, number as c_int | BEGUN);
+        let Team { rank, size, near, mark, context, tag, sites, .. } = team;
+        let group = Cow::Owned(team.group.into_owned());
+        Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
 
-    fn numbered(comm: &Comm, what: What, alike: Alike, tag: c_int) -> Team {
+    fn numbered(comm: &'a Comm, what: What, alike: Alike, tag: c_int) -> Team<'a> {
         if counting::is_on() {
             counting::collective();
         }
@@ -95,19 +100,19 @@ impl Team {
     }
 
     /// A subset of the processes, with `rank` as this process's rank in it.
-    pub fn subset(&self, group: Arc<Group>, rank: usize) -> Team {
-        let size = group.members.len();
+    pub fn subset(&self, group: Arc<Group>, rank: usize) -> Team<'a> {
+        let (size, group) = (group.members.len(), Cow::Owned(group));
         Team { rank, size, near: size, group, sites: None, ..*self }
     }
 
     /// The processes with these ranks; this process is at `index` in the list.
-    pub fn select(&self, ranks: &[usize], index: usize) -> Team {
+    pub fn select(&self, ranks: &[usize], index: usize) -> Team<'a> {
         let members = ranks.iter().map(|rank| self.group.members[*rank]).collect();
         self.subset(Group::new(members), index)
     }
 
     /// The processes of the local group.
-    pub fn side(&self) -> Team {
+    pub fn side(&self) -> Team<'a> {
         self.subset(Group::new(self.group.members[..self.near].to_vec()), self.rank)
     }
 
@@ -117,18 +122,19 @@ impl Team {
     }
 
     /// The team of processes that create a communicator alone; `tag` distinguishes such teams.
-    pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
+    pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
         Team::making(comm.context, group, rank, tag & LARGEST as c_int | APART)
     }
 
-    fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
+    fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
         let (size, context) = (group.members.len(), engine::collectives(context));
         let (what, alike, mark) = (What::Making, Alike::default(), 0);
+        let group = Cow::Owned(group);
         Team { rank, size, near: size, what, alike, mark, context, tag, group, sites: None }
     }
 
     /// The team of processes that have no communicator yet, but a string in common.
-    pub fn without_comm(group: Arc<Group>, rank: usize, word: &str) -> Team {
+    pub fn without_comm(group: Arc<Group>, rank: usize, word: &str) -> Team<'static> {
         let mut hasher = DefaultHasher::new(); // gives the same hash in every process
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;

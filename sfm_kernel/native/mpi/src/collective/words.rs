@@ -7,14 +7,14 @@ use super::{bcast, gather};
 use crate::errors::Answer;
 
 /// One value of each process, by rank.
-pub async fn one_of_each<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
+pub async fn one_of_each<T: Copy>(team: &Team<'_>, value: T) -> Answer<Vec<T>> {
     let mut all = vec![value; team.size];
     share(team, &mut all, &vec![1; team.size]).await?;
     Ok(all)
 }
 
 /// The root's value, broadcast.
-pub async fn from_root<T: Copy>(team: &Team, value: T, root: usize) -> Answer<T> {
+pub async fn from_root<T: Copy>(team: &Team<'_>, value: T, root: usize) -> Answer<T> {
     let mut values = [value];
     bcast::bcast(team, &Items::of_bytes(&mut values)?, root).await?;
     Ok(values[0])
@@ -23,7 +23,7 @@ pub async fn from_root<T: Copy>(team: &Team, value: T, root: usize) -> Answer<T>
 /// Like `one_of_each`, but the first process returns before the others: it gathers, then
 /// broadcasts. Windows use it, because programs often let the first process write initial values
 /// and forget the barrier before the others read them.
-pub async fn first_knows_first<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
+pub async fn first_knows_first<T: Copy>(team: &Team<'_>, value: T) -> Answer<Vec<T>> {
     let mut all = vec![value; team.size];
     let items = Items::of_bytes(&mut all)?;
     let blocks = items.split(&vec![size_of::<T>(); team.size]);
@@ -34,7 +34,7 @@ pub async fn first_knows_first<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>>
 }
 
 /// The values of all processes, concatenated by rank.
-pub async fn all<T: Copy + Default>(team: &Team, values: &[T]) -> Answer<Vec<T>> {
+pub async fn all<T: Copy + Default>(team: &Team<'_>, values: &[T]) -> Answer<Vec<T>> {
     let counts = one_of_each(team, values.len()).await?;
     let before: usize = counts[..team.rank].iter().sum();
     let mut all = vec![T::default(); counts.iter().sum()];
@@ -43,7 +43,7 @@ pub async fn all<T: Copy + Default>(team: &Team, values: &[T]) -> Answer<Vec<T>>
     Ok(all)
 }
 
-async fn share<T: Copy>(team: &Team, all: &mut [T], counts: &[usize]) -> Answer {
+async fn share<T: Copy>(team: &Team<'_>, all: &mut [T], counts: &[usize]) -> Answer {
     let bytes: Vec<usize> = counts.iter().map(|count| count * size_of::<T>()).collect();
     allgather(team, None, &Items::of_bytes(all)?.split(&bytes)).await
 }

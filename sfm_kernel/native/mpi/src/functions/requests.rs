@@ -176,9 +176,10 @@ unsafe fn complete_one(
 fn several(failed: Option<Failure>) -> Answer {
     match failed {
         None => Ok(()),
-        Some(failure) => {
-            let text = format!("{}; each status has the result of its request", failure.text);
-            Err(Failure { code: MPI_ERR_IN_STATUS, text, ..failure })
+        Some(mut failure) => {
+            failure.code = MPI_ERR_IN_STATUS;
+            failure.text += "; each status has the result of its request";
+            Err(failure)
         }
     }
 }

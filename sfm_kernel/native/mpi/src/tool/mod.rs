@@ -106,7 +106,7 @@ pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<Arc<Com
     }
     match comm::get(handle.cast::<MPI_Comm>().read()) {
         Ok(comm) => Ok(Some(Arc::clone(&comm))),
-        Err(failure) => Err(fail(MPI_T_ERR_INVALID_HANDLE, failure.text)),
+        Err(failure) => Err(fail(MPI_T_ERR_INVALID_HANDLE, failure.to_string())),
     }
 }
 

@@ -93,7 +93,7 @@ pub fn start(window: &Arc<Window>) -> Answer {
     complete(&team, words::first_knows_first(&team, ())).map(|_| ())
 }
 
-async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Window>> {
+async fn made(comm: &Comm, team: &Team<'_>, arguments: Arguments) -> Answer<Arc<Window>> {
     let number = making::agree(team).await?;
     let declared = words::one_of_each(team, declared(&arguments)).await?;
     same_flavor(&declared, arguments.flavor)?;
@@ -211,7 +211,7 @@ fn allocated(size: usize) -> Option<Memory> {
 
 /// The file, mapped by all; and the offset of each process's memory in it, if it has the memory.
 async fn share(
-    team: &Team,
+    team: &Team<'_>,
     number: u64,
     arguments: &Arguments,
     sizes: &[usize],
