@@ -198,7 +198,8 @@ class Job:
                     late = f"ranks {missing} had not returned within {timeout} s"
                     if starting := [rank for rank in missing if not reports[rank]]:
                         late += f", and ranks {starting} had not joined yet"
-                    why = watching.why() if watching is not None else ""
+                    # Before all have joined none runs the program: there is nothing to explain.
+                    why = watching.why() if watching is not None and not starting else ""
                     raise RecvTimeout(f"{late}.\n{why}" if why else late)
                 if watching is not None:
                     watching.check()

@@ -10,6 +10,7 @@ A site has a router, and hosts on a switch:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -161,6 +162,10 @@ class Namespaces:
 def _new() -> int:
     """Enter a new network namespace; return its descriptor."""
     unshare(_NEWNET)
+    with contextlib.suppress(OSError):  # a kernel without IPv6
+        # It would announce itself on each new device: packets that nobody has sent.
+        for devices in ("all", "default"):
+            Path(f"/proc/sys/net/ipv6/conf/{devices}/disable_ipv6").write_text("1")
     with Netlink() as netlink:
         netlink.up("lo")
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
