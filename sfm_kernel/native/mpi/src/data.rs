@@ -1,6 +1,7 @@
 //! The data of a message: some memory, and the layout of its bytes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use sfm_native::core::Payload;
 
@@ -16,8 +17,9 @@ pub struct Data {
     at: *mut u8,
     /// Bytes of the message, without gaps.
     length: usize,
-    /// The layout; None for contiguous bytes at `at`.
-    layout: Option<Layout>,
+    /// The layout; None for contiguous bytes at `at`. In memory of its own: most data has none, and is
+    /// moved through many functions.
+    layout: Option<Arc<Layout>>,
     /// The offset of the message's first byte in the layout's bytes.
     first: usize,
 }
@@ -47,6 +49,8 @@ impl UserBuffer {
         UserBuffer { name, at, count, datatype }
     }
 
+    /// Inlined: `Data` is built in words, and copied in larger pieces, for which a processor waits.
+    #[inline(always)]
     pub fn data(&self) -> Answer<Data> {
         let count = checks::count("count", self.count)?;
         let datatype = datatype::of_items(self.datatype, count)?;
@@ -57,6 +61,7 @@ impl UserBuffer {
 
     /// The same; if the other end of the message is MPI_PROC_NULL, the datatype may be
     /// MPI_DATATYPE_NULL.
+    #[inline(always)]
     pub fn data_unless_no_process(&self, no_process: bool) -> Answer<Data> {
         match self.datatype {
             MPI_DATATYPE_NULL if no_process => Ok(Data::nothing()),
@@ -75,6 +80,7 @@ impl Data {
         Data { at, length, layout: None, first: 0 }
     }
 
+    #[inline(always)] // see `UserBuffer::data`
     pub fn items(at: *const c_void, count: usize, datatype: &Held) -> Data {
         let at = at.cast_mut().cast::<u8>();
         match datatype.as_run(count) {
@@ -87,7 +93,7 @@ impl Data {
     pub fn laid_out(at: *mut u8, layout: Layout) -> Data {
         match layout.as_run() {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
-            None => Data { at, length: layout.bytes(), layout: Some(layout), first: 0 },
+            None => Data { at, length: layout.bytes(), layout: Some(Arc::new(layout)), first: 0 },
         }
     }
 

@@ -1,5 +1,7 @@
 //! Items of a datatype in memory: the buffers of collectives, and their scratch memory.
 
+use std::mem::MaybeUninit;
+
 use super::mismatch::{fits, Caller};
 use crate::checks;
 use crate::data::{Data, UserBuffer};
@@ -118,6 +120,16 @@ impl Items {
         }
     }
 
+    /// The same, unless both are the same memory.
+    ///
+    /// # Safety
+    /// As for `copy_to`.
+    pub unsafe fn copy_unless_same(&self, to: &Items) {
+        if self.at != to.at {
+            self.copy_to(to);
+        }
+    }
+
     /// Copy this process's block of a collective to its receive position.
     ///
     /// # Safety
@@ -142,7 +154,7 @@ impl Items {
 /// layout.
 pub struct Scratch {
     /// Words of 16 bytes, the largest alignment of any datatype.
-    _memory: Vec<u128>,
+    _memory: Box<[MaybeUninit<u128>]>,
     pub items: Items,
 }
 
@@ -152,7 +164,7 @@ impl Scratch {
         let datatype = &like.datatype;
         let between = datatype.extent.unsigned_abs() * like.count.saturating_sub(1);
         let bytes = between + datatype.true_extent.unsigned_abs();
-        let mut memory = vec![0u128; bytes.div_ceil(16) + 1];
+        let mut memory = Box::new_uninit_slice(bytes.div_ceil(16) + 1);
         let lowest = match datatype.extent < 0 {
             true => datatype.true_lb - between as isize,
             false => datatype.true_lb,

@@ -23,36 +23,50 @@ pub async fn reduce(
 ) -> Answer {
     // The tree's root is the root of the call, or rank 0 if order matters.
     let first = if op.commutes() { root } else { 0 };
-    // SAFETY: the user's buffer.
-    let mut partial = unsafe { Scratch::copy_of(from) };
-    let mut other = Scratch::like(from);
     let number = (team.rank + team.size - first) % team.size;
     let process = |number: usize| (number + first) % team.size;
-    let mut bit = 1;
-    while bit < team.size {
-        if number & bit != 0 {
-            team.send(process(number - bit), &partial.items.data()).gone().await?;
-            break;
+    let below = if number == 0 { team.size } else { number & number.wrapping_neg() };
+    let bits = (0..usize::BITS).map(|nth| 1 << nth).take_while(|bit| *bit < below);
+    let children: Vec<_> = bits.map(|bit| number + bit).filter(|it| *it < team.size).collect();
+
+    let (memory, partial);
+    match into.filter(|_| team.rank == first && first == root) {
+        Some(into) => {
+            // SAFETY: the user's memory.
+            unsafe { from.copy_unless_same(into) };
+            partial = into;
         }
-        if number + bit < team.size {
-            team.receive(process(number + bit), other.items.data()).come().await?;
-            // SAFETY: our memory.
-            unsafe { partial.items.combine_into(&other.items, op)? };
-            std::mem::swap(&mut partial, &mut other);
+        None if children.is_empty() => partial = from,
+        None => {
+            // SAFETY: as above.
+            memory = unsafe { Scratch::copy_of(from) };
+            partial = &memory.items;
         }
-        bit <<= 1;
+    }
+    if !children.is_empty() {
+        let other = Scratch::like(from);
+        for child in children {
+            team.receive(process(child), other.items.data()).come().await?;
+            // SAFETY: our memory, and the user's.
+            unsafe {
+                if op.commutes() {
+                    other.items.combine_into(partial, op)?;
+                } else {
+                    partial.combine_into(&other.items, op)?;
+                    other.items.copy_to(partial);
+                }
+            }
+        }
+    }
+    if number > 0 {
+        team.send(process(number - below), &partial.data()).gone().await?;
     }
     if first != root && team.rank == first {
-        team.send(root, &partial.items.data()).gone().await?;
+        team.send(root, &partial.data()).gone().await?;
     }
-    if team.rank == root {
+    if first != root && team.rank == root {
         let into = into.expect("the root has memory for the result");
-        if first != root {
-            team.receive(first, other.items.data()).come().await?;
-            partial = other;
-        }
-        // SAFETY: the user's memory and our own.
-        unsafe { partial.items.copy_to(into) };
+        team.receive(first, into.data()).come().await?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::window::combining::{comparable, predefined, Combining};
 use crate::window::operation::{Combined, Progress};
 use crate::window::target::Named;
 
+#[inline(always)]
 fn data_of(buffer: &UserBuffer, target: &Named) -> Answer<Data> {
     buffer.data_unless_no_process(target.rank == MPI_PROC_NULL)
 }

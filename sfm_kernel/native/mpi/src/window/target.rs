@@ -44,6 +44,7 @@ impl Named {
 
 impl Window {
     /// None for MPI_PROC_NULL.
+    #[inline(always)] // as `UserBuffer::data`
     pub fn target<'a>(self: &'a Arc<Window>, named: &Named) -> Answer<Option<(Target<'a>, Held)>> {
         let count = checks::count("target_count", named.count)?;
         if named.rank == MPI_PROC_NULL {
