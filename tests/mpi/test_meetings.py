@@ -143,6 +143,7 @@ BCAST, ROOTED, WIDE = (
     f"comm.Bcast(np.zeros({n}), root={root})" for n, root in [(1, 0), (1, 1), (999, 0)]
 )
 REDUCE = "comm.Reduce(np.zeros(1), np.zeros(1))"
+OWN = f"own = MPI.Op.Create(lambda a, b, of: None, True); {REDUCE[:-1]}, own)"
 SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 1000))
 
 
@@ -161,6 +162,8 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         (BCAST, WIDE, "are expected here"),
         (WIDE, BCAST, "are expected here"),
         ("comm.Barrier()", REDUCE, "where this one calls comm.Barrier"),
+        (REDUCE, OWN, "with the same root and operation"),
+        (OWN, REDUCE, "with the same root and operation"),
         (
             f"two = comm.Dup(); {BCAST.replace('comm', 'two')}",
             "comm.Dup()",
@@ -180,6 +183,8 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         "small post",
         "large message",
         "post here",
+        "own operation here",
+        "own operation there",
         "never read",
     ],
 )
@@ -233,6 +238,52 @@ else: comm.allreduce(1)
     ]
     assert [line[0] for line in interrupted] == ["0", "2"]
     assert "sum 3" in done.stdout
+
+
+@pytest.mark.parametrize("can_open", [True, False])
+def test_all_agree_on_the_tree_if_the_agreement_is_interrupted(can_open: bool) -> None:
+    """Rank 0 leaves the call before rank 1 has looked for the tree."""
+    program = f"""
+import resource
+def stop(): time.sleep(0.5); os.kill(os.getpid(), signal.SIGINT)
+files = resource.getrlimit(resource.RLIMIT_NOFILE)
+if rank == 0:
+    threading.Thread(target=stop).start()
+else:
+    time.sleep(1)
+    if not {can_open}: resource.setrlimit(resource.RLIMIT_NOFILE, (1, files[1]))
+try: comm.Barrier()
+except KeyboardInterrupt: pass
+except MPI.Exception as failure: assert "was interrupted" in str(failure), failure
+resource.setrlimit(resource.RLIMIT_NOFILE, files)
+for n in range(20):
+    mine = np.full(1, -1.0 if rank else n, float)
+    comm.Bcast(mine)
+    assert mine == n
+    comm.Barrier()
+print(sum(".tree" in line or ".fresh" in line for line in open("/proc/self/maps")))
+"""
+    met = MET.replace("range(5)", "range(3)")  # the fourth call is the agreement
+    done = run("-n", "2", "-c", met + program, timeout=PATIENCE)
+    assert (done.stdout, done.stderr) == ("1\n" * 2, "")
+
+
+def test_a_call_that_is_refused_does_not_count() -> None:
+    program = """
+def other():
+    time.sleep(0.2)
+    try: comm.Barrier()
+    except MPI.Exception as failure: refused.append(str(failure))
+refused, thread = [], threading.Thread(target=other)
+if rank == 0: thread.start()
+else: time.sleep(0.6)
+comm.Barrier()
+if rank == 0: thread.join()
+for n in range(9): comm.Bcast(np.ones(1)); comm.Barrier()
+assert rank or "allows one at a time" in refused[0]
+"""
+    done = run("-n", "2", "--timeout", "20", "-c", MET + program, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_diagnosis_names_the_missing_rank() -> None:

@@ -86,7 +86,7 @@ pub fn epoch() -> u64 {
 }
 
 /// The first number of collective calls after the last stop.
-fn first_number() -> u32 {
+pub fn first_number() -> u32 {
     number_after(epoch())
 }
 

@@ -17,11 +17,14 @@ use crate::sync::Padded;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SFMBRD\0\x01");
 
+/// A member has decided, before all had mapped the tree, that nobody uses it.
+const REFUSED: u32 = 1 << 31;
+
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
     members: AtomicU32,
-    /// Members that have mapped it.
+    /// The number of members that have mapped it, and `REFUSED`.
     attached: AtomicU32,
     decision: Decision,
     bell: Padded<Bell>,
@@ -33,6 +36,8 @@ struct Header {
 pub struct CombiningTree {
     core: Arc<Core>,
     mapping: Mapping<Header>,
+    /// A member had refused the tree before this one mapped it.
+    is_refused: bool,
     shape: Shape,
     members: usize,
     rank: usize,
@@ -72,13 +77,16 @@ impl CombiningTree {
         if !fits {
             return Err(ShmError::Invalid(format!("{} is no such tree", path.display())));
         }
-        if mapping.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == members {
+        // SYNC POINT combining_tree/attached: with `decide`.
+        let attached = mapping.attached.fetch_add(1, Ordering::AcqRel);
+        if (attached & !REFUSED) as usize + 1 == members {
             // Without a name it vanishes with its members, however they end.
             let _ = std::fs::remove_file(path);
         }
         Ok(CombiningTree {
             core,
             mapping,
+            is_refused: attached & REFUSED != 0,
             shape,
             members,
             rank,
@@ -112,9 +120,18 @@ impl CombiningTree {
         }
     }
 
-    /// Whether all members have mapped it.
-    pub fn is_complete(&self) -> bool {
-        self.mapping.attached.load(Ordering::Acquire) as usize == self.members
+    /// Whether a member had refused the tree before this one came: no member may use it.
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// Decide for all, who could not be asked, whether the tree is used: true if all have mapped it,
+    /// and none has refused it. Otherwise it is refused, as all will see that come later.
+    pub fn decide(&self) -> bool {
+        let members = self.members as u32;
+        let refuse = |attached| (attached != members).then_some(attached | REFUSED);
+        // SYNC POINT combining_tree/attached: with `open`.
+        self.mapping.attached.fetch_update(Ordering::AcqRel, Ordering::Acquire, refuse).is_err()
     }
 
     /// The cell of a member (or, behind them, of a node) in this round.

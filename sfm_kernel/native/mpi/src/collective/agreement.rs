@@ -2,7 +2,8 @@
 //! cells for posts.
 //!
 //! A communicator gets its tree in one of its first small collective calls, in which its processes
-//! agree by messages whether all of them could open it. A process that leaves a meeting early (Stop,
+//! agree by messages whether all of them could open it. One that cannot wait for these messages
+//! (Stop, a dead process) decides for all with the tree itself. A process that leaves a meeting early (Stop,
 //! a dead process, a deadlock that was ended) breaks the tree off for good. All others finish the
 //! same call by messages, and later calls make another tree; posts do not depend on that, and go
 //! on until then.
@@ -32,6 +33,9 @@ use crate::{op, world};
 /// common with the usual patterns of calls.
 const AGREEING: u64 = 3;
 const EVERY: u64 = 7;
+/// Where it has failed so often, it is tried again after many more calls.
+const OFTEN: u64 = 10 * EVERY;
+const SELDOM: u64 = 100 * EVERY;
 
 /// After so many calls another tree is agreed, before their numbers repeat.
 const LAST: u64 = LARGEST as u64 / 2;
@@ -49,13 +53,25 @@ unsafe impl Sync for Meetings {}
 /// The use of a communicator's tree by one call.
 pub struct Turn<'a>(&'a Meetings);
 
-#[derive(Default)]
 pub enum State {
-    #[default]
-    None,
-    /// The processes do not share memory.
-    Never,
+    /// The last tree was refused, maybe before all had looked for it.
+    None(Option<Refused>),
     At(OpenTree),
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::None(None)
+    }
+}
+
+/// The file of a tree that is kept for those who have not seen yet that it is refused.
+pub struct Refused(PathBuf);
+
+impl Drop for Refused {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 pub struct OpenTree {
@@ -75,7 +91,7 @@ impl Meetings {
         })?;
         // Calls have other numbers now, for all processes.
         if matches!(&*state, State::At(open) if open.epoch != comm::epoch()) {
-            *state = State::None;
+            *state = State::default();
         }
         Ok(state)
     }
@@ -134,13 +150,12 @@ impl State {
     /// used.
     pub fn prepare(&mut self, comm: &Comm, team: &Team) -> Answer {
         let is_usable = match self {
-            State::None => false,
-            State::Never => true,
+            State::None(_) => false,
             // That the latest meeting was broken off, all processes know that have come here; they
             // do not all know it of this call's.
             State::At(open) => open.tree.broken_by().is_none() && open.nth(team) <= LAST,
         };
-        if is_usable || team.number() % EVERY != AGREEING {
+        if is_usable || !is_for_agreement(team.number()) {
             return Ok(());
         }
         let (state, answer) = agree(comm, team);
@@ -173,22 +188,27 @@ impl OpenTree {
     }
 }
 
-/// Open the tree, and agree whether every process could. If this fails, because this process is
-/// interrupted or another has left, the others may have agreed nevertheless: a tree that all have
-/// opened is kept.
+/// Whether the processes agree on a tree, if they have none, in the call of this number.
+fn is_for_agreement(number: u64) -> bool {
+    let nth = number.wrapping_sub(comm::first_number().into()) & u64::from(LARGEST);
+    nth % (if nth < OFTEN { EVERY } else { SELDOM }) == AGREEING
+}
+
+/// Open the tree, and agree whether every process could: all come to the same result, also those
+/// that this call fails for, because they are interrupted or another has left.
 fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
     let path = path(comm, team);
     let opened = open(team, &path);
-    let mut least = c_int::from(opened.is_some());
+    let mut least = c_int::from(opened.as_ref().is_some_and(|open| !open.tree.is_refused()));
     let all = least_of_all(&Team::of(comm, team.what), &mut least);
-    match opened {
-        Some(open) if least == 1 && all.is_ok() => (State::At(open), all),
-        Some(open) if open.tree.is_complete() => (State::At(open), all),
-        _ => {
-            let _ = std::fs::remove_file(path);
-            (if all.is_ok() { State::Never } else { State::None }, all)
-        }
-    }
+    let is_agreed = |open: &OpenTree| if all.is_ok() { least == 1 } else { open.tree.decide() };
+    let refused = Refused(path);
+    let state = match opened.filter(is_agreed) {
+        Some(open) => State::At(open),
+        // If the call has not failed, all have looked for it.
+        None => State::None(Some(refused).filter(|_| all.is_err())),
+    };
+    (state, all)
 }
 
 fn least_of_all(team: &Team, least: &mut c_int) -> Answer {

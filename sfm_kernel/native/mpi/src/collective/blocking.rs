@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use sfm_endpoint::calltext::Call as CallText;
 
-use super::agreement::{OpenTree, State};
+use super::agreement::{OpenTree, State, Turn};
 use super::barrier::barrier;
 use super::calls::Call;
 use super::meeting::Contribution;
@@ -40,13 +40,12 @@ impl Route<'_> {
 }
 
 /// Run a blocking collective.
-pub fn run(comm: &Comm, team: &Team, call: &Call) -> Answer {
+pub fn run(comm: &Comm, team: &Team, call: &Call, mut state: Turn<'_>) -> Answer {
     let arguments = || call.arguments();
     // Processes of several sites share no memory, nor do those of an intercommunicator agree on it.
     if team.size == 1 || team.near < team.size || team.sites.is_some() {
         return complete_beside(None, team, arguments, || None, call.run(team));
     }
-    let mut state = comm.meetings.take_turn()?;
     let route = Route::of(call, team);
     if !matches!(route, Route::Messages) {
         state.prepare(comm, team).inspect_err(|failure| team.leave(failure))?;

@@ -254,8 +254,10 @@ fn copy(from: Option<&Items>, into: &Items) {
 pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
     let comm = comm::get(comm)?;
+    // A call that is refused has no number: the others would be one behind.
+    let turn = comm.meetings.take_turn()?;
     let team = Team::called(&comm, call.what(), call.alike(&comm));
-    blocking::run(&comm, &team, call)
+    blocking::run(&comm, &team, call, turn)
 }
 
 /// The team of the non-blocking form.

@@ -53,15 +53,16 @@ impl OpenTree {
     }
 }
 
-/// Err if another process has sent a message of this call number that does not fit this call.
+/// Err if another process has sent a message of this call number: its call goes another way, so it is
+/// not this call.
 pub fn other_message(team: &Team, bytes: usize) -> Answer {
-    match team.other_message() {
-        None => Ok(()),
-        Some((sent, theirs, _)) if differ(theirs, team.call()) => {
-            Err(other_call(&Caller::of(sent), theirs, team.call(), team.mark()))
-        }
-        Some((sent, _, length)) => fits(|| Caller::of(sent), length, bytes),
+    let Some((sent, theirs, length)) = team.other_message() else { return Ok(()) };
+    let by = || Caller::of(sent);
+    if !differ(theirs, team.call()) {
+        fits(by, length, bytes)?;
     }
+    // Of the same kind and size they differ by an operation of the program's own.
+    Err(other_call(&by(), theirs, team.call(), team.mark()))
 }
 
 /// The failure when all processes have entered, but with calls that differ.
@@ -83,12 +84,14 @@ pub fn different_post(
     bytes: Option<usize>,
 ) -> Failure {
     let process = team.process(rank);
-    let by = Caller::new(process, origin::of_location(process, cell.location));
+    let by = || Caller::new(process, origin::of_location(process, cell.location));
     let theirs = call_of(cell.call);
-    match bytes.filter(|_| !differ(theirs, team.call())) {
-        Some(bytes) => fits(|| by, (cell.call[1] >> BYTES_AT) as usize, bytes)
-            .expect_err("the calls have the same kind, so their sizes differ"),
-        None => other_call(&by, theirs, team.call(), team.mark()),
+    let is_same = bytes.filter(|_| !differ(theirs, team.call()));
+    let sizes = is_same.map(|bytes| fits(by, (cell.call[1] >> BYTES_AT) as usize, bytes));
+    match sizes {
+        Some(Err(differ)) => differ,
+        // Of the same kind and size they differ by an operation of the program's own.
+        _ => other_call(&by(), theirs, team.call(), team.mark()),
     }
 }
 
