@@ -54,8 +54,8 @@ unsafe impl Sync for Meetings {}
 pub struct Turn<'a>(&'a Meetings);
 
 pub enum State {
-    /// The last tree was refused, maybe before all had looked for it.
-    None(Option<Refused>),
+    /// The last tree was refused, maybe before all had looked for it: then its file is held here.
+    None(#[allow(dead_code)] Option<Refused>),
     At(OpenTree),
 }
 
