@@ -12,7 +12,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, mpi
 from sfm_kernel.observe import snapshot
-from tests.mpi.launching import PATIENCE, run
+from tests.mpi.launching import PATIENCE, mpi_worlds, run
 
 MET = """
 from mpi4py import MPI
@@ -261,7 +261,7 @@ for n in range(20):
     comm.Bcast(mine)
     assert mine == n
     comm.Barrier()
-print(sum(".tree" in line or ".fresh" in line for line in open("/proc/self/maps")))
+print(sum(".tree" in line or ".new" in line for line in open("/proc/self/maps")))
 """
     met = MET.replace("range(5)", "range(3)")  # the fourth call is the agreement
     done = run("-n", "2", "-c", met + program, timeout=PATIENCE)
@@ -300,11 +300,24 @@ for _ in range(40):
     for _ in range(6): other.Barrier()
     other.Free()
 world = os.path.join(os.environ["SFM_DIR"], os.environ["SFM_MPI_WORLD"])
-maps = sum(".tree" in line or ".fresh" in line for line in open("/proc/self/maps"))
-print([one for one in os.listdir(world) if "tree" in one or "fresh" in one], maps)
+maps = sum(".tree" in line or ".new" in line for line in open("/proc/self/maps"))
+print([one for one in os.listdir(world) if "tree" in one or "new" in one], maps)
 """
     done = run("-n", "2", "-c", MET + program, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("[] 1\n" * 2, "")
+
+
+def test_a_rank_that_is_killed_while_a_tree_is_agreed_leaves_no_world() -> None:
+    program = """
+two, first = comm.Dup(), comm.bcast(os.getpid())
+for _ in range(3 + (rank == 0)): two.Barrier()
+world = os.path.join(os.environ["SFM_DIR"], os.environ["SFM_MPI_WORLD"])
+while not any(one.endswith(".tree") for one in os.listdir(world)): time.sleep(0.001)
+os.kill(first, signal.SIGKILL)
+comm.recv(source=0)
+"""
+    done = run("-n", "2", "-c", MET + program, timeout=PATIENCE)
+    assert "rank 0" in done.stderr and not mpi_worlds()
 
 
 def test_all_send_messages_if_one_cannot_open_the_tree() -> None:

@@ -197,8 +197,8 @@ fn is_for_agreement(number: u64) -> bool {
 /// Open the tree, and agree whether every process could: all come to the same result, also those
 /// that this call fails for, because they are interrupted or another has left.
 fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
-    let path = path(comm, team);
-    let opened = open(team, &path);
+    let path = path_of(comm, team, team.process(0), "tree");
+    let opened = open(team, &path, &path_of(comm, team, engine().rank, "new"));
     let mut least = c_int::from(opened.as_ref().is_some_and(|open| !open.tree.is_refused()));
     let all = least_of_all(&Team::of(comm, team.what), &mut least);
     let is_agreed = |open: &OpenTree| if all.is_ok() { least == 1 } else { open.tree.decide() };
@@ -218,22 +218,22 @@ fn least_of_all(team: &Team, least: &mut c_int) -> Answer {
 }
 
 /// None if this process does not share memory with all others, or if memory is short.
-fn open(team: &Team, path: &Path) -> Option<OpenTree> {
+fn open(team: &Team, path: &Path, fresh: &Path) -> Option<OpenTree> {
     let home = &*engine().endpoint;
     let others = (0..team.size).filter(|rank| *rank != team.rank);
     let others: Option<Vec<_>> = others.map(|rank| home.segment(team.process(rank))).collect();
-    let (others, core, uid) = (others?, home.core().clone(), home.uid(engine().rank));
-    let fresh = path.with_extension(format!("{uid:032x}.fresh"));
+    let (others, core) = (others?, home.core().clone());
     Some(OpenTree {
-        tree: CombiningTree::open(core, path, &fresh, team.size, team.rank, true).ok()?,
+        tree: CombiningTree::open(core, path, fresh, team.size, team.rank, true).ok()?,
         others,
         first: team.number(),
         epoch: comm::epoch(),
     })
 }
 
-fn path(comm: &Comm, team: &Team) -> PathBuf {
+/// The path of a file that may be removed when `owner` is dead (directory/cleaning.py).
+fn path_of(comm: &Comm, team: &Team, owner: usize, kind: &str) -> PathBuf {
     let home = &*engine().endpoint;
-    let first = home.uid(team.process(0));
-    home.folder().join(format!("{first:032x}-{:x}-{}.tree", comm.context, team.number()))
+    let (uid, context, number) = (home.uid(owner), comm.context, team.number());
+    home.folder().join(format!("{uid:032x}-{context:016x}{number:016x}.{kind}"))
 }
