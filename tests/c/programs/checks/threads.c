@@ -1,6 +1,6 @@
 /* Four threads of each rank exchange messages of 1 byte to 1 MB in all ways that there are, on a
- * common communicator by tags and on one of their own, and look at every byte that comes. Its word:
- * how many rounds. */
+ * common communicator by tags and on one of their own, which also has collective calls, and look at
+ * every byte that comes. Its word: how many rounds. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -148,13 +148,41 @@ static MPI_Status tested(const Round *r, int n)
     return statuses[0];
 }
 
-static MPI_Status one_by_one_after_a_collective(const Round *r, int n)
+/* Small and large calls of the thread's own communicator, or of one that lives as long as they do. */
+static void collectives(const Round *r)
+{
+    enum { MOST = 3000 };
+    static const int counts[] = {1, 2, 100, 259, 260, 261, MOST};
+    double mine[MOST], all[MOST];
+    MPI_Comm comm = own[r->thread];
+    int is_new = r->round % 4 == 1;
+    if (is_new) MPI_Comm_dup(own[r->thread], &comm);
+    for (int i = 0; i < 9; i++) {
+        unsigned seed = hash(r->round, r->thread, i);
+        int n = counts[seed % 7], root = (seed >> 8) % size, kind = (seed >> 16) % 4;
+        long sum = (long)size * (size - 1) / 2 + (long)size * i;
+        for (int k = 0; k < n; k++) mine[k] = rank + i + k, all[k] = -1;
+        if (kind == 0) {
+            MPI_Barrier(comm);
+        } else if (kind == 1) {
+            MPI_Bcast(mine, n, MPI_DOUBLE, root, comm);
+            for (int k = 0; k < n; k++) same(r, mine[k], root + i + k, "what was broadcast");
+        } else {
+            if (kind == 2) MPI_Reduce(mine, all, n, MPI_DOUBLE, MPI_SUM, root, comm);
+            else MPI_Allreduce(mine, all, n, MPI_DOUBLE, MPI_SUM, comm);
+            for (int k = 0; k < n && (kind == 3 || rank == root); k++)
+                same(r, all[k], sum + (long)size * k, "the sum");
+        }
+    }
+    if (is_new) MPI_Comm_free(&comm);
+}
+
+static MPI_Status one_by_one_after_collectives(const Round *r, int n)
 {
     MPI_Request requests[2];
     MPI_Status statuses[2], status;
-    int sum, which;
-    MPI_Allreduce(&r->round, &sum, 1, MPI_INT, MPI_SUM, own[r->thread]);
-    same(r, sum, (long)r->round * size, "the sum");
+    int which;
+    collectives(r);
     receive(r, &requests[0]);
     requests[1] = begin(r, n);
     for (int left = 2; left; left--) {
@@ -180,7 +208,7 @@ static MPI_Status exchange(const Round *r, int n)
     case 4:
         return tested(r, n);
     case 5:
-        return one_by_one_after_a_collective(r, n);
+        return one_by_one_after_collectives(r, n);
     case 6:
         MPI_Sendrecv(r->out, n, MPI_BYTE, r->next, r->tag, r->in, LARGEST, MPI_BYTE, r->last,
                      r->tag, r->comm, &status);
