@@ -222,7 +222,9 @@ def end_calls(
     stuck = [process for process in diagnosis["processes"] if process["verdict"] == "stuck"]
     prepared = list(itertools.takewhile(lambda process: take("prepare", process), stuck))
     are_all = len(prepared) == len(stuck)
-    for process in prepared:
+    # The last one may be prepared after all: an order to another machine that was given up may have
+    # arrived.
+    for process in stuck[: len(prepared) + 1]:
         take("commit" if are_all else "abort", process)
     return [process["name"] for process in stuck] if are_all else []
 

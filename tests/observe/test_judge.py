@@ -255,6 +255,26 @@ def test_a_long_cycle_is_told(alone: Endpoint) -> None:
     assert failure.value.cycle[0] == cycle[0]
 
 
+def test_an_order_that_is_given_up_and_carried_out_later_is_aborted(alone: Endpoint) -> None:
+    """The last process that was asked may be prepared, although nobody has heard of it."""
+    steps = []
+
+    def remote(step: str, uid: str, _call: int, _judgement: str) -> bool:
+        steps.append((step, uid))
+        return uid == "B"
+
+    stuck = [{"uid": uid, "name": uid, "verdict": "stuck", "call": 1, "text": ""} for uid in "BCD"]
+    diagnosis = {
+        "cycle": ["B"],
+        "stuck": [*"BCD"],
+        "title": "",
+        "sentences": [],
+        "processes": stuck,
+    }
+    assert end_calls(alone, diagnosis, remote=remote) == []
+    assert steps == [("prepare", "B"), ("prepare", "C"), ("abort", "B"), ("abort", "C")]
+
+
 # ---- the length of judgements ----
 
 

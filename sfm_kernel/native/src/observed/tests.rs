@@ -101,6 +101,25 @@ fn a_call_is_ended_once_its_judgement_is_committed_and_its_process_rung() {
 }
 
 #[test]
+fn an_observer_prepares_nothing_that_another_commits_meanwhile() {
+    let fixture = Fixture::new("observers");
+    let (first, second) = (fixture.observed(), fixture.observed());
+    assert_eq!(first.prepare(1, "first"), Ok(true));
+    let lock = first.lock_judged().unwrap();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| second.prepare(1, "second"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        first.set_judged(1).unwrap(); // as `commit` does
+        drop(lock);
+        assert_eq!(late.join().unwrap(), Ok(true));
+    });
+    assert_eq!(second.abort(1), Ok(false));
+    let segment = &fixture.segment;
+    assert_eq!(segment.judged.load(Ordering::Acquire), 1);
+    assert_eq!(segment.judgement.read().as_deref(), Some("first"));
+}
+
+#[test]
 fn a_request_wakes_the_owner_and_differs_from_the_last_one() {
     let fixture = Fixture::new("request");
     let (observed, segment) = (fixture.observed(), &fixture.segment);
