@@ -35,6 +35,9 @@ file systems count in ticks, some in seconds."""
 POLLING = 0.3
 """Seconds of unsuccessful calls, one after the other, after which a process is said to poll."""
 
+LATE = 0.3
+"""Seconds without a look after which a blocked call does not run: it looks every 0.1 s."""
+
 LULL = 1.0
 """Seconds without such a call after which a process no longer polls, unless it calls more rarely
 than that."""
@@ -70,13 +73,13 @@ def snapshot(
         for process in read
         for peer, _, _, _, count in process.state["peers"]
     }
-    since = {process.uid[16:]: process.state["since"] for process in read if process.state["alive"]}
+    living = {process.uid[16:]: process for process in read if process.state["alive"]}
     contexts: dict[str, str] = {}
     silent: dict[str, Sequence[Any]] = {}
     for process in read:
         contexts |= process.contexts()
         silent |= process.cannot_reach()
-    processes = [process.shown(names, taken, since, contexts, silent) for process in read]
+    processes = [process.shown(names, taken, living, contexts, silent) for process in read]
     processes.sort(key=by_rank)
     connections = {process.uid: process.about.get("lines", ()) for process in read}
     clocks = {process.uid: process.clock for process in read}
@@ -189,7 +192,7 @@ class _Process:
         self,
         names: Mapping[str, Any],
         taken: Mapping[tuple[str, str], int],
-        since: Mapping[str, float],
+        living: Mapping[str, _Process],
         contexts: Mapping[str, str],
         silent: Mapping[str, Sequence[Any]],
     ) -> dict[str, Any]:
@@ -198,7 +201,7 @@ class _Process:
         Args:
             names: the names of all processes, by the last digits of their uids.
             taken: flow control's count of what the first process has taken in from the second.
-            since: the time at which each living process began what it does.
+            living: the living processes, by the last digits of their uids.
             silent: since when others cannot reach a process, and why, by its uid.
             contexts: the names of contexts that programs have made, by their ids.
         """
@@ -230,7 +233,7 @@ class _Process:
             "now": self._now(),
             "where": code_location(state["code"], state["line"]),
             "others": _others(state["others"]) if state["alive"] else [],
-            "settled": wait is not None and self._is_settled(wait, names, taken, since),
+            "settled": wait is not None and self._is_settled(wait, names, taken, living),
             "depth": state["depth"],
             "bytes": state["bytes"],
             "sent": state["sent"],
@@ -314,10 +317,10 @@ class _Process:
         wait: Mapping[str, Any],
         names: Mapping[str, Any],
         taken: Mapping[tuple[str, str], int],
-        since: Mapping[str, float],
+        living: Mapping[str, _Process],
     ) -> bool:
         examined = self.state["examined"]
-        if examined == UNSETTLED:
+        if examined == UNSETTLED or self._is_behind(wait, living):
             return False
         if wait["kind"] == "send":
             sender = self.uid[16:]
@@ -332,8 +335,29 @@ class _Process:
         if not known or wait["peers"] is None:
             return True
         # A missing member may have arrived and gone on since; the others were there already.
-        missing = [uid for uid, name in names.items() if name in wait["peers"]]
-        return all(since.get(uid, 0.0) < known for uid in missing)
+        missing = _awaited(wait, living)
+        return all(process.state["since"] < known for process in missing)
+
+    def _is_behind(self, wait: Mapping[str, Any], living: Mapping[str, _Process]) -> bool:
+        """Whether it does not run, and may be able to go on: an awaited process has acted since.
+
+        What that one has left in memory that they share, no count tells.
+        """
+        looked = self.state["looked"]
+        if wait["kind"] == "cell" or time.time() - looked < LATE:
+            return False
+        others = (process for process in _awaited(wait, living) if process is not self)
+        return any(process.state["since"] >= looked for process in others)
+
+
+def _awaited(wait: Mapping[str, Any], living: Mapping[str, _Process]) -> list[_Process]:
+    """The living processes that a call waits for; all of them if any could end it."""
+    peers = wait["peers"]
+    return [
+        process
+        for process in living.values()
+        if peers is None or process.name in peers or process.about.get("rank") in peers
+    ]
 
 
 @lru_cache(256)

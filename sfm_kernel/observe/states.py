@@ -41,7 +41,7 @@ def unknown(uid: str, **known: Any) -> State:
     """The state of a process about which only ``known`` is known."""
     texts = dict.fromkeys(("waits", "facts", "others", "info", "summary", "code"))
     counts = dict.fromkeys(("call", "line", "depth", "bytes", "sent", "received", "arrived"), 0)
-    times = {"since": 0.0, "until": 0.0}
+    times = {"since": 0.0, "until": 0.0, "looked": 0.0}
     rest: State = {"uid": uid, "examined": UNSETTLED, "peers": [], "polls": None, "main": None}
     return {**texts, **counts, **times, **rest, **known}
 

@@ -10,11 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 from IPython.lib.backgroundjobs import BackgroundJobFunc
 from tornado.ioloop import IOLoop
 
-from sfm_kernel import Endpoint, Group, Message, PeerLost
+from sfm_kernel import Endpoint, Group, Message, PeerLost, mpi
 
 LONG = 0.9
 """Seconds: far more than a wait has to last before it is judged."""
@@ -250,6 +252,31 @@ def meet_and_go_on(sfm: Endpoint) -> None:
         time.sleep(LONG)
         group.barrier()
         sfm.recv(src="A")
+
+
+def meet_at_a_tree_and_go_on(sfm: Endpoint) -> None:
+    _go_on_in_mpi(sfm, lambda comm: comm.Barrier())
+
+
+def post_and_go_on(sfm: Endpoint) -> None:
+    _go_on_in_mpi(sfm, lambda comm: comm.Bcast(np.zeros(1), root=1))
+
+
+def _go_on_in_mpi(sfm: Endpoint, meet: Callable[[Any], object]) -> None:
+    """``meet_and_go_on`` with a call of MPI, whose data go through memory that both share."""
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    for _ in range(5):  # then they have agreed on that memory
+        comm.Barrier()
+    if sfm.name == "A":
+        meet(comm)
+        comm.send(None, dest=1)
+    else:
+        time.sleep(LONG)
+        meet(comm)
+        comm.recv(source=0)
 
 
 def ask_around(sfm: Endpoint) -> None:

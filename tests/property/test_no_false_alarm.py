@@ -102,8 +102,13 @@ def test_programs_that_look_stuck(program: Callable[[Endpoint], None]) -> None:
 
 @pytest.mark.parametrize(
     ("program", "names", "stopped"),
-    [(slow.meet_and_go_on, "AB", "A"), (slow.ask_around, "ABC", "B")],
-    ids=["in a barrier", "before its callback"],
+    [
+        (slow.meet_and_go_on, "AB", "A"),
+        (slow.meet_at_a_tree_and_go_on, "AB", "A"),
+        (slow.post_and_go_on, "AB", "A"),
+        (slow.ask_around, "ABC", "B"),
+    ],
+    ids=["in a barrier", "in a barrier of MPI", "before a post", "before its callback"],
 )
 def test_one_is_stopped_that_would_find_what_it_waits_for(
     program: Callable[[Endpoint], None], names: str, stopped: str

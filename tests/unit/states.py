@@ -7,7 +7,7 @@ from typing import Any
 
 from sfm_kernel.observe.states import State
 
-END = {"until": 0.0, "peers": [], "polls": None, "main": None}
+END = {"until": 0.0, "looked": 1000.0, "peers": [], "polls": None, "main": None}
 RELAY, UID = "1" * 32, "a" * 32
 
 

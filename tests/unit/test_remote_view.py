@@ -111,11 +111,13 @@ def test_the_last_snapshots_are_shown_when_the_server_has_ended(
 
 def test_times_are_of_this_machines_clock(server: FakeServer, seen: Show) -> None:
     relay_time = 5000.0  # when the relay read it, by its clock
-    server.show(state(since=relay_time - 60, until=relay_time + 30), request=9, clock=relay_time)
+    times = {"since": relay_time - 60, "looked": relay_time - 1, "until": relay_time + 30}
+    server.show(state(**times), request=9, clock=relay_time)
     for fresh in (False, True):
         b = seen(fresh)
         assert b["clock"] == pytest.approx(time.time() - relay_time, abs=30)
         assert 59 < time.time() - b["since"] < 90 and 29 < b["until"] - b["since"] - 60 < 31
+        assert 0 < time.time() - b["looked"] < 30
     # A wait that had just begun when the relay read it is young, however late its state arrives.
     server.rows[0][4] = 0.9
     server.show(state(since=relay_time), request=9, clock=relay_time)

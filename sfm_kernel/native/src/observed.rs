@@ -69,6 +69,7 @@ pub struct State {
     pub received: u64,
     pub arrived: u64,
     pub examined: u64,
+    pub looked: u64,
     /// For each peer the lower half of its uid, and the counters of `Peer`, in that order.
     pub peers: Vec<(u64, [u64; 4])>,
     /// Its unsuccessful polls, and the text of the code that makes them.
@@ -302,6 +303,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         received: copy.received.load(get),
         arrived: copy.arrived.load(get),
         examined,
+        looked: before.looked.load(get),
         peers: peers.collect(),
         polls: copy.polls.read_between(&before.polls, &after.polls).map(|series| (series, None)),
         main: main.map(|(is_in, location)| (is_in, location, None)),

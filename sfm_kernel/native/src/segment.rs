@@ -23,7 +23,7 @@ use crate::trace::{mark, Event, EventKind, Trace};
 
 /// Processes of one world: one bit each in `arrivals`.
 pub const SLOTS: usize = 512;
-const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x06");
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x07");
 
 /// Bytes of the texts that Python cuts to fit.
 pub const OTHERS_BYTES: usize = 1024;
@@ -105,6 +105,10 @@ pub struct Shared {
     /// What the call had examined when it went to sleep: `arrived` in a receive, what the peer had
     /// taken in a send; UNSETTLED before that, and if the other side can end the wait by itself.
     pub examined: AtomicU64,
+    /// Nanoseconds since 1970 at which the call last began to look whether it can go on. What others
+    /// have done since then, it may not have seen, wherever it would find that: memory that
+    /// processes share has no counts that observers could compare.
+    pub looked: AtomicU64,
     /// The number of a call that is to end with `judgement`: an observer's verdict. With PREPARED,
     /// the call is to wait until the judgement is committed or aborted (observed/judgement.rs).
     pub judged: AtomicU64,

@@ -34,6 +34,8 @@ pub struct Blocked<'a> {
     call: u64,
     /// Published as `examined` once the call has published what else could go on.
     examined: u64,
+    /// When its latest look began; published with that.
+    looked_at: u64,
     published: bool,
     /// The last text about what else could go on.
     others: String,
@@ -53,6 +55,7 @@ impl<'a> Blocked<'a> {
             core,
             call,
             examined: UNSETTLED,
+            looked_at: 0,
             published: false,
             others: String::new(),
             looked: None,
@@ -93,11 +96,18 @@ impl<'a> Blocked<'a> {
         true
     }
 
-    /// The call is about to sleep, and has examined this much.
+    /// The call is about to look whether it can go on.
+    pub fn look(&mut self) {
+        self.looked_at = now();
+    }
+
+    /// The call is about to sleep, and has examined this much in its latest look.
     pub fn settle(&mut self, examined: u64) {
         self.examined = examined;
         let known = if self.published { examined } else { UNSETTLED };
-        self.core.shared().examined.store(known, Ordering::Release);
+        let shared = self.core.shared();
+        shared.looked.store(self.looked_at, Ordering::Relaxed);
+        shared.examined.store(known, Ordering::Release);
     }
 
     /// Whether an observer has found that nothing can end this call.

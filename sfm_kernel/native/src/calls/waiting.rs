@@ -57,6 +57,7 @@ pub fn wait<H: Host, G: Goal<H>>(
             }
             Verdict::Ended(why) => return Err(host.ended(why)),
         }
+        watched.look();
         if let Some(out) = goal.poll(host, all)? {
             match watched.verdict() {
                 Verdict::None => return Ok(Some(out)),
@@ -129,6 +130,12 @@ impl Watched<'_> {
         match self {
             Watched::By(blocked) => blocked.verdict(),
             _ => Verdict::None,
+        }
+    }
+
+    fn look(&mut self) {
+        if let Watched::By(blocked) = self {
+            blocked.look();
         }
     }
 

@@ -169,6 +169,7 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
     shown.set_item("state", state.activity)?;
     shown.set_item("since", seconds(state.since))?;
     shown.set_item("until", seconds(state.until))?;
+    shown.set_item("looked", seconds(state.looked))?;
     for (name, text) in [
         ("waits", state.waits),
         ("facts", state.facts),
