@@ -52,7 +52,6 @@ __all__ = [
     "Operation",
     "Outcome",
     "Packet",
-    "RaiseInstead",
     "Region",
     "Segment",
     "abandon_connections",
@@ -351,7 +350,6 @@ def location_words(location: int, /) -> str:
     """A line of the program for a sentence, " in a.py, line 3 (step)"; "" if it is unknown."""
 
 def set_mpi(
-    interrupted: Callable[[BaseException], None],
     call: Callable[[], tuple[str, list[tuple[str, str]]] | None],
     site: Callable[[FrameType], tuple[str | None, str, int] | None],
     noted: Callable[[], Callable[[str], None] | None],
@@ -360,10 +358,9 @@ def set_mpi(
 ) -> None:
     """Connect this process's MPI calls with its Python program: ``sfm_kernel.mpi.library``.
 
-    ``interrupted(error)`` is called when a signal handler has raised, in the frame whose call
-    then ends with an error code; ``call()`` returns the text of that frame's call for
-    observers, and those of its arguments that MPI does not get; ``site(frame)`` returns the text of
-    a frame's call, the text of its code, and the line; None if the frame is not the program's.
+    ``call()`` returns the text of the present frame's call for observers, and those of its
+    arguments that MPI does not get; ``site(frame)`` returns the text of a frame's call, the text of
+    its code, and the line; None if the frame is not the program's.
     ``noted()`` is called when that call is about to raise because bytes that have come are no
     pickled object; the function that it returns adds a text to that exception.
     """
@@ -400,16 +397,6 @@ def refresh_mpi(anew: int, /) -> None:
     ``anew``: the time at which a cell was last stopped or failed, equal on all engines that go on
     together; they number their collective calls from there. An earlier time has no effect.
     """
-
-@final
-class RaiseInstead:
-    """A trace function that raises ``error`` in place of the first exception that it sees.
-
-    It calls ``end(frame)`` before, which removes it again.
-    """
-
-    def __new__(cls, error: BaseException, end: Callable[[FrameType], object]) -> Self: ...
-    def __call__(self, frame: FrameType, event: str, argument: object, /) -> Self: ...
 
 _Frame = tuple[CodeType, int, str]
 """A frame's code, its line, and the name of its module."""

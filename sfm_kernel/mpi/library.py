@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType
 from typing import Any
 
-from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
+from sfm_kernel._native import set_mpi, set_mpi_buffering
 from sfm_kernel.c import LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.mpi import alias, arguments, discovery
@@ -113,7 +113,7 @@ def install() -> None:
 def connect() -> None:
     """Load this process's MPI under the name by which mpi4py asks for one. Idempotent."""
     alias.load()
-    set_mpi(raise_instead, call_of, site_of, noted, reduction)
+    set_mpi(call_of, site_of, noted, reduction)
 
 
 def buffering(nbytes: int) -> None:
@@ -130,23 +130,6 @@ def buffering(nbytes: int) -> None:
     if type(nbytes) is not int or not 0 <= nbytes < 1 << 63:
         raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes!r}")
     set_mpi_buffering(nbytes)
-
-
-def raise_instead(error: BaseException) -> None:
-    """Make the caller's frame raise this error instead of the exception of its failing call.
-
-    mpi4py turns every error code into its own exception. The frame is traced until that exception
-    is raised, and an exception that a trace function raises replaces it.
-    """
-    frame = sys._getframe(1)
-    local, everywhere = frame.f_trace, sys.gettrace()
-
-    def end(frame: FrameType) -> None:
-        frame.f_trace = local
-        sys.settrace(everywhere)
-
-    frame.f_trace = RaiseInstead(error, end)
-    sys.settrace(lambda *_: None)
 
 
 def noted() -> Callable[[str], None] | None:

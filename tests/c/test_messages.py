@@ -178,7 +178,7 @@ BARRIER, FINALIZE = "MPI_Barrier", "MPI_Finalize"
         # Each has the other's message: the rank that looks first gets the error, and ends both.
         (2, 15, [calls(1, BARRIER, FINALIZE), calls(0, FINALIZE, BARRIER)]),
         (3, 1, ["has called MPI_Bcast"]),
-        (4, 15, [f"MPI_Wait: {calls(0, BARRIER, 'MPI_Iallreduce(op=MPI_SUM)')}"]),
+        (4, 15, [f"MPI_Wait: {calls(0, 'MPI_Ibarrier', 'MPI_Iallreduce(op=MPI_SUM)')}"]),
         (
             5,
             15,

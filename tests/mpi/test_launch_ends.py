@@ -222,6 +222,29 @@ def test_an_interrupt_after_a_failed_call_says_the_programs_line() -> None:
     assert "interrupted in <string>, line 2, in <module>: try: comm.send(" in done.stderr
 
 
+def test_of_two_signals_at_once_the_first_interrupts_the_call() -> None:
+    """The handler of the second raised in what makes the first one's exception that of the call."""
+    text = """
+import signal, threading, os
+both = {signal.SIGINT, signal.SIGALRM}
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+def interrupt():
+    for number in both:
+        os.kill(os.getpid(), number)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
+if rank == 1:
+    signal.pthread_sigmask(signal.SIG_BLOCK, both)
+    threading.Timer(0.3, interrupt).start()
+    comm.Barrier()
+while True: signal.pause()
+"""
+    done = run("-n", "2", "-c", MPI + text)
+    assert re.search(
+        r"^sfm: rank 1 was interrupted in <string>, .*: comm.Barrier\(\);", done.stderr
+    )
+    assert done.stderr.count("\n") == 1
+
+
 # ---- ended from outside
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import sysconfig
 from pathlib import Path
 
 import pytest
 
+from sfm_kernel.mpi.launch import program
 from tests.mpi.launching import RANK, launched, lines, lives, run
 from tests.waiting import wait_until
 
@@ -50,3 +53,15 @@ def test_ranks_that_are_starting_are_named(absent: str, said: str) -> None:
     done = run("-n", "3", "--timeout", "1", "-c", text)
     assert f"sfm: {said} not called MPI_Init yet.\n" in done.stderr
     assert "Nobody" not in done.stderr and "the other ranks were ended" not in done.stderr
+
+
+def test_an_interrupt_in_a_program_that_is_part_of_a_library_says_its_line() -> None:
+    """As of ``-m mpi4py.bench``."""
+    code = compile("\n\nraise KeyboardInterrupt", f"{sysconfig.get_path('purelib')}/a.py", "exec")
+    with pytest.raises(KeyboardInterrupt) as raised:
+        exec(code)
+    first = raised.value.__traceback__
+    assert first is not None
+    error = KeyboardInterrupt().with_traceback(first.tb_next)
+    assert re.fullmatch(r".*/a\.py, line 3, in <module>", program.location(error))
+    assert program.location(KeyboardInterrupt()) == "before its first line"

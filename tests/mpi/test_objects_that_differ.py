@@ -40,3 +40,34 @@ ask(lambda: roots.count(3))
     ]
     assert sorted(re.findall("got (1.)", done.stdout)) == ["13", "13", "14"]
     assert done.returncode == 0
+
+
+def test_an_error_is_shown_as_one_sentence_by_any_thread() -> None:
+    """That of a reduction of objects beside one of arrays names these two, not the next call."""
+    text = """
+import concurrent.futures, numpy
+data, pool = numpy.zeros(3), concurrent.futures.ThreadPoolExecutor()
+def exchange():
+    if rank == 0: comm.Recv(data[:1], source=1)
+    else: comm.Send(data, dest=0)
+for call in (exchange, lambda: pool.submit(exchange).result()):
+    try:
+        call()
+    except MPI.Exception as error:
+        print(error)
+comm.reduce(1)
+if rank == 0: comm.Reduce(data, numpy.zeros(3))
+else: comm.reduce(1)
+"""
+    done = run("-n", "2", "-c", MPI + text)
+    sent = (
+        "MPI_ERR_TRUNCATE: message longer than the receive buffer. MPI_Recv: rank 1 has sent 24 "
+        "bytes with tag 0 in <string>, line 7 (exchange), and the receive buffer has only 8"
+    )
+    assert [line[: len(sent)] for line in done.stdout.splitlines()] == [sent, sent]
+    assert (
+        "Exception: process 1 of MPI_COMM_WORLD calls reduce(op=MPI.SUM, root=0) in <string>, "
+        "line 15 where this one calls comm.Reduce(op=MPI.SUM, root=0): all processes of a "
+        "communicator make the same collective calls in the same order (those of objects and those "
+        "of arrays are two)\n"
+    ) in done.stderr

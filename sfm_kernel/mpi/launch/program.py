@@ -69,10 +69,11 @@ def without_frames(trace: TracebackType | None) -> TracebackType | None:
 
 
 def location(error: BaseException) -> str:
-    """The line of the program, not of a library, in which it was raised."""
+    """The program's line in which it was raised: not a library's, unless that is the program."""
     libraries = (_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen")
     trace = traceback.extract_tb(without_frames(error.__traceback__))
-    frames = [frame for frame in trace if not frame.filename.startswith(libraries)]
+    own = [frame for frame in trace if not frame.filename.startswith(libraries)]
+    frames = own or [frame for frame in trace if not frame.filename.startswith("<frozen")]
     if not frames:
         return "before its first line"
     last = frames[-1]

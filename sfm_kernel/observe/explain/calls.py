@@ -8,7 +8,7 @@ the messages of a ``Group`` tell the call that has sent them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel._native import LIBRARY
@@ -23,6 +23,9 @@ _SHOWN = 4
 _NONBLOCKING = 1 << 29
 """Numbers of non-blocking calls are not smaller: native/mpi/src/collective/team.rs."""
 
+_OF_OBJECTS = 1 << 40
+"""Numbers of mpi4py's reductions of objects are not smaller: .../collective/history.rs."""
+
 Begun = Mapping[str, Any]
 """See ``schema.json``, "begun"."""
 
@@ -35,8 +38,14 @@ def begun(process: Mapping[str, Any]) -> Iterator[str]:
     if count > 1:
         verb = "is" if len(found) == 1 else "are"
         yield f" {len(found)} of {count} requests {verb} open: {listed(texts, _SHOWN, 'more')}."
-    elif found and found[0]["where"] != process["where"]:
+    elif found and (found[0]["where"] != process["where"] or _is_new(found[0], wait)):
         yield f" The request was begun by {texts[0]}."
+
+
+def _is_new(operation: Begun, wait: Mapping[str, Any]) -> bool:
+    """Whether the call that waits does not show what the operation is."""
+    name = str(operation["text"]).partition("(")[0]
+    return "=" not in wait["purpose"] and name not in wait["purpose"]
 
 
 def _at(call: Begun) -> str:
@@ -68,32 +77,61 @@ def as_receives(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def made_otherwise(node: Node, graph: Graph) -> Iterator[str]:
     """The sentence on members that have made another call in place of the one of this process."""
     wait = node.process["wait"]
-    own = next((call for call in wait.get("made", ()) if call["number"] == wait.get("turn")), None)
-    if own is None:
+    own = {call["number"]: call["text"] for call in _now(node.process)}
+    if not own:
         return
     others: dict[str, list[object]] = {}
     for other in _members(wait, graph):
+        if _ahead(wait, other.process["wait"], _of_objects):
+            continue  # that is said instead
         for call in other.process["wait"].get("made", ()):
-            if call["number"] == own["number"] and _is_other(call["text"], own["text"]):
+            if call["number"] in own and _is_other(call["text"], own[call["number"]]):
                 others.setdefault(_at(call), []).append(other.name)
     for text, names in others.items():
         yield f" {listed(names, _SHOWN, 'others')} called {text} in place of that."
 
 
+def _now(process: Mapping[str, Any]) -> list[Begun]:
+    """The process's collective call, which is two if it has also made mpi4py's communicator."""
+    wait = process["wait"]
+    now = [call for call in wait.get("made", ()) if call["number"] == wait.get("turn")]
+    if now and now[0]["number"] >= _OF_OBJECTS:
+        latest = max(_blocking(wait), key=lambda call: call["number"], default=None)
+        if latest and latest["where"] == process["where"]:
+            now.append(latest)
+    return now
+
+
 def not_made(node: Node, graph: Graph) -> Iterator[str]:
-    """The sentence on a collective call that members have made, and a process in a receive not."""
+    """The sentence on a collective call that members have made, and this process has not.
+
+    That of its own turn is compared in ``made_otherwise``.
+    """
     wait = node.process["wait"]
-    if "on" not in wait:
-        return
-    latest = max((call["number"] for call in _blocking(wait)), default=-1)
     others: dict[str, list[object]] = {}
     for other in _members(wait, graph):
-        ahead = [call for call in _blocking(other.process["wait"]) if call["number"] > latest]
-        first = min(ahead, key=lambda call: call["number"], default=None)
-        if first and first["number"] != other.process["wait"].get("turn"):
+        theirs = other.process["wait"]
+        first = _ahead(wait, theirs, _of_objects)
+        if "on" in wait:
+            first = first or _ahead(wait, theirs, _blocking)
+        if first and first["number"] != theirs.get("turn"):
             others.setdefault(_at(first), []).append(other.name)
     for text, names in others.items():
         yield f" {listed(names, _SHOWN, 'others')} called {text}, and {node.name} did not."
+
+
+def _ahead(
+    wait: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    kind: Callable[[Mapping[str, Any]], list[Begun]],
+) -> Begun | None:
+    """The first call of this kind that another member has made, and this process has not."""
+    own = kind(wait)
+    if kind is _of_objects and not own:
+        return None  # they may be forgotten: mpi4py frees its communicator at the end
+    latest = max((call["number"] for call in own), default=-1)
+    ahead = [call for call in kind(theirs) if call["number"] > latest]
+    return min(ahead, key=lambda call: call["number"], default=None)
 
 
 def of_groups(process: Mapping[str, Any]) -> Iterator[str]:
@@ -118,6 +156,10 @@ def of_groups(process: Mapping[str, Any]) -> Iterator[str]:
 
 def _blocking(wait: Mapping[str, Any]) -> list[Begun]:
     return [call for call in wait.get("made", ()) if call["number"] < _NONBLOCKING]
+
+
+def _of_objects(wait: Mapping[str, Any]) -> list[Begun]:
+    return [call for call in wait.get("made", ()) if call["number"] >= _OF_OBJECTS]
 
 
 def _members(wait: Mapping[str, Any], graph: Graph) -> list[Node]:
@@ -192,11 +234,14 @@ def opposite(blocked: Sequence[Node]) -> Iterator[str]:
         one, two = (node.process["wait"] for node in (first, other))
         name, second = one["group"][1], two["group"][1]
         title, before = name, ""
-        if title == second and "members" in one and "members" in two:
-            before = f"There are two groups named {name}. "
-            title, second = (
-                f"that of {listed(wait['members'], _SHOWN, 'others')}" for wait in (one, two)
-            )
+        if title == second:
+            kind = "communicators" if "turn" in one else "groups"
+            before = f"There are two {kind} named {name}. "
+            title, second = "one of them", "the other"
+            if "members" in one and "members" in two:
+                title, second = (
+                    f"that of {listed(wait['members'], _SHOWN, 'others')}" for wait in (one, two)
+                )
         yield (
             f"{before}{first.name} is in a call of {title}, and {other.name} in one of {second}: "
             f"{rule}."

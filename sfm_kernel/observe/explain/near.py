@@ -33,9 +33,28 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     wait = process["wait"]
     if wait is None or not wait["template"]:
         return []
+    return _nearest(wait["template"], candidates(process))
+
+
+def nearest_apart(process: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same for messages of other communicators of MPI."""
+    wait = process["wait"]
+    if not wait["purpose"]:
+        return []
+    others = [
+        message
+        for message in process["messages"]
+        if message["context"] and message["context_id"] != wait["context_id"]
+    ]
+    return _nearest(wait["template"], others)
+
+
+def _nearest(
+    template: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     found = []
-    for message in candidates(process):
-        if misses := _misses(wait["template"], message):
+    for message in messages:
+        if misses := _misses(template, message):
             found.append({"message": message, "misses": misses})
     found.sort(key=lambda near: len(near["misses"]))
     least = len(found[0]["misses"]) if found else 0

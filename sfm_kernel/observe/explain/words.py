@@ -13,6 +13,7 @@ from sfm_kernel.observe.explain.near import (
     fits,
     in_other_contexts,
     nearest,
+    nearest_apart,
     of_callback,
     regcb,
 )
@@ -275,6 +276,12 @@ def _nearly(process: Mapping[str, Any]) -> Iterator[str]:
     elif near:
         messages = "message" if len(near) == 1 else "messages"
         yield f"{holds} {len(near)} {messages} that nearly {_fit(near)}: {_differences(near)}."
+    elif elsewhere := nearest_apart(process):
+        messages = "1 message that nearly fits, but lies"
+        if len(elsewhere) > 1:
+            messages = f"{len(elsewhere)} messages that nearly fit, but lie"
+        where = names(dict.fromkeys(near["message"]["context"] for near in elsewhere), "or")
+        yield f"{holds} {messages} in {where}: {_differences(elsewhere)}."
 
 
 def _unfit(process: Mapping[str, Any]) -> Iterator[str]:
@@ -303,7 +310,7 @@ def _near_callbacks(process: Mapping[str, Any]) -> Iterator[str]:
 def _apart(found: Sequence[Mapping[str, Any]], wait: Mapping[str, Any]) -> str:
     contexts = dict.fromkeys(message["context"] for message in found)
     if wait["purpose"]:  # MPI's
-        texts = [f"communicator {context}" for context in contexts]
+        texts = [str(context) for context in contexts]
     else:
         texts = ["no context" if name is None else f"context {name!r}" for name in contexts]
     fitting = "1 message that would fit, but lies"

@@ -181,6 +181,12 @@ impl Comm {
         of_messages(engine::messages(self.parent?))
     }
 
+    /// The communicator that mpi4py has made of this one for reductions of objects.
+    pub fn of_objects(&self) -> Option<Arc<Comm>> {
+        let is_it = |comm: &Arc<Comm>| comm.is_internal && comm.parent == Some(self.context);
+        COMMS.all().into_iter().find(is_it)
+    }
+
     /// The name that MPI_Comm_get_name returns: empty before it is set.
     pub fn given_name(&self) -> String {
         lock(&self.name).clone()

@@ -1,12 +1,16 @@
 //! Failed calls: classes, codes, texts, error handlers.
 //!
 //! An error's code is its class, so that `if (rc == MPI_ERR_RANK)` works as well as
-//! MPI_Error_class. MPI_Error_string appends the text of this thread's last error of that class.
+//! MPI_Error_class. MPI_Error_string appends the text of the last error of that class: of this
+//! thread, or else of any, because an exception of mpi4py may be shown by another thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::{LazyLock, Mutex};
+
+use sfm_native::sync::lock;
 
 use crate::engine::origin;
 use crate::handles::*;
@@ -103,6 +107,7 @@ impl Failure {
     pub fn note(&self, function: &str) -> String {
         let text = format!("{function}: {}", origin::plain(&self.text));
         TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        lock(&LATEST).insert(self.code, text.clone());
         text
     }
 }
@@ -117,21 +122,37 @@ thread_local! {
     static TEXTS: RefCell<HashMap<c_int, String>> = RefCell::new(HashMap::new());
 }
 
+/// Of all threads.
+static LATEST: LazyLock<Mutex<HashMap<c_int, String>>> = LazyLock::new(Mutex::default);
+
 /// The text of MPI_Error_string, at most MPI_MAX_ERROR_STRING - 1 bytes.
 pub fn string(code: c_int) -> Answer<String> {
     let class = classes::text(code)?;
     let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
-    let mut text = match last {
-        Some(last) if !classes::is_added(code) => match last.find(VERDICT) {
-            Some(at) => last[at + 2..].to_owned(),
-            None => format!("{class}. {last}"),
-        },
-        _ => class,
+    let last = last.or_else(|| lock(&LATEST).get(&code).cloned());
+    let mut text = match last.filter(|_| !classes::is_added(code)) {
+        Some(last) => in_full(code, &class, &last),
+        None => class,
     };
     while text.len() >= MPI_MAX_ERROR_STRING as usize {
         text.pop();
     }
     Ok(text)
+}
+
+/// The text of an error with its class, and with the function if the program has called it by that
+/// name. A Python program has not: its traceback shows the call, which mpi4py may make of several.
+fn in_full(code: c_int, class: &str, last: &str) -> String {
+    if let Some(at) = last.find(VERDICT) {
+        return last[at + 2..].to_owned();
+    }
+    let (function, why) = last.split_once(": ").unwrap_or(("", last));
+    match (code, engine::is_python()) {
+        (MPI_ERR_OTHER, true) => why.to_owned(),
+        (MPI_ERR_OTHER, false) => last.to_owned(),
+        (_, true) => format!("{class}. {}: {why}", function.trim_end_matches("_c")),
+        (_, false) => format!("{class}. {last}"),
+    }
 }
 
 /// Print the error and end all processes of the program.

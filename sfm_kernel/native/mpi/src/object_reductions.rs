@@ -41,7 +41,11 @@ pub fn of(comm: &Comm, tag: c_int) -> ((What, Alike), u32) {
     let alike = Alike::of(known >> ALIKE_AT);
     match what {
         What::Message => ((what, Alike::default()), site),
-        _ => ((what, alike), history::mark(site, alike)),
+        _ => {
+            let mark = history::mark(site, alike);
+            comm.history.note_of_objects(tag, what, mark);
+            ((what, alike), mark)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use sfm_endpoint::sites;
 
 use crate::data::{Data, UserBuffer};
 use crate::datatype;
-use crate::engine::{engine, report, Receiving};
+use crate::engine::{self, engine, report, Receiving};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -29,10 +29,6 @@ unsafe fn start<'a>(data: &Data, most: usize) -> Option<&'a [u8]> {
     data.contiguous().filter(|_| length > 0).map(|at| std::slice::from_raw_parts(at, length))
 }
 
-fn is_python() -> bool {
-    !engine().endpoint.surroundings().has_addresses()
-}
-
 /// The message of a receive, in words: where it comes from.
 fn origin_of(receiving: &Receiving) -> String {
     let status = receiving.end.get().map(|end| end.status).unwrap_or_else(MPI_Status::empty);
@@ -51,7 +47,7 @@ pub unsafe fn refuse_object(receiving: &Receiving, buffer: &UserBuffer) -> Answe
         let length = receiving.end.get()?.status.bytes().max(receiving.sent()) as usize;
         let datatype = datatype::committed(buffer.datatype).ok()?;
         let are_numbers = datatype.basic.is_some() && datatype.size > 1;
-        Some(length > FRAMED && is_pickled(start, length) && are_numbers && is_python())
+        Some(length > FRAMED && is_pickled(start, length) && are_numbers && engine::is_python())
     };
     if !is_it().unwrap_or(false) {
         return Ok(());
@@ -73,7 +69,7 @@ pub unsafe fn expect_object(receiving: &Receiving, site: u32) {
     let length = receiving.end.get().map_or(0, |end| end.status.bytes() as usize);
     let Some(bytes) = start(receiving.data(), length) else { return };
     // Every pickle of protocol 2 or later begins and ends so.
-    if matches!(bytes, [0x80, .., b'.']) || !is_python() {
+    if matches!(bytes, [0x80, .., b'.']) || !engine::is_python() {
         return;
     }
     if sites::get(site).is_some_and(|site| report::is_of_objects(&site.call)) {

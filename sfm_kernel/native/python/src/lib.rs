@@ -85,6 +85,7 @@ mod observe {
 mod mpi {
     pub mod engines;
     mod frames;
+    mod interrupts;
     pub mod program;
 }
 
@@ -114,7 +115,7 @@ mod native {
     #[pymodule_export]
     use crate::mpi::engines::{refresh_mpi, set_mpi_world};
     #[pymodule_export]
-    use crate::mpi::program::{set_mpi, set_mpi_buffering, RaiseInstead};
+    use crate::mpi::program::{set_mpi, set_mpi_buffering};
     #[pymodule_export]
     use crate::observe::binaries::resolve;
     #[pymodule_export]

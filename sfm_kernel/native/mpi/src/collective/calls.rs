@@ -152,7 +152,15 @@ impl Call {
             }
             _ => None,
         };
-        let count = count.map(|count| ("count", count.to_string()));
+        let own = |block: &Option<Items>| block.as_ref().map(|block| block.count);
+        let count = match self {
+            Call::Gather { local, .. } | Call::Allgather { local, .. } => {
+                own(local).map(|count| ("sendcount", count))
+            }
+            Call::Scatter { local, .. } => own(local).map(|count| ("recvcount", count)),
+            _ => count.map(|count| ("count", count)),
+        };
+        let count = count.map(|(name, count)| (name, count.to_string()));
         count.into_iter().chain(Alike::new(self.root(), self.op()).arguments()).collect()
     }
 

@@ -1,9 +1,15 @@
 //! The latest collective calls of this process on a communicator, for explanations: processes whose
 //! calls differ wait for each other in later ones. A call costs one store.
+//!
+//! Reductions of objects have numbers of their own, which mpi4py gives them: the tags on its own
+//! communicator, whose history has them (`object_reductions`).
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
 
 use sfm_endpoint::calltext::EarlierCall;
+use sfm_native::sync::lock;
 
 use super::team::BEGUN;
 use crate::comm::Comm;
@@ -15,7 +21,18 @@ const KEPT: usize = 8;
 /// From the lowest bit on: `Alike`, the number of the call in the program (`unfinished`), `What`,
 /// and the number on the communicator plus one. Only the thread in the call writes.
 #[derive(Default)]
-pub struct History([AtomicU64; 2 * KEPT]);
+pub struct History([AtomicU64; 2 * KEPT], Mutex<VecDeque<(u64, What, u32)>>);
+
+/// Reductions of objects that are kept.
+const OBJECTS_KEPT: usize = 3;
+
+/// Numbers of reductions of objects are not smaller.
+const OF_OBJECTS: u64 = 1 << 40;
+
+/// The number of the reduction of objects whose messages have this tag.
+pub fn of_objects(tag: i32) -> u64 {
+    OF_OBJECTS + tag as u64
+}
 
 const SITE_BITS: u32 = 11;
 const WHAT_BITS: u32 = 5;
@@ -38,6 +55,29 @@ impl History {
         let nth = number as usize % KEPT + if number & BEGUN == 0 { 0 } else { KEPT };
         let entry = u64::from(mark) | (what as u64) << WHAT_AT;
         self.0[nth].store(entry | (number as u64 + 1) << NUMBER_AT, Relaxed);
+    }
+
+    /// Note a reduction of objects by the tag of its messages; `mark`: as in these.
+    pub fn note_of_objects(&self, tag: i32, what: What, mark: u32) {
+        let (number, mut latest) = (of_objects(tag), lock(&self.1));
+        if latest.front().is_none_or(|(known, ..)| *known != number) {
+            latest.truncate(OBJECTS_KEPT - 1);
+            latest.push_front((number, what, mark));
+        }
+    }
+
+    /// The latest reduction of objects whose messages have this communicator.
+    pub fn turn_of_objects(&self) -> Option<u64> {
+        lock(&self.1).front().map(|(number, ..)| *number)
+    }
+
+    /// The reductions of objects with their numbers, the latest first.
+    pub fn of_objects(&self) -> Vec<(u64, EarlierCall)> {
+        let calls = lock(&self.1).clone().into_iter().map(|(number, what, mark)| {
+            let arguments = Alike::of(mark).arguments();
+            (number, report::earlier_call(site_of(mark), &what.method(), arguments))
+        });
+        calls.collect()
     }
 
     /// The calls with their numbers, the latest first of either kind.

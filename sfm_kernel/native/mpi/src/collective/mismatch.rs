@@ -4,10 +4,12 @@ use std::cmp::Ordering;
 
 use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites;
+use sfm_native::packet::Envelope;
 
 use super::history;
+use super::team::BEGUN;
 use crate::comm;
-use crate::engine::{self, origin, report, Alike, Engine, Outcome, What};
+use crate::engine::{self, engine, origin, report, Alike, Note, Outcome, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::process;
@@ -25,35 +27,47 @@ pub type Sent = (usize, u64, c_int);
 
 /// A process that makes another call, or sends something else than is expected.
 pub struct Caller {
+    process: Option<usize>,
     name: String,
     /// The line of its call, if it is known.
     at: String,
     /// It calls a method of mpi4py that makes a reduction of messages.
     of_objects: bool,
+    /// It calls the non-blocking form.
+    begins: bool,
 }
 
 impl Caller {
     pub fn new(process: usize, at: String) -> Caller {
-        Caller { name: process::named(process), at, of_objects: false }
+        let name = match process == process::this().number() as usize {
+            true => "this process itself".into(),
+            false => process::named(process),
+        };
+        Caller { process: Some(process), name, at, of_objects: false, begins: false }
     }
 
     /// One that is not known.
     pub fn another() -> Caller {
         let (name, at) = ("another process of the communicator".into(), String::new());
-        Caller { name, at, of_objects: false }
+        Caller { process: None, name, at, of_objects: false, begins: false }
     }
 
     /// The sender of a message.
     pub fn of((process, context, tag): Sent) -> Caller {
         let by = Caller::new(process, origin::of_message(process, context, tag));
-        Caller { of_objects: comm::are_internal(context), ..by }
+        let of_objects = comm::are_internal(context);
+        Caller { of_objects, begins: !of_objects && tag & BEGUN != 0, ..by }
     }
 
     /// That it calls a function.
     pub fn calls(&self, what: What, alike: Alike) -> String {
-        let call = match self.of_objects {
-            true => call_text(&what.method(), alike),
-            false => call_text(what.name(), alike),
+        // Only the program has a name for it.
+        let making = || origin::blocked_call(self.process?, &self.at);
+        let call = match (what == What::Making).then(making).flatten() {
+            Some(call) => call,
+            _ if self.of_objects => call_text(&what.method(), alike),
+            _ if self.begins => call_text(&what.begun(), alike),
+            _ => call_text(what.name(), alike),
         };
         format!("{} calls {call}{}", self.name, self.at)
     }
@@ -64,17 +78,23 @@ impl Caller {
     }
 }
 
-/// The failure when a process makes another call than this one, or gives other arguments. `mark`: of
-/// this call (`history`).
+/// The failure when a process makes another call than this one, or gives other arguments; or has made
+/// another one before. `context`: of this call's messages; `mark`: of this call (`history`).
 pub fn other_call(
-    by: &Caller,
+    by: Caller,
     other: (What, Alike),
+    context: u64,
     (what, alike): (What, Alike),
     mark: u32,
 ) -> Failure {
+    let earlier = by.process.and_then(|process| earlier_reduction(process, context));
+    let (by, other) = earlier.unwrap_or((by, other));
     let same = match other.0 == what {
-        true => ", with the same root and operation",
         false => "",
+        true if by.of_objects && !other.1.differs(alike) => {
+            " (those of objects and those of arrays are two)"
+        }
+        true => ", with the same root and operation",
     };
     // The program's name of its own call, which mpi4py may make of several.
     let own = sites::get(history::site_of(mark)).map_or(what.name(), |site| &site.call);
@@ -85,6 +105,21 @@ pub fn other_call(
         call_text(own, alike)
     );
     fail(MPI_ERR_OTHER, text)
+}
+
+/// A reduction of objects that a process has made, and this one has not: its message lies here. The
+/// collective calls of the two differ since then.
+fn earlier_reduction(process: usize, context: u64) -> Option<(Caller, (What, Alike))> {
+    let internal = comm::of_messages(engine::messages_of_collectives(context))?.of_objects()?;
+    let (context, turn) = (engine::messages(internal.context), internal.history.turn_of_objects());
+    let is_one = |envelope: &Envelope| {
+        let (note, tag) = (Note::of(envelope), envelope.tag as c_int);
+        let is_it = envelope.context == context && note.rank == process;
+        let is_it = is_it && note.what != What::Message && turn < Some(history::of_objects(tag));
+        is_it.then(|| (Caller::of((process, context, tag)), (note.what, note.alike())))
+    };
+    engine().core.take_in_all();
+    engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(is_one))
 }
 
 /// A call with what all processes give alike.
@@ -108,8 +143,7 @@ pub fn fits(sender: impl FnOnce() -> Caller, bytes: usize, room: usize) -> Answe
 }
 
 pub fn mismatch(code: c_int, sent: &str) -> Failure {
-    let is_python = |engine: &Engine| !engine.endpoint.surroundings().has_addresses();
-    let of_python = match engine::running().is_some_and(is_python) {
+    let of_python = match engine::is_python() {
         true => " (bcast and Bcast are two)",
         false => "",
     };

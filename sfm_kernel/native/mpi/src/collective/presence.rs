@@ -54,7 +54,7 @@ impl Team<'_> {
         if departed.what != self.what {
             let by = Caller::new(departed.rank, String::new());
             let theirs = (departed.what, Alike::default());
-            return Err(other_call(&by, theirs, self.call(), self.mark()));
+            return Err(other_call(by, theirs, self.context, self.call(), self.mark()));
         }
         let text = match departed.lost {
             Some(lost) => text_of_loss(lost),

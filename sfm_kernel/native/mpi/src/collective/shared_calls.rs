@@ -62,7 +62,7 @@ pub fn other_message(team: &Team, bytes: usize) -> Answer {
         fits(by, length, bytes)?;
     }
     // Of the same kind and size they differ by an operation of the program's own.
-    Err(other_call(&by(), theirs, team.call(), team.mark()))
+    Err(differs(team, by(), theirs))
 }
 
 /// The failure when all processes have entered, but with calls that differ.
@@ -91,8 +91,12 @@ pub fn different_post(
     match sizes {
         Some(Err(differ)) => differ,
         // Of the same kind and size they differ by an operation of the program's own.
-        _ => other_call(&by(), theirs, team.call(), team.mark()),
+        _ => differs(team, by(), theirs),
     }
+}
+
+fn differs(team: &Team, by: Caller, theirs: (What, Alike)) -> Failure {
+    other_call(by, theirs, team.context, team.call(), team.mark())
 }
 
 /// The failure when a process has entered the tree with `call`, which is not this process's call;
@@ -105,7 +109,7 @@ fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>
     let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
     let by = Caller::new(process, at);
     if what != team.what || number == team.number() && differ(theirs, team.call()) {
-        other_call(&by, theirs, team.call(), team.mark())
+        differs(team, by, theirs)
     } else if number != team.number() {
         let which = if number > team.number() { "more" } else { "fewer" };
         let text = format!(

@@ -132,6 +132,11 @@ pub fn running() -> Option<&'static Engine> {
     unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
 }
 
+/// Whether the program is in Python: then it makes its calls by mpi4py's methods.
+pub fn is_python() -> bool {
+    running().is_some_and(|engine| !engine.endpoint.surroundings().has_addresses())
+}
+
 /// Start the engine. The process has joined its world: from now on it can send messages.
 pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
     let (core, this) = (endpoint.core().clone(), process::this());

@@ -85,10 +85,11 @@ impl Receiving {
 
     /// The error of a receive that was refused a message; `mark`: of its call (`history`).
     pub fn other_call(&self, refused: &Outcome, mark: u32) -> Failure {
-        let (rank, what) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
-        let theirs = (What::of(what as u8), Alike::of(refused.status.bytes() as u32));
-        let by = Caller::of((rank as usize, self.pattern.context, self.pattern.tag));
-        mismatch::other_call(&by, theirs, (self.pattern.what, self.pattern.alike), mark)
+        let (rank, call) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
+        let theirs = (What::of(call as u8), Alike::of(refused.status.bytes() as u32));
+        let Pattern { context, tag, what, alike, .. } = self.pattern;
+        let by = Caller::of((rank as usize, context, tag));
+        mismatch::other_call(by, theirs, context, (what, alike), mark)
     }
 
     /// Fail, because the message belongs to another collective call than this receive.

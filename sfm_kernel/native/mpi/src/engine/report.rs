@@ -99,7 +99,14 @@ fn call_on(comm: Option<&Comm>, arguments: Arguments, waits: Waits, details: Det
     if let Some(comm) = comm.filter(|comm| comm.is_internal) {
         let parent = comm.made_of();
         call.arguments = parent.iter().filter_map(|parent| communicator(parent)).collect();
-        call.details = Details { group: parent.map(|parent| group(&parent)), ..Details::default() };
+        call.details = parent.map_or_else(Details::default, |parent| Details {
+            group: Some(group(&parent)),
+            on: Some(key(&parent)),
+            turn: comm.history.turn_of_objects(),
+            members: members(&parent),
+            made: made(&parent),
+            ..Details::default()
+        });
         call.waits = match call.waits {
             Waits::Message { peers, .. } | Waits::Others(peers) => {
                 Waits::Members(peers.unwrap_or_default())
@@ -113,7 +120,8 @@ fn call_on(comm: Option<&Comm>, arguments: Arguments, waits: Waits, details: Det
     };
     spell(&mut call.arguments);
     if is_of_objects(&program.text) {
-        call.arguments.retain(|(name, _)| *name != "count" || !call.details.open.is_empty());
+        call.arguments
+            .retain(|(name, _)| !name.ends_with("count") || !call.details.open.is_empty());
     }
     for (name, value) in program.given {
         let known = ["op", "root"].into_iter().find(|known| *known == name);
@@ -125,6 +133,12 @@ fn call_on(comm: Option<&Comm>, arguments: Arguments, waits: Waits, details: Det
     }
     call.name = program.text;
     call
+}
+
+/// The latest collective calls on a communicator, with reductions of objects.
+fn made(comm: &Comm) -> Vec<(u64, EarlierCall)> {
+    let of_objects = comm.of_objects().map(|internal| internal.history.of_objects());
+    of_objects.into_iter().flatten().chain(comm.history.latest(comm)).collect()
 }
 
 /// A call of which only the processes are known whose death would end it.
@@ -139,7 +153,8 @@ pub fn requests(count: usize, open: Vec<Begun>, peers: Option<&[c_int]>) -> Call
         let once: BTreeSet<_> = peers.iter().map(|rank| *rank as usize).collect();
         once.into_iter().map(shown).collect()
     });
-    let details = Details { open, count, contexts: names_of_contexts(), ..Details::default() };
+    let contexts = names_of_contexts(&contexts_of(&open));
+    let details = Details { open, count, contexts, ..Details::default() };
     call(vec![("count", count.to_string())], Waits::Others(names), details)
 }
 
@@ -166,8 +181,8 @@ pub fn receive(comm: &Comm, pattern: &Pattern) -> Call {
         None => peers(From::Any(&comm.peers().members)),
     };
     let waits = Waits::Message { peers, source, tag, context_id: pattern.context };
-    let made = comm.history.latest(comm);
-    let (on, contexts) = (Some(key(comm)), names_of_contexts());
+    let made = made(comm);
+    let (on, contexts) = (Some(key(comm)), names_of_contexts(&[pattern.context]));
     call_on(Some(comm), arguments, waits, Details { on, made, contexts, ..Details::default() })
 }
 
@@ -206,7 +221,7 @@ pub fn collective_of(
         group: Some(group(comm)),
         turn: Some(team.number()),
         members: members(comm),
-        made: comm.history.latest(comm),
+        made: made(comm),
         ..Details::default()
     });
     call_on(comm.as_deref(), arguments, waits, details)
@@ -215,11 +230,13 @@ pub fn collective_of(
 /// The details of a call that waits for one operation that was begun before, perhaps a collective
 /// of this number.
 pub fn of_begun(comm: &Comm, open: Begun, collective: Option<u64>) -> Details {
-    let details = Details { open: vec![open], contexts: names_of_contexts(), ..Details::default() };
+    let open = vec![open];
+    let contexts = names_of_contexts(&contexts_of(&open));
+    let details = Details { open, contexts, ..Details::default() };
     match collective {
         None => details,
         turn => {
-            let made = comm.history.latest(comm);
+            let made = made(comm);
             Details { group: Some(group(comm)), turn, members: members(comm), made, ..details }
         }
     }
@@ -241,9 +258,28 @@ fn key(comm: &Comm) -> String {
     format!("{:x}", comm.context)
 }
 
-/// The names of the communicators whose messages lie in the inbox, by their contexts. mpi4py's own
-/// messages have none.
-fn names_of_contexts() -> Vec<(u64, String)> {
+/// The contexts of receives.
+fn contexts_of(open: &[Begun]) -> Vec<u64> {
+    open.iter().filter_map(|begun| begun.receive.map(|(.., context)| context)).collect()
+}
+
+/// The communicators whose messages lie in the inbox in words, by their contexts. mpi4py's own
+/// messages have none. `own`: the contexts in which the call receives; another communicator may have
+/// the same name.
+fn names_of_contexts(own: &[u64]) -> Vec<(u64, String)> {
+    let is_own_name = |context: u64, name: &str| {
+        let others = own.iter().filter(|own| **own != context);
+        others.filter_map(|own| comm::of_messages(*own)).any(|comm| comm.name() == name)
+    };
+    let in_words = |context: u64, comm: &Comm| {
+        let (name, is_named) = (comm.name(), !comm.given_name().is_empty());
+        match (is_named, is_own_name(context, &name)) {
+            (true, false) => format!("communicator {name}"),
+            (true, true) => format!("another communicator named {name}"),
+            (false, false) => name,
+            (false, true) => name.replacen('a', "another", 1),
+        }
+    };
     let mut contexts = BTreeSet::new();
     engine().core.find_queued(|packet| {
         let context = packet.envelope().map(|envelope| envelope.context);
@@ -252,7 +288,7 @@ fn names_of_contexts() -> Vec<(u64, String)> {
     });
     let named = |context| Some((context, comm::of_messages(context)?));
     let named = contexts.into_iter().filter_map(named).filter(|(_, comm)| !comm.is_internal);
-    named.map(|(context, comm)| (context, comm.name())).collect()
+    named.map(|(context, comm)| (context, in_words(context, &comm))).collect()
 }
 
 /// A call that waits for the action of one process after the other.

@@ -84,6 +84,14 @@ impl What {
         self.name().trim_start_matches("MPI_").to_lowercase()
     }
 
+    /// The standard's name of the non-blocking form: `MPI_Ibarrier`.
+    pub fn begun(self) -> String {
+        match self.name().strip_prefix("MPI_") {
+            Some(name) => format!("MPI_I{}", name.to_lowercase()),
+            None => self.name().into(),
+        }
+    }
+
     /// The standard's name, without v, w and I.
     pub fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -17,6 +17,7 @@ use sfm_native::code_location;
 use sfm_native::core::Core;
 
 use super::frames;
+use super::interrupts::raise_instead;
 use crate::host::gil::{visit, without_gil};
 use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
@@ -29,7 +30,6 @@ thread_local! {
 
 /// The arguments of `set_mpi`.
 struct Hooks {
-    interrupted: Py<PyAny>,
     call: Py<PyAny>,
     site: Py<PyAny>,
     noted: Py<PyAny>,
@@ -38,68 +38,25 @@ struct Hooks {
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
-/// Connect this process's MPI calls with its Python program. `interrupted(error)` is called when a
-/// signal handler has raised, in the frame whose call ends with an error code; `call()` returns the
-/// text of that frame's call and its arguments that MPI does not get, None if it is unknown;
-/// `site(frame)` returns the text of a frame's call, its code and its line, None if it is not the
+/// Connect this process's MPI calls with its Python program. `call()` returns the text of the present
+/// frame's call and its arguments that MPI does not get, None if it is unknown; `site(frame)` returns the text of a frame's call, its code and its line, None if it is not the
 /// program's. `noted()` is called when the present call is about to raise because bytes that have
 /// come are no pickled object; it returns a function that adds a text to that exception, or None.
 /// `reduction()` returns the method, the operation and the root of the present reduction of objects,
 /// and whether they are the same in each call of that line; None if the call is another one, or its
 /// operation or root is unknown. Only the first call has an effect.
 #[pyfunction]
-#[pyo3(signature = (interrupted, call, site, noted, reduction, /))]
+#[pyo3(signature = (call, site, noted, reduction, /))]
 pub fn set_mpi(
     py: Python<'_>,
-    interrupted: Py<PyAny>,
     call: Py<PyAny>,
     site: Py<PyAny>,
     noted: Py<PyAny>,
     reduction: Py<PyAny>,
 ) {
-    if HOOKS.set(py, Hooks { interrupted, call, site, noted, reduction }).is_ok() {
+    if HOOKS.set(py, Hooks { call, site, noted, reduction }).is_ok() {
         frames::learn(py);
         ::mpi::host::set(|| Box::new(PythonProgram));
-    }
-}
-
-/// A trace function that raises `error` in place of the first exception that it sees. A Python
-/// function would appear in the traceback.
-#[pyclass(module = "sfm_kernel._native", frozen)]
-pub struct RaiseInstead {
-    error: Py<PyAny>,
-    end: Py<PyAny>,
-}
-
-#[pymethods]
-impl RaiseInstead {
-    /// `end(frame)` removes the function again.
-    #[new]
-    fn new(error: Py<PyAny>, end: Py<PyAny>) -> RaiseInstead {
-        RaiseInstead { error, end }
-    }
-
-    fn __call__(
-        slf: Bound<'_, Self>,
-        frame: &Bound<'_, PyAny>,
-        event: &str,
-        _argument: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        if event != "exception" {
-            return Ok(slf.into_any().unbind());
-        }
-        let py = slf.py();
-        let error = slf.get().error.bind(py);
-        // The interpreter has added the frame to the traceback of the exception that it reported.
-        let trace = py.import("types")?.getattr("TracebackType")?.call1((
-            error.getattr("__traceback__")?,
-            frame,
-            frame.getattr("f_lasti")?,
-            frame.getattr("f_lineno")?,
-        ))?;
-        slf.get().end.call1(py, (frame,))?;
-        error.setattr("__traceback__", trace)?;
-        Err(PyErr::from_value(error.clone()))
     }
 }
 
@@ -110,8 +67,7 @@ impl Surroundings for PythonProgram {
     fn signals(&self) -> Result<()> {
         let ended = |py: Python<'_>| {
             let Err(error) = check_signals(py) else { return Ok(()) };
-            let hook = HOOKS.get(py).expect("set before");
-            if let Err(other) = hook.interrupted.call1(py, (error.into_value(py),)) {
+            if let Err(other) = raise_instead(py, error) {
                 other.write_unraisable(py, None);
             }
             Err(Error::new(Kind::Interrupted, "the program has interrupted this call"))
