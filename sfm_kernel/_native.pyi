@@ -420,8 +420,9 @@ def native_stack(pid: int, /) -> list[tuple[Path, int]]:
 def frame_of(coroutine: object, /) -> _Frame | None:
     """The frame of a coroutine, which may run in another thread; None if it has ended."""
 
-def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
-    """Have ``function`` find the main thread's line: code, line, whether it waits for input."""
+def set_main_line(function: Callable[[], tuple[str, int, bool, bool] | None], /) -> None:
+    """Have ``function`` find the main thread's line: code, line, whether it waits for input, and
+    whether only a message could release a lock that it waits for."""
 
 def set_variables(function: Callable[[], int], /) -> None:
     """Have ``function`` give a number that differs if its thread's variables do; 0: unknown."""

@@ -33,6 +33,8 @@ from typing import Any
 
 from sfm_kernel import serving
 from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.endpoint.bystanders import FUTURES
+from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.errors import SFMError, TaskFailed
 from sfm_kernel.message import Message
 from sfm_kernel.serving import serve
@@ -345,7 +347,8 @@ class Executor(futures.Executor):
             self._farm = connect(workers)
         self._tasks = _Futures(self._farm)
         run, done = self._tasks.run, started.close if started else bool
-        self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)
+        name = FUTURES if len(open_endpoints()) == 1 else f"{FUTURES}-of-{self._farm.sfm.world}"
+        self._thread = threading.Thread(target=run, args=(done,), name=name, daemon=True)
         self._thread.start()
         weakref.finalize(self, self._tasks.stop).atexit = False
         atexit.register(self._tasks.stop, self._thread)  # all submitted calls are made

@@ -10,6 +10,7 @@ cheap: it takes some 30 us, and several times as long where the caches have been
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import signal
@@ -47,6 +48,13 @@ _SERVING = (
 )
 """The outermost functions of threads that serve the front end, also by ZeroMQ: module and name.
 They send none of the program's messages, unless they run one of the user's functions."""
+
+FUTURES = "sfm-futures"
+"""The thread that receives the results of an executor, in a process that is in one world only. In
+another world's view nobody could tell what such a thread waits for, so it has a longer name."""
+
+_WAITING = frozenset({"concurrent.futures._base", "queue", "sfm_kernel.farm", "threading"})
+"""Modules whose functions wait for locks of Python that the program's threads release."""
 
 _WORKER = "concurrent.futures.thread:_worker"
 """The outermost function of a ThreadPoolExecutor's threads."""
@@ -185,7 +193,7 @@ def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bo
     if thread is not None and function == _WORKER:
         return idle or not _is_idle(thread, stack)
     if name.startswith("sfm-") and code.co_filename.startswith(OWN):
-        serves = not name.startswith(("sfm-mpi", "sfm-futures"))  # those send for the program
+        serves = not name.startswith(("sfm-mpi", FUTURES))  # those send for the program
     else:
         serves = function.startswith(_SERVING)
     return not serves or any(map(_is_users, stack))
@@ -221,17 +229,31 @@ def is_users_file(file: str) -> bool:
     return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
 
 
-def main_line() -> tuple[str, int, bool] | None:
+def main_line() -> tuple[str, int, bool, bool] | None:
     """The program's line that the main thread is in, for observers; None if it is in none.
 
     Returns:
-        The code as ``locate`` describes it, the line, and whether the thread waits there for the
-        user to type something.
+        The code as ``locate`` describes it, the line, whether the thread waits there for the user
+        to type something, and whether only a message could release a lock that it waits for there.
     """
-    stack = stacks().get(threading.main_thread().ident or 0, [])
-    code, line, _ = next(filter(_is_users, stack), (None, 0, ""))
+    main = threading.main_thread().ident or 0
+    stack = stacks().get(main, [])
+    inner = list(itertools.takewhile(lambda frame: not _is_users(frame), stack))
+    code, line, _ = stack[len(inner)] if len(inner) < len(stack) else (None, 0, "")
     located = code and locate(code.co_filename, code.co_name)
-    return (located, line, any(map(_awaits_input, stack))) if located else None
+    if not located:
+        return None
+    # Elsewhere native code may wait: it has other locks than Python's, and other threads.
+    is_known = bool(inner) and all(module in _WAITING for _, _, module in inner)
+    helpers = {thread.ident or 0 for thread in threading.enumerate() if thread.name == FUTURES}
+    blocked = {main, threading.get_ident(), *helpers}
+    held = is_known and not (any(_threads(blocked, False)) or any(_signals()))
+    return located, line, any(map(_awaits_input, stack)), held
+
+
+def awaits_futures() -> bool:
+    """Whether a thread of this package receives the results of the program's futures."""
+    return any(thread.name in (FUTURES, "sfm-asking") for thread in threading.enumerate())
 
 
 def _awaits_input(frame: Frame) -> bool:

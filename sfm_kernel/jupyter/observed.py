@@ -12,6 +12,7 @@ from typing import Any
 
 from IPython.display import display
 
+from sfm_kernel.endpoint.bystanders import awaits_futures
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
@@ -19,7 +20,7 @@ from sfm_kernel.observe import DeadlockMonitor, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls, with_hint
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.record import ProvenDeadlock
-from sfm_kernel.observe.snapshot import calls
+from sfm_kernel.observe.snapshot import state_of
 from sfm_kernel.transport.base import Member
 
 _PATIENCE = 1.0
@@ -95,8 +96,7 @@ class Watcher(Repeated):
         reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
 
         def observe() -> None:
-            # A notebook that computes, or waits for other things, owes nobody a message.
-            if not of_notebook or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
+            if not of_notebook or (time.monotonic() >= begin and _waits(home.sfm)):
                 reporter.check()
 
         super().__init__(observe)
@@ -109,10 +109,16 @@ class Watcher(Repeated):
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
 
 
-def _is_in_a_call(sfm: Any) -> bool:
-    """Whether this notebook is blocked in a call of its own."""
-    state = calls(sfm.folder).get(sfm.uid, (0, ""))[1]
-    return state.startswith("blocked") and state != "blocked in cell"
+def _waits(sfm: Any) -> bool:
+    """Whether this notebook is in a call of its own, polls, or may wait for futures.
+
+    If it computes, or waits for other things, it owes nobody a message.
+    """
+    state = state_of(sfm)
+    if state["state"].startswith("blocked"):
+        return bool(state["state"] != "blocked in cell")
+    does = state["main"] and state["main"][0]
+    return state["polls"] is not None or (does == "held" and awaits_futures())
 
 
 class _Inboxes:

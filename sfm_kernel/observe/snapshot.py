@@ -113,6 +113,12 @@ def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]
     return [_checked(uid, state) for uid, state in zip(paths, read, strict=True) if state]
 
 
+def state_of(endpoint: Any) -> dict[str, Any]:
+    """The state of an endpoint of this process; "damaged" if it was closed."""
+    (state,) = Observer().segments([f"{endpoint.folder}/{endpoint.uid}.seg"])
+    return _checked(endpoint.uid, state) if state else damaged(endpoint.uid, False)
+
+
 def calls(
     folder: str, remote: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, tuple[int, str]]:
@@ -292,6 +298,8 @@ class _Process:
         where = code_location(code, line)
         if where is None and does != "computes" and self._is_here():
             where = native_location(self.about["pid"])
+        if does == "held":
+            return {"does": "lock", "where": where, "alone": True}
         return {"does": does, "where": where}
 
     def _is_stopped(self) -> bool:

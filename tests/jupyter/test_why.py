@@ -163,6 +163,45 @@ def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
     assert "but not ended" in book.text("%sfm detect off")
 
 
+WAITS = """from sfm_kernel import farm
+from threading import Event
+farm.Executor(sfm).submit(lambda: Event().wait()).result()"""
+POLLS = """from contextlib import suppress
+from sfm_kernel import WouldBlock
+while True:
+    with suppress(WouldBlock): recv_nb(src='A', tag='never')"""
+
+
+@pytest.mark.parametrize(
+    ("code", "title"),
+    [
+        (POLLS, "It would be a deadlock but for home's calls of recv_nb(src='A', tag='never'): "),
+        # The last one: an engine never ends the call.
+        (WAITS, " waits for and the lock that home waits for: "),
+    ],
+    ids=["polls", "waits for a future"],
+)
+def test_a_notebook_that_waits_in_a_farm_or_polls_is_doubted(
+    book: Notebook, code: str, title: str
+) -> None:
+    cell = book.send(code)
+    assert title in book.wait(cell, lambda found: "The cell goes on." in found.text).text
+    book.interrupt()
+    assert "KeyboardInterrupt" in book.wait(cell).error
+    if code is WAITS:
+        book.run("%sfm stop")
+        book.run(CELLS[0]).ok()
+
+
+def test_a_notebook_that_waits_for_others_work_is_not_doubted(book: Notebook) -> None:
+    """The observer cannot see the processes of an executor's own, nor what a thread will do."""
+    for pool in ("farm.Executor(sfm)", "farm.Executor(1)", "ThreadPoolExecutor()"):
+        begin = "from concurrent.futures import ThreadPoolExecutor\nfrom time import sleep\n"
+        begin += "from sfm_kernel import farm\n"
+        cell = book.run(f"{begin}with {pool} as pool: pool.submit(sleep, 3).result()")
+        assert (pool, cell.error, cell.text) == (pool, "", "")
+
+
 def test_an_unknown_name_is_mentioned(book: Notebook) -> None:
     text = book.run("%%sfm A\nrecv(src=-1)").text
     assert "Nobody is named -1; the ranks are 0 to 2." in text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import itertools
 import os
 import re
 import signal
@@ -9,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +120,32 @@ def test_the_activity_of_a_process_and_its_line(
         # On a busy machine not every snapshot shows it.
         wait_until(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
         check("diagnosis", explain(run.folder))
+
+
+def nap(sfm: Endpoint) -> None:
+    """Sleeps in a C function that keeps the GIL, and goes on without releasing it."""
+    naps = defaultdict(functools.partial(ctypes.PyDLL(None).usleep, 30_000))
+    for nth in itertools.count():
+        naps[nth]
+        for _ in range(100_000):
+            pass
+
+
+def test_the_activity_is_that_of_the_line() -> None:
+    """The observer's thread waits for the GIL between the two, and the main thread goes on."""
+    seen = set[tuple[str, int]]()
+
+    def has_computed() -> bool:
+        now = run.process(0)["now"]
+        if now is not None and now["where"] is not None:
+            seen.add((now["does"], now["where"]["line"]))
+            looks.append(now["does"])
+        return looks.count("computes") > 5
+
+    looks: list[str] = []
+    with running(nap, 1) as run:
+        wait_until(has_computed)
+    assert not {("sleep", line_of(nap, nth)) for nth in (5, 6)} & seen
 
 
 def halt(sfm: Endpoint) -> None:

@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 from tornado.ioloop import IOLoop, PeriodicCallback
 
-from sfm_kernel.endpoint.bystanders import begin_cell, bystanders
+from sfm_kernel._native import stacks
+from sfm_kernel.endpoint import bystanders as present
+from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders, main_line
 from tests.waiting import wait_until
 
 
@@ -96,6 +98,36 @@ def test_handlers_of_signals() -> None:
     signal.signal(signal.SIGUSR1, signal.default_int_handler)
     assert reported() == []
     signal.signal(signal.SIGUSR1, former)
+
+
+def test_who_could_release_a_lock_that_the_main_thread_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not the thread that receives an executor's results, but one of the program's."""
+    of_tests = {thread.ident for thread in threading.enumerate()}
+    threads_of = present._threads
+    monkeypatch.setattr(present, "_signals", lambda: ())
+    monkeypatch.setattr(
+        present, "_threads", lambda blocked, idle: threads_of(blocked | of_tests, idle)
+    )
+    main, found = threading.main_thread().ident or 0, []
+
+    def look() -> None:
+        wait_until(lambda: stacks()[main][0][2] == "threading")
+        line = main_line()
+        found.append(line is not None and line[3])
+        over.set()
+
+    for name in (FUTURES, "other"):
+        over, end = threading.Event(), threading.Event()
+        threads = [threading.Thread(target=end.wait, name=name), threading.Thread(target=look)]
+        for thread in threads:
+            thread.start()
+        over.wait()
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert found == [True, False]
 
 
 def test_handlers_of_native_code() -> None:

@@ -95,6 +95,7 @@ export interface Other {
 export interface Now {
   readonly does: 'computes' | 'input' | 'lock' | 'sleep' | 'child' | 'system' | 'native' | 'stopped';
   readonly where: CodeLocation | null;
+  readonly alone?: boolean;
 }
 
 /**

@@ -35,10 +35,12 @@ pub enum In {
     System = 5,
     /// A C function that holds the interpreter's lock.
     Native = 6,
+    /// A lock, without a limit, that only a message could release: no other thread of the program.
+    Held = 7,
 }
 
 impl In {
-    pub const ALL: [(In, &str); 7] = [
+    pub const ALL: [(In, &str); 8] = [
         (In::Code, "computes"),
         (In::Input, "input"),
         (In::Lock, "lock"),
@@ -46,6 +48,7 @@ impl In {
         (In::Child, "child"),
         (In::System, "system"),
         (In::Native, "native"),
+        (In::Held, "held"),
     ];
 
     pub fn name(self) -> &'static str {
@@ -113,6 +116,7 @@ impl MainThread {
 }
 
 /// A thread's system call.
+#[derive(PartialEq)]
 pub struct SystemCall {
     pub number: i64,
     pub arguments: [u64; 6],
@@ -134,6 +138,17 @@ impl SystemCall {
             *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
         }
         Some(SystemCall { number, arguments })
+    }
+
+    /// Whether it waits for a lock, perhaps the interpreter's.
+    pub fn is_lock(&self) -> bool {
+        self.number == libc::SYS_futex
+    }
+
+    /// Whether it waits for a lock, and would wait for ever. The interpreter's lock is waited for a few
+    /// milliseconds at a time.
+    pub fn is_for_ever(&self) -> bool {
+        self.is_lock() && self.arguments[3] == 0
     }
 
     /// `contended`: threads of this process compute, so that a wait with a limit may be for the
@@ -206,6 +221,9 @@ mod tests {
             SystemCall::of(&line(number, words)).map(|call| call.is_in(contended))
         };
         assert_eq!(is_in(libc::SYS_futex, "0x1 0x189 0x0 0x0", true), Some(In::Lock));
+        let lasts =
+            |words: &str| SystemCall::of(&line(libc::SYS_futex, words)).unwrap().is_for_ever();
+        assert!(lasts("0x1 0x189 0x0 0x0") && !lasts("0x1 0x189 0x0 0x7ff"));
         assert_eq!(is_in(libc::SYS_futex, "0x1 0x189 0x0 0x7ff", true), Some(In::Code));
         assert_eq!(is_in(libc::SYS_futex, "0x1 0x189 0x0 0x7ff", false), Some(In::Lock));
         assert_eq!(is_in(libc::SYS_read, "0x0 0x1 0x1 0x0", false), Some(In::Input));

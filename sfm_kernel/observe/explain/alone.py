@@ -21,7 +21,7 @@ def alone(process: Process, is_closed: bool) -> Process:
     """The process without these; ``is_closed``: only newcomers could still join its world."""
     process = as_receive(process)
     if waits_for_lock(process):
-        process = _blocked(process, {**_NOTHING, "text": "a lock"})
+        process = _blocked(process, _LOCK)
     elif is_closed and waits_for_newcomer(process):
         process = _blocked(process, {**process["wait"], "kind": "other", "all": False})
     if not process["others"]:
@@ -56,10 +56,11 @@ def runs_callback(process: Process) -> bool:
 
 
 def waits_for_lock(process: Process) -> bool:
-    """Whether its main thread waits for a lock in no call of this package."""
+    """Whether its main thread waits, in no call of this package, for a lock that only a message
+    could release: its callback does so, or it is the result of a future."""
     now = process["now"]
     is_in_one = process["state"] == "running" and not (process["others"] or process["polls"])
-    return bool(is_in_one and now and now["does"] == "lock")
+    return bool(is_in_one and now and now["does"] == "lock" and now.get("alone"))
 
 
 def waits_for_newcomer(process: Process) -> bool:
@@ -107,14 +108,15 @@ def _blocked(process: Process, wait: Mapping[str, Any]) -> Process:
     return {**process, **about}
 
 
-_NOTHING = {
+_LOCK: Process = {
     "kind": "other",
     "template": [],
-    "peers": [],
+    "text": "a lock",
+    "peers": None,
     "all": False,
     "until": None,
     "context_id": "",
     "purpose": "",
     "group": None,
 }
-"""The "wait" of ``schema.json`` that no other process can end."""
+"""The "wait" of ``schema.json`` for a lock that only a message could release."""

@@ -65,7 +65,10 @@ pub trait Surroundings: Send + Sync {
     fn examine(&self, core: &Arc<Core>) {
         let main = &core.shared().main;
         if core.shared().activity_is(Activity::Running) && main.ask(now()) {
-            let is_in = SystemCall::current().map_or(In::Code, |call| call.is_in(false));
+            let is_in = SystemCall::current().map_or(In::Code, |call| match call.is_for_ever() {
+                true if others(std::process::id() as i32).is_empty() => In::Held,
+                _ => call.is_in(false),
+            });
             main.publish(is_in, 0, now());
         }
     }
@@ -73,16 +76,7 @@ pub trait Surroundings: Send + Sync {
     /// Which other parts of the program could go on while this thread waits: JSON for observers,
     /// empty if none could. As in `sfm_kernel/endpoint/bystanders.py`.
     fn bystanders(&self) -> String {
-        let (this, internal) = (this_thread(), lock(&INTERNAL).clone());
-        let others =
-            threads().filter(|id| *id != this && !internal.contains(id)).filter(|id| acts(*id));
-        let other = |kind: &str, name: String| json!([kind, name, "", 0, null]);
-        let mut shown: Vec<_> = others.map(|id| other("thread", name_of(id))).collect();
-        shown
-            .extend(handlers::handled().map(|(signal, _)| other("signal", handlers::name(signal))));
-        if handlers::has_timer() {
-            shown.push(other("timer", handlers::name(libc::SIGALRM)));
-        }
+        let shown = others(this_thread());
         if shown.is_empty() {
             String::new()
         } else {
@@ -173,6 +167,19 @@ fn shortened(mut shown: Vec<serde_json::Value>) -> String {
 pub fn this_thread() -> i32 {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+/// What could do something for the program beside this thread.
+fn others(this: i32) -> Vec<serde_json::Value> {
+    let other = |kind: &str, name: String| json!([kind, name, "", 0, null]);
+    let internal = lock(&INTERNAL).clone();
+    let of_program = threads().filter(|id| *id != this && !internal.contains(id) && acts(*id));
+    let mut found: Vec<_> = of_program.map(|id| other("thread", name_of(id))).collect();
+    found.extend(handlers::handled().map(|(signal, _)| other("signal", handlers::name(signal))));
+    if handlers::has_timer() {
+        found.push(other("timer", handlers::name(libc::SIGALRM)));
+    }
+    found
 }
 
 fn threads() -> impl Iterator<Item = i32> {

@@ -2,7 +2,7 @@
 //!
 //! Its frames can be read only with the GIL, for which the network thread must not wait. So each
 //! examination runs in a new thread, which takes the GIL. The system call that the main thread waits
-//! in is read from /proc without the GIL.
+//! in is read from /proc.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,16 +22,16 @@ const UNCONTENDED: Duration = Duration::from_millis(2);
 
 static FINDER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// Have `function()` find the main thread: the text of its code for observers, the line, and whether
-/// it waits there for input; None if it is in no line of the program. Only the first call has an
-/// effect.
+/// Have `function()` find the main thread: the text of its code for observers, the line, whether it
+/// waits there for input, and whether only a message could release a lock that it waits for; None if
+/// it is in no line of the program. Only the first call has an effect.
 #[pyfunction]
 #[pyo3(signature = (function, /))]
 pub fn set_main_line(py: Python<'_>, function: Py<PyAny>) {
     let _ = FINDER.set(py, function);
 }
 
-type Found = Option<(String, u32, bool)>;
+type Found = Option<(String, u32, bool, bool)>;
 
 /// An observer asks for the main thread's location: start to examine it.
 pub fn examine(core: &Arc<Core>) {
@@ -39,23 +39,30 @@ pub fn examine(core: &Arc<Core>) {
     if !shared.activity_is(Activity::Running) || !shared.main.ask(now()) {
         return;
     }
-    // Read before requesting the GIL: otherwise the main thread may be found waiting for it.
-    let call = SystemCall::current();
+    let before = SystemCall::current();
     let visitor = core.clone();
     let thread = std::thread::Builder::new().name("sfm-main-thread".into()).spawn(move || {
         let (shared, begun) = (visitor.shared(), Instant::now());
         let found = visit(|py| {
             let contended = begun.elapsed() > UNCONTENDED;
+            // Read with the GIL, too: the main thread may have gone on while this one waited for
+            // it. But now it may itself wait for the GIL, and before it may not.
+            let call = SystemCall::current()
+                .filter(|call| !call.is_lock() || before.as_ref() == Some(call));
             // With the GIL: a thread that forks has the GIL, so the child inherits no lock that
             // this thread holds.
-            let (location, asks) = line(py)
-                .map_or((0, false), |(code, line, asks)| (location(register(code), line), asks));
+            let found = line(py).map(|(code, line, asks, alone)| {
+                let is_held = alone && call.as_ref().is_some_and(SystemCall::is_for_ever);
+                let known = if asks { Some(In::Input) } else { is_held.then_some(In::Held) };
+                (location(register(code), line), known)
+            });
+            let (location, known) = found.unwrap_or_default();
             shared.codes.note(location);
-            (contended, location, asks)
+            let is_in = || call.as_ref().map_or(In::Code, |call| call.is_in(contended));
+            (known.unwrap_or_else(is_in), location)
         });
-        let (contended, location, asks) = found.unwrap_or_default();
-        let is_in = call.map_or(In::Code, |call| call.is_in(contended));
-        shared.main.publish(if asks { In::Input } else { is_in }, location, now());
+        let (is_in, location) = found.unwrap_or((In::Code, 0));
+        shared.main.publish(is_in, location, now());
     });
     if thread.is_err() {
         shared.main.publish(In::Code, 0, now());
