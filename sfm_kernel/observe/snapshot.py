@@ -354,8 +354,12 @@ class _Process:
         looked = self.state["looked"]
         if wait["kind"] == "cell" or time.time() - looked < LATE:
             return False
-        others = (process for process in _awaited(wait, living) if process is not self)
-        return any(process.state["since"] >= looked for process in others)
+        here = self.state.get("here", True)  # no memory is shared with other machines
+        return any(
+            process.state["since"] >= looked
+            for process in _awaited(wait, living)
+            if process is not self and process.state.get("here", True) == here
+        )
 
 
 def _awaited(wait: Mapping[str, Any], living: Mapping[str, _Process]) -> list[_Process]:
