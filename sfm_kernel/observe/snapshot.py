@@ -131,6 +131,8 @@ def calls(
 
 def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
     if state["state"] != "damaged" and state["uid"] == uid and are_sound(state):
+        if time.time() - state["looked"] < LATE:
+            state["looked"] = 0.0  # relays send what has changed
         return state
     return damaged(uid, state["alive"])
 
@@ -352,7 +354,7 @@ class _Process:
         What that one has left in memory that they share, no count tells.
         """
         looked = self.state["looked"]
-        if wait["kind"] == "cell" or time.time() - looked < LATE:
+        if wait["kind"] == "cell" or not looked:
             return False
         here = self.state.get("here", True)  # no memory is shared with other machines
         return any(

@@ -259,7 +259,7 @@ class RemoteView:
         since = state["since"] + offset
         until = state["until"] and state["until"] + offset
         unseen = _unseen_since(snapshot.read_at)
-        looked = state["looked"] + offset
+        looked = state["looked"] and state["looked"] + offset
         seen = state | {"here": False, "since": since, "until": until, "clock": offset}
         seen |= {"unseen": unseen, "looked": looked}
         if snapshot.silent:
