@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from sfm_kernel._native import INBOX_IRRELEVANT, SUMMARY_UNIT, UNSETTLED, Observer
+from sfm_kernel._native import INBOX_IRRELEVANT, UNSETTLED, Observer
 from sfm_kernel.observe.code_locations import code_location, native_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
-from sfm_kernel.observe.waits import template_of, value_of, wait_of
+from sfm_kernel.observe.summaries import messages_of
+from sfm_kernel.observe.waits import template_of, wait_of
 
 SHARED = ""
 """The uid for peers that share one entry, since there were too many."""
@@ -42,7 +43,6 @@ LULL = 1.0
 """Seconds without such a call after which a process no longer polls, unless it calls more rarely
 than that."""
 
-_COUNT = re.compile("[0-9]{1,18}")
 _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
 
@@ -257,7 +257,7 @@ class _Process:
                 for uid, sent, arrived, received, _ in state["peers"]
             ],
             "callbacks": [template_of(found) for found in about.get("callbacks", ())],
-            "messages": [_message(line, contexts) for line in _lines(state["summary"])],
+            "messages": messages_of(state["summary"], contexts),
         }
 
     def _unreachable(self, silent: Mapping[str, Sequence[Any]]) -> tuple[float | None, str]:
@@ -384,21 +384,3 @@ def _others(text: str | None) -> list[dict[str, Any]]:
         {"kind": kind, "name": name, "where": code_location(code, line), "cell": cell}
         for kind, name, code, line, cell in found
     ]
-
-
-def _lines(summary: str | None) -> list[str]:
-    """The lines of the messages; the last one may be cut before its first tab, and is dropped."""
-    return [line for line in (summary or "").split("\n") if "\t" in line]
-
-
-def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
-    context_id, nbytes, *pairs = line.split("\t")
-    attributes = [pair.split(SUMMARY_UNIT, 1) for pair in pairs if SUMMARY_UNIT in pair]
-    src = next((value for name, value in attributes if name == "src"), None)
-    return {
-        "src": None if src is None else value_of(src),
-        "context_id": "" if context_id == "0" else context_id,
-        "context": contexts.get(context_id),
-        "bytes": int(nbytes) if _COUNT.fullmatch(nbytes) else 0,
-        "attributes": attributes,
-    }
