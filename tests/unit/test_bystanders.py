@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from tornado.ioloop import IOLoop, PeriodicCallback
 
-from sfm_kernel._native import stacks
 from sfm_kernel.endpoint import bystanders as present
 from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders, main_line
 from tests.waiting import wait_until
@@ -110,24 +109,29 @@ def test_who_could_release_a_lock_that_the_main_thread_waits_for(
     monkeypatch.setattr(
         present, "_threads", lambda blocked, idle: threads_of(blocked | of_tests, idle)
     )
-    main, found = threading.main_thread().ident or 0, []
+    over, end, found = threading.Event(), threading.Event(), []
+    receiver, other = (threading.Thread(target=end.wait, name=name) for name in (FUTURES, "other"))
+
+    def is_held() -> bool:
+        line = main_line()
+        return line is not None and line[3]
 
     def look() -> None:
-        wait_until(lambda: stacks()[main][0][2] == "threading")
-        line = main_line()
-        found.append(line is not None and line[3])
-        over.set()
+        try:
+            wait_until(is_held)  # by `over`, which only this thread, the observer, sets
+            other.start()
+            found.append(is_held())
+        finally:
+            end.set()
+            over.set()
 
-    for name in (FUTURES, "other"):
-        over, end = threading.Event(), threading.Event()
-        threads = [threading.Thread(target=end.wait, name=name), threading.Thread(target=look)]
-        for thread in threads:
-            thread.start()
-        over.wait()
-        end.set()
-        for thread in threads:
-            thread.join()
-    assert found == [True, False]
+    looking = threading.Thread(target=look)
+    for thread in (receiver, looking):
+        thread.start()
+    over.wait()
+    for thread in (receiver, looking, other):
+        thread.join()
+    assert found == [False]
 
 
 def test_handlers_of_native_code() -> None:
