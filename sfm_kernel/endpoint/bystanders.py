@@ -53,6 +53,9 @@ FUTURES = "sfm-futures"
 """The thread that receives the results of an executor, in a process that is in one world only. In
 another world's view nobody could tell what such a thread waits for, so it has a longer name."""
 
+ASKING = "sfm-asking"
+"""The thread that receives the answers to remote calls while the program goes on."""
+
 _WAITING = frozenset({"concurrent.futures._base", "queue", "sfm_kernel.farm", "threading"})
 """Modules whose functions wait for locks of Python that the program's threads release."""
 
@@ -253,7 +256,7 @@ def main_line() -> tuple[str, int, bool, bool] | None:
 
 def awaits_futures() -> bool:
     """Whether a thread of this package receives the results of the program's futures."""
-    return any(thread.name in (FUTURES, "sfm-asking") for thread in threading.enumerate())
+    return any(thread.name in (FUTURES, ASKING) for thread in threading.enumerate())
 
 
 def _awaits_input(frame: Frame) -> bool:

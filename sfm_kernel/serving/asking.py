@@ -17,6 +17,7 @@ from concurrent import futures
 from typing import Any
 
 from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.endpoint.bystanders import ASKING
 from sfm_kernel.errors import PeerLost, RecvTimeout, RemoteError, SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import Attachment, Service
@@ -114,7 +115,7 @@ class Asker:
         with self._lock:
             self._open[number] = question
             if not waits and self._helper is None:
-                self._helper = threading.Thread(target=self._help, name="sfm-asking", daemon=True)
+                self._helper = threading.Thread(target=self._help, name=ASKING, daemon=True)
                 self._helper.start()
         try:
             self.send(number=number, waits=waits, **attributes)

@@ -3,9 +3,9 @@
 //!
 //! A communicator gets its tree in one of its first small collective calls, in which its processes
 //! agree by messages whether all of them could open it. One that cannot wait for these messages
-//! (Stop, a dead process) decides for all with the tree itself. A process that leaves a meeting early (Stop,
-//! a dead process, a deadlock that was ended) breaks the tree off for good. All others finish the
-//! same call by messages, and later calls make another tree; posts do not depend on that, and go
+//! (Stop, a dead process) decides for all with the tree itself. A process that leaves a meeting early
+//! (Stop, a dead process, a deadlock that was ended) breaks the tree off for good. All others finish
+//! the same call by messages, and later calls make another tree; posts do not depend on that, and go
 //! on until then.
 
 use std::cell::UnsafeCell;

@@ -56,13 +56,9 @@ impl OpenTree {
 /// Err if another process has sent a message of this call number: its call goes another way, so it is
 /// not this call.
 pub fn other_message(team: &Team, bytes: usize) -> Answer {
-    let Some((sent, theirs, length)) = team.other_message() else { return Ok(()) };
-    let by = || Caller::of(sent);
-    if !differ(theirs, team.call()) {
-        fits(by, length, bytes)?;
-    }
-    // Of the same kind and size they differ by an operation of the program's own.
-    Err(differs(team, by(), theirs))
+    team.other_message().map_or(Ok(()), |(sent, call, length)| {
+        Err(differs(team, || Caller::of(sent), call, length, Some(bytes)))
+    })
 }
 
 /// The failure when all processes have entered, but with calls that differ.
@@ -71,8 +67,8 @@ pub fn mismatch_of_all(tree: &CombiningTree, team: &Team, ours: [u64; 2]) -> Fai
     if let Err(failure) = other_message(team, bytes) {
         return failure;
     }
-    let differs = |rank: &usize| tree.cell(*rank).call != ours;
-    let rank = (0..team.size).find(differs).unwrap_or(team.rank);
+    let is_other = |rank: &usize| tree.cell(*rank).call != ours;
+    let rank = (0..team.size).find(is_other).unwrap_or(team.rank);
     mismatch_with(team, rank, tree.cell(rank).call, Some(bytes))
 }
 
@@ -85,18 +81,23 @@ pub fn different_post(
 ) -> Failure {
     let process = team.process(rank);
     let by = || Caller::new(process, origin::of_location(process, cell.location));
-    let theirs = call_of(cell.call);
-    let is_same = bytes.filter(|_| !differ(theirs, team.call()));
-    let sizes = is_same.map(|bytes| fits(by, (cell.call[1] >> BYTES_AT) as usize, bytes));
-    match sizes {
-        Some(Err(differ)) => differ,
-        // Of the same kind and size they differ by an operation of the program's own.
-        _ => differs(team, by(), theirs),
-    }
+    let length = (cell.call[1] >> BYTES_AT) as usize;
+    differs(team, by, call_of(cell.call), length, bytes)
 }
 
-fn differs(team: &Team, by: Caller, theirs: (What, Alike)) -> Failure {
-    other_call(by, theirs, team.context, team.call(), team.mark())
+/// The failure when a process is in another call than this one, with `length` bytes; `bytes`: of this
+/// one, if they are comparable.
+fn differs(
+    team: &Team,
+    by: impl Fn() -> Caller,
+    theirs: (What, Alike),
+    length: usize,
+    bytes: Option<usize>,
+) -> Failure {
+    let room = bytes.filter(|_| !differ(theirs, team.call()));
+    let sizes = room.and_then(|room| fits(&by, length, room).err());
+    // Of the same kind and size they differ by an operation of the program's own.
+    sizes.unwrap_or_else(|| other_call(by(), theirs, team.context, team.call(), team.mark()))
 }
 
 /// The failure when a process has entered the tree with `call`, which is not this process's call;
@@ -109,7 +110,7 @@ fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>
     let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
     let by = Caller::new(process, at);
     if what != team.what || number == team.number() && differ(theirs, team.call()) {
-        differs(team, by, theirs)
+        other_call(by, theirs, team.context, team.call(), team.mark())
     } else if number != team.number() {
         let which = if number > team.number() { "more" } else { "fewer" };
         let text = format!(
