@@ -53,10 +53,12 @@ $(VENV)/.sfm-%: $(INSTALLED)
 endif
 .PRECIOUS: $(VENV)/.sfm-%
 
+# The address that JupyterLab prints leads to the notebook, too: there may be no browser to open.
 lab: $(VENV)/.sfm-base
 	@# JupyterLab refuses to run as root (in a container, say) unless it is told to.
 	@[ "$$(id -u)" != 0 ] || root=--allow-root; \
-	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} notebooks/00-first-steps.ipynb $(ARGS)
+	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} --ServerApp.root_dir=notebooks \
+	    --LabApp.default_url=/lab/tree/00-first-steps.ipynb $(ARGS)
 
 demo: $(VENV)/.sfm-base
 	@PATH="$(BIN):$$PATH" $(BIN)/python tools/demo.py --output build/demo $(ARGS)

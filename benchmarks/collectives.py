@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import RANKS
@@ -19,6 +20,7 @@ from sfm_kernel.collectives import Group
 from sfm_kernel.lessons.measure.arguments import chosen, numbers
 from sfm_kernel.lessons.measure.engines import driving, serve_jobs
 from sfm_kernel.lessons.measure.launched import absent, ranks
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row
 
 if TYPE_CHECKING:
@@ -172,9 +174,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    processes = options.processes or (PROCESSES[:2] if options.quick else PROCESSES)
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each number of processes."""
+    repeat = options.repeat or (2 if options.quick else 5)
     seconds = 0.02 if options.quick else 0.1
-    return rows(processes=processes, repeat=options.repeat or 2 + 3 * (not options.quick),
-                seconds=seconds)  # fmt: skip
+    measured = partial(rows, repeat=repeat, seconds=seconds)
+    return [
+        Part(
+            f"{n} processes",
+            partial(measured, processes=(n,)),
+            1 + n / 2 + (repeat + 1) * 2 * len(CALLS) * seconds,
+            repeat,
+        )
+        for n in options.processes or (PROCESSES[:2] if options.quick else PROCESSES)
+    ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from statistics import median
 
@@ -17,6 +18,7 @@ from benchmarks.pools import POOLS, SFM, absent, command
 from benchmarks.verdict import Pair, verdict
 from sfm_kernel.lessons.measure.arguments import at_least, names, numbers
 from sfm_kernel.lessons.measure.launched import LaunchedJob
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 TASKS = (0, 1, 100)
@@ -142,12 +144,20 @@ def notes(options: argparse.Namespace) -> list[str]:
     return [why for pool in options.only or POOLS if (why := absent(pool))]
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
-        tasks=options.tasks or (TASKS[:2] if options.quick else TASKS),
-        pools=options.only or tuple(POOLS),
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each length of tasks."""
+    pools = options.only or tuple(POOLS)
+    repeat = options.repeat or (1 if options.quick else 5)
+    seconds = 0.05 if options.quick else 0.5
+    measured = partial(
+        rows,
+        pools=pools,
         workers=options.workers or (2 if options.quick else WORKERS),
-        repeat=options.repeat or (1 if options.quick else 5),
-        seconds=0.05 if options.quick else 0.5,
+        repeat=repeat,
+        seconds=seconds,
     )
+    each = 10 + (repeat + 3) * 2 * len(pools) * seconds
+    return [
+        Part(f"{ms} ms", partial(measured, tasks=(ms,)), each, repeat)
+        for ms in options.tasks or (TASKS[:2] if options.quick else TASKS)
+    ]

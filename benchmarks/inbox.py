@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
@@ -23,6 +24,7 @@ from sfm_kernel.errors import WouldBlock
 from sfm_kernel.lessons.measure.arguments import chosen, numbers
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
 from sfm_kernel.lessons.measure.launched import absent, ranks
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.observe.snapshot import snapshot
 
@@ -242,13 +244,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depths", type=numbers, metavar="n,n,…", help="beside an empty inbox")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each depth."""
     depths = DEPTHS[:3] if options.quick else DEPTHS
     if options.depths:
         depths = (0, *options.depths)
-    return rows(
-        depths=depths,
-        repeat=options.repeat or (2 if options.quick else 5),
-        count=100 if options.quick else 500,
-    )
+    repeat = options.repeat or (2 if options.quick else 5)
+    measured = partial(rows, repeat=repeat, count=100 if options.quick else 500)
+    return [
+        Part(f"depth {depth:,}", partial(measured, depths=(depth,)), 2 + depth / 1e4, repeat)
+        for depth in depths
+    ]

@@ -23,6 +23,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import usable_cores
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
 from sfm_kernel.lessons.measure.launched import OURS, LaunchedJob, absent, launcher, ranks
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import THREE
 
@@ -152,12 +153,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", type=names(known, "call"), metavar="CALL,…", help="*, ? fit any")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
-        processes=options.processes or (PROCESSES[:1] if options.quick else PROCESSES),
-        calls=options.only or (*CALLS, START),
-        messages=QUICK if options.quick else None,
-        repeat=options.repeat or (2 if options.quick else 9),
-        seconds=0.02 if options.quick else 0.06,
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for: each number of processes, and the start."""
+    repeat = options.repeat or (2 if options.quick else 9)
+    seconds = 0.02 if options.quick else 0.06
+    measured = partial(
+        rows, messages=QUICK if options.quick else None, repeat=repeat, seconds=seconds
     )
+    asked = options.only or (*CALLS, START)
+    calls = [call for call in asked if call != START]
+    found = [
+        Part(
+            f"{n} processes",
+            partial(measured, processes=(n,), calls=calls),
+            2 + n / 2 + (repeat + 1) * 2 * len(cells(n)) * seconds,
+            repeat,
+        )
+        for n in options.processes or (PROCESSES[:1] if options.quick else PROCESSES)
+        if calls
+    ]
+    if START in asked:
+        found.append(Part(START, partial(measured, calls=(START,)), 1.5 * repeat, repeat))
+    return found

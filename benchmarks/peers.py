@@ -26,6 +26,7 @@ from benchmarks.turns import Answer, in_turns
 from sfm_kernel.lessons.measure.arguments import numbers
 from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
 from sfm_kernel.lessons.measure.launched import absent, ranks
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -144,10 +145,7 @@ def rows(
     for n in processes:
         yield from patterns(n, mpi, repeat, seconds)
     yield from _waiting(mpi, repeat, blocked_seconds, calls)
-    for number, (world, n) in product(range(min(repeat, 2)), WORLDS.items()):
-        nbytes = sfm_kernel.run(talk_to_all, n)[0]
-        about: Row = {"what": MEMORY, "processes": n, "mechanism": world, "round": number}
-        yield about | {"bytes": nbytes}
+    yield from _memory(repeat)
 
 
 def patterns(n: int, mpi: bool, repeat: int, seconds: float) -> Iterator[Row]:
@@ -189,6 +187,13 @@ def _waiting(mpi: bool, repeat: int, blocked_seconds: float, calls: int) -> Iter
                 share = launched.ask("blocked", seconds=blocked_seconds / 5)["share"]
                 about["mechanism"] = MPI
                 yield {"what": f"{BLOCKED_IN}recv()"} | about | {"percent": 100 * share}
+
+
+def _memory(repeat: int) -> Iterator[Row]:
+    for number, (world, n) in product(range(min(repeat, 2)), WORLDS.items()):
+        nbytes = sfm_kernel.run(talk_to_all, n)[0]
+        about: Row = {"what": MEMORY, "processes": n, "mechanism": world, "round": number}
+        yield about | {"bytes": nbytes}
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
@@ -238,10 +243,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    processes = options.processes or (PROCESSES[:2] if options.quick else PROCESSES)
-    if options.quick:
-        quick = {"seconds": 0.03, "blocked_seconds": 0.5, "calls": 50}
-        return rows(processes=processes, repeat=options.repeat or 2, **quick)  # type: ignore[arg-type]
-    return rows(processes=processes, repeat=options.repeat or 5)
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for: each number of processes, waiting, memory."""
+    mpi = absent("mpi4py") is None
+    repeat = options.repeat or (2 if options.quick else 5)
+    seconds, blocked, calls = (0.03, 0.5, 50) if options.quick else (0.3, 5.0, 300)
+    each = 1 + 4 * (repeat + 1) * seconds
+    waiting = 2 + min(repeat, 2) * 2.2 * blocked + repeat * calls * 2 * PAUSE
+    return [
+        *(
+            Part(f"{n} processes", partial(patterns, n, mpi, repeat, seconds), each + n / 2, repeat)
+            for n in options.processes or (PROCESSES[:2] if options.quick else PROCESSES)
+        ),
+        Part("waiting", partial(_waiting, mpi, repeat, blocked, calls), waiting, repeat),
+        Part("memory", partial(_memory, repeat), 2 * min(repeat, 2), min(repeat, 2)),
+    ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sfm_kernel.lessons import sites
 from sfm_kernel.lessons.measure.rows import Row
-from sfm_kernel.lessons.sites import add_arguments, measure, notes, summary
+from sfm_kernel.lessons.sites import add_arguments, notes, plan, summary
 
 FLOWING = 2.0
 """The longest time, in seconds, until messages flow again after a path is back."""
@@ -90,7 +90,7 @@ def _wrong(rows: Sequence[Row], way: str) -> float | None:
 
 
 GATEWAYS = ("gateway", "gateway cubic")
-BROKEN = ("cut 5", "cut 15", "cut 60", "reset")
+BROKEN = ("cut 3", "cut 10", "cut 20", "reset")
 
 
 def targets() -> Iterator[Target]:
@@ -171,4 +171,4 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     return sites.tables(measured) | ({"Targets": listed} if listed else {})
 
 
-__all__ = ["add_arguments", "measure", "notes", "summary", "tables", "targets", "verdicts"]
+__all__ = ["add_arguments", "notes", "plan", "summary", "tables", "targets", "verdicts"]

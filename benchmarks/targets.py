@@ -11,7 +11,6 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import Any
 
 from benchmarks import busy as busy_machine
 from benchmarks import inbox, peers
@@ -21,6 +20,7 @@ from sfm_kernel.lessons import c, pingpong
 from sfm_kernel.lessons.c import programs
 from sfm_kernel.lessons.measure.arguments import at_least
 from sfm_kernel.lessons.measure.launched import absent
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import SIZES, THREE
 
@@ -48,60 +48,6 @@ TRACING = "tracing"
 rounds, close to each other."""
 
 
-# The measurement
-
-
-def rows(
-    *,
-    repeat: int = 5,
-    seconds: float = 0.1,
-    quick: bool = False,
-    mpi: bool = True,
-    busy: Sequence[int] = BUSY,
-) -> Iterator[Row]:
-    """Measure for all targets; the column ``benchmark`` names the source of each row.
-
-    Args:
-        repeat: rounds. seconds: for one measurement of ``pingpong``.
-        quick: few and small measurements, to see that it works.
-        mpi: whether mpi4py is measured, if it is installed.
-        busy: numbers of processes that compute meanwhile; each is measured.
-    """
-    mpi = mpi and absent("mpi4py") is None
-    mechanisms = [name for name in MECHANISMS if mpi or name not in pingpong.PACKAGES]
-    everything = tuple(dict.fromkeys((THREE, *SMALL, *LARGE, *ENCRYPTED)))
-    messages = (THREE, "array 128 B") if quick else everything
-    yield from _tagged(
-        TRACING,
-        pingpong.rows(
-            messages=(THREE,),
-            mechanisms=(SHM, pingpong.UNTRACED),
-            repeat=2 if quick else 4 * repeat,
-            seconds=seconds,
-        ),
-    )
-    yield from _tagged(
-        "pingpong",
-        pingpong.rows(messages=messages, mechanisms=mechanisms, repeat=repeat, seconds=seconds),
-    )
-    if programs.absent(programs.SFM) is None:
-        hops = c.messages(sizes=("8 B",), mpich=False, repeat=repeat, seconds=seconds)
-        yield from _tagged("hop", (row for row in hops if row["mechanism"] == c.C))
-    depths = (0, 1000) if quick else DEPTHS
-    call = ("recv(tag=x)",)
-    yield from _tagged("inbox", inbox.rows(depths=depths, calls=call, mpi=mpi, repeat=repeat))
-    short: dict[str, Any] = {"seconds": 0.03, "blocked_seconds": 0.3, "calls": 20}
-    crowds = (3,) if quick else CROWDS
-    more = short if quick else {}
-    yield from _tagged("peers", peers.rows(processes=crowds, mpi=mpi, repeat=repeat, **more))
-    few: dict[str, Any] = {"processes": (2,), "seconds": seconds} if quick else {}
-    yield from _tagged("busy", busy_machine.rows(busy=busy, mpi=mpi, repeat=repeat, **few))
-
-
-def _tagged(benchmark: str, measured: Iterator[Row]) -> Iterator[Row]:
-    return ({"benchmark": benchmark} | row for row in measured)
-
-
 # Tables
 
 
@@ -110,7 +56,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 
     ``ratio`` compares medians, ``by_fastest`` the fastest times of the same two.
     """
-    rows_of = partial(having, measured, "benchmark")
+    rows_of = partial(having, measured, "part")
     crowds = peers.summary(rows_of("peers"))
     return [
         *_of_pingpong(_latencies(rows_of("pingpong"))),
@@ -253,7 +199,7 @@ def _of_memory(measured: Sequence[Row]) -> list[Row]:
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: those of the benchmarks, then the targets."""
-    rows_of = partial(having, measured, "benchmark")
+    rows_of = partial(having, measured, "part")
     shown = {
         **pingpong.tables(rows_of("pingpong")),
         "Traced and untraced": pingpong.summary(rows_of(TRACING)),
@@ -279,9 +225,37 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(map(at_least(0), text.split(",")))
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    busy = options.busy or BUSY
-    if options.quick:
-        return rows(repeat=options.repeat or 2, seconds=0.02, quick=True, busy=busy)
-    return rows(repeat=options.repeat or 5, busy=busy)
+def plan(options: argparse.Namespace) -> list[Part]:
+    """Parts of other programs; their names tell the tables which rows are whose."""
+    quick, mpi = options.quick, absent("mpi4py") is None
+    repeat, seconds = options.repeat or (2 if quick else 5), 0.02 if quick else 0.1
+    everything = tuple(dict.fromkeys((THREE, *SMALL, *LARGE, *ENCRYPTED)))
+    messages = (THREE, "array 128 B") if quick else everything
+    mechanisms = [name for name in MECHANISMS if mpi or name not in pingpong.PACKAGES]
+    tracing = repeat if quick else 4 * repeat
+    of_two = partial(pingpong.rows, seconds=seconds)
+    traced = partial(of_two, messages=(THREE,), mechanisms=(SHM, pingpong.UNTRACED), repeat=tracing)
+    compared = partial(of_two, messages=messages, mechanisms=mechanisms, repeat=repeat)
+    depths = (0, 1000) if quick else DEPTHS
+    behind = partial(inbox.rows, depths=depths, calls=("recv(tag=x)",), mpi=mpi, repeat=repeat)
+    crowded = partial(peers.rows, processes=(3,) if quick else CROWDS, mpi=mpi, repeat=repeat)
+    beside = partial(busy_machine.rows, busy=options.busy or BUSY, mpi=mpi, repeat=repeat)
+    if quick:
+        crowded = partial(crowded, seconds=0.03, blocked_seconds=0.3, calls=20)
+        beside = partial(beside, processes=(2,), seconds=seconds)
+    cells = (repeat + 1) * len(messages) * len(mechanisms)
+    found = [
+        Part(TRACING, traced, 1 + 2 * tracing * seconds, tracing),
+        Part("pingpong", compared, 3 + cells * seconds, repeat),
+        Part("inbox", behind, 3 if quick else 6, repeat),
+        Part("peers", crowded, 8 if quick else 50, repeat),
+        Part("busy", beside, 3 if quick else 4 * repeat, repeat),
+    ]
+    if programs.absent(programs.SFM) is None:
+        found.append(Part("hop", partial(_hops, repeat, seconds), repeat, repeat))
+    return found
+
+
+def _hops(repeat: int, seconds: float) -> Iterator[Row]:
+    hops = c.messages(sizes=("8 B",), mpich=False, repeat=repeat, seconds=seconds)
+    return (row for row in hops if row["mechanism"] == c.C)

@@ -27,6 +27,7 @@ __all__ = [
     "MAX_MEMBERS",
     "MESSAGE_EVENTS",
     "MOST_CONNECTIONS",
+    "OBSERVER_SHIFT",
     "OTHERS_BYTES",
     "RING_BYTES",
     "SCHEDULERS",
@@ -61,7 +62,7 @@ __all__ = [
     "is_arena_size",
     "is_ring_size",
     "judge",
-    "knock",
+    "key_pair",
     "location_words",
     "matches",
     "native_handlers",
@@ -83,6 +84,7 @@ __all__ = [
     "set_mpi_world",
     "set_variables",
     "setns",
+    "sleeps",
     "stacks",
     "tcp_info",
     "unshare",
@@ -142,6 +144,9 @@ OTHERS_BYTES: Final[int]
 
 JUDGEMENT_BYTES: Final[int]
 """Bytes of a judgement, at most."""
+
+OBSERVER_SHIFT: Final[int]
+"""The first bit of the observer's number in an order to end a call."""
 
 SCHEDULERS: Final[tuple[str, ...]]
 """The names of the schedulers by which a gateway shares its connections among flows."""
@@ -258,12 +263,15 @@ class Observer:
         """
 
 def judge(path: _Path, step: str, call: int, judgement: str = "", /) -> bool:
-    """Take a step towards the end of another process's blocked call; False if it is over already.
+    """Take a step towards the end of another process's blocked call.
+
+    False if the call is over, or if another observer has prepared its end.
 
     Args:
         step: "prepare": the call takes no message from now on; "commit" ends it with
             DeadlockDetected; "abort" lets it go on.
-        call: its number.
+        call: its number; and from the bit ``OBSERVER_SHIFT`` on a number of the observer, which
+            only commits or aborts what it has prepared itself.
         judgement: what is prepared: JSON with "cycle" (names) and "why".
     """
 
@@ -407,6 +415,10 @@ def stacks() -> dict[int, list[_Frame]]:
     No other thread runs meanwhile, and no object of the program lives longer for it. Only the
     innermost 10,000 frames of a stack are listed.
     """
+
+def sleeps(thread: int, /) -> bool:
+    """Whether a thread of this process, by its native number, waits for a lock or in an event loop
+    that has no files ready, without a limit of time; False if the system does not say."""
 
 def native_handlers() -> list[int]:
     """The signals for which an extension or another native library has a handler of its own."""
@@ -999,18 +1011,27 @@ class Exchange:
         key: bytes,
         site: str,
         address: str,
-        listener: int,
         strangers: int,
         patience: float | None = None,
+        *,
+        listener: int | None = None,
+        libraries: list[str] = ...,
     ) -> Exchange:
         """
         Args:
             key: the world's.
-            address: peers connect to it, "tcp://IP:port".
-            listener: descriptor of a nonblocking listening socket, which the exchange takes over.
+            address: peers connect to it, "tcp://IP:port"; without ``listener`` "tcp://IP:*", where
+                ZeroMQ chooses a port.
+            listener: descriptor of a nonblocking listening socket, which the exchange takes over;
+                None: peers connect by ZeroMQ.
+            libraries: paths of libzmq, or of modules linked with it, to try before the system's.
             strangers: open connections that have not shown the key, at most.
             patience: seconds after which a peer that cannot be reached is given up; None: never.
         """
+
+    @property
+    def address(self) -> str:
+        """Others reach this process there: "tcp://IP:port"."""
 
     def start(self, name: str) -> None:
         """Serve connections, in a thread of this name."""
@@ -1047,12 +1068,11 @@ class Exchange:
     def settled(self, uid: str) -> bool:
         """Whether all that a dead peer had sent has arrived, as far as can be known."""
 
-def knock(key: bytes, sender: str, receiver: str) -> bytes:
-    """The bytes that let a connection to the member ``receiver`` stay open without a handshake.
+def key_pair(libraries: list[str]) -> tuple[bytes, bytes]:
+    """The secret and the public half of a fresh pair of CURVE, 32 bytes each.
 
     Args:
-        key: the world's.
-        sender: uid of a process that checks whether the member lives, and is no member itself.
+        libraries: paths of libzmq, or of modules that are linked with it; the system's is the last.
     """
 
 def abandon_connections() -> None:

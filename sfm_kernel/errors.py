@@ -14,7 +14,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_LONG_WORD = re.compile(r"\S{1000,}")
+_LONG_WORD = re.compile(r"(\S{80})(\S{920,}?)([^\w\s]{0,3})(?!\S)")
 
 
 def printable(text: str) -> str:
@@ -26,7 +26,12 @@ def printable(text: str) -> str:
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text
     )
-    return _LONG_WORD.sub(lambda word: f"{word[0][:80]}… ({len(word[0]):,} characters)", text)
+    return _LONG_WORD.sub(_cut, text)
+
+
+def _cut(word: re.Match[str]) -> str:
+    """The beginning of a long word, its length, and what ends a quotation or a sentence."""
+    return f"{word[1]}… ({80 + len(word[2]):,} characters){word[3]}"
 
 
 def pip_install(requirement: str) -> str:

@@ -21,7 +21,7 @@ from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
 from sfm_kernel.transport.tcp import TcpTransport
 
-KINDS = ("inproc", "shm", "tcp")
+KINDS = ("inproc", "shm", "tcp", "zmq")
 
 
 def join(
@@ -50,7 +50,7 @@ def join(
         names: names by rank, for processes that do not know their rank yet.
         buffering: bytes; see ``Endpoint.buffering``.
         create: make the world if it does not exist; if False, raise WorldGone then.
-        directory, key: address ("tcp://host:port") and key of a directory server, for worlds that
+        directory, key: address and key of a directory server, as it prints them, for worlds that
             span machines; from ``SFM_DIRECTORY`` and ``SFM_KEY`` (hexadecimal) if None. Without
             both, the world is on this machine.
         info: a dict of JSON values that others can read in ``Endpoint.members()``.
@@ -139,6 +139,8 @@ def _tcp(
 ) -> TcpTransport | None:
     """The TCP transport; None in a world of one machine, unless ``SFM_TRANSPORT`` requests it."""
     local = isinstance(found, LocalDirectory)
-    if local and "tcp" not in chosen:
+    zmq = "zmq" in chosen
+    if local and not zmq and "tcp" not in chosen:
         return None
-    return TcpTransport(inbox, found.key, uid, site, local=local)
+    kind = "zmq" if zmq else "tcp"
+    return TcpTransport(inbox, found.key, uid, site, local=local, kind=kind)

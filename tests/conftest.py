@@ -106,6 +106,26 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+# --- several workers ---------------------------------------------------------------------------
+
+ONE_WORKER = "tests/browser/"
+"""Its files share a Lab server, and a browser, which compiles JupyterLab's scripts at its start."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """As ``--dist=loadfile`` does, but the files of ``ONE_WORKER`` are one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return ONE_WORKER if nodeid.startswith(ONE_WORKER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 # --- the watchdog ------------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ needed. Then auditwheel must find the same in the wheel, otherwise the build fai
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import io
 import json
 import os
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import maturin
@@ -49,6 +51,9 @@ LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12", "sfm-mpi-abi": "li
 """Crate of the workspace -> the name of its library in the package."""
 
 TWINS = "sfm_kernel/install/"
+STABLE_ABI = os.path.join(WORKSPACE, "python", "pyo3.txt")
+"""What pyo3 should know about Python: the same whichever Python installs the package."""
+
 FOR_ANY_LINUX = ["ziglang>=0.14", "cargo-zigbuild>=0.20", "auditwheel>=6.8"]
 """Further requirements of the setting ``glibc``; auditwheel prints JSON since 6.8."""
 
@@ -67,15 +72,11 @@ def prepare_metadata_for_build_wheel(folder: str, settings: Settings = None) -> 
 
 
 def build_wheel(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """Build a wheel; return its file name. It is for this machine, or for any since ``glibc=2.28``.
-
-    With the setting ``libraries=keep`` it gets the libraries of C programs that an installation has
-    put into the package: otherwise cargo would compile their crate again for them, and again for
-    the module.
-    """
+    """Build a wheel for this machine, or for any since ``glibc=2.28``; return its file name."""
     glibc = _glibc(settings)
-    _provide_libraries(settings)
-    name: str = maturin.build_wheel(folder, _arguments(settings), metadata)
+    with alone():
+        build_libraries(glibc)
+        name: str = maturin.build_wheel(folder, _arguments(settings), metadata)
     remove_twins(os.path.join(folder, name))
     if glibc:
         check_tag(os.path.join(folder, name), glibc)
@@ -83,9 +84,25 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
 
 
 def build_editable(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """Build a wheel that refers to this folder; return its file name. ``libraries`` as above."""
-    _provide_libraries(settings)
-    return str(maturin.build_editable(folder, settings, metadata))
+    """Build a wheel that refers to this folder; return its file name."""
+    with alone():
+        build_libraries()
+        return str(maturin.build_editable(folder, settings, metadata))
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Keep other builds of this folder out: two environments may be installed at a time.
+
+    Between cargo's lock and the end of its own work maturin moves the compiled module away for a
+    moment: another maturin would not find it.
+    """
+    folder = os.open(WORKSPACE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _glibc(settings: Settings) -> str:
@@ -156,13 +173,6 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def _provide_libraries(settings: Settings) -> None:
-    if (settings or {}).get("libraries") == "keep":
-        _prepare()
-    else:
-        build_libraries(_glibc(settings))
-
-
 def build_libraries(glibc: str = "") -> None:
     """Compile the libraries whose sources have changed, and put them into the package.
 
@@ -172,17 +182,22 @@ def build_libraries(glibc: str = "") -> None:
     os.makedirs(LIBRARY_FOLDER, exist_ok=True)
     for crate, path in _compiled(glibc).items():
         target = os.path.join(LIBRARY_FOLDER, LIBRARIES[crate])
-        shutil.copy2(path, f"{target}.new")
-        os.replace(f"{target}.new", target)
+        new = f"{target}.{os.getpid()}"
+        shutil.copy2(path, new)
+        os.replace(new, target)
 
 
 def _prepare() -> None:
-    """Install cargo if it is missing, and set the same flags of rustc for all its calls."""
+    """Install cargo if it is missing, and set the same conditions for all its calls.
+
+    Whatever is compiled is compiled once, also if a second Python installs the package.
+    """
     if shutil.which("cargo") is None:
         from puccinialin import setup_rust  # as maturin does, whose requirements include it then
 
         os.environ.update(setup_rust())
     os.environ["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(_flags())
+    os.environ["PYO3_CONFIG_FILE"] = STABLE_ABI
 
 
 def _flags() -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.c import parts
@@ -19,6 +20,7 @@ from sfm_kernel.lessons.c import programs
 from sfm_kernel.lessons.c.plots import drawn as plot
 from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
 from sfm_kernel.lessons.measure.launched import left_out
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row
 
 PARTS = ("messages", "crowds", "calls", "loops", "matrices", "farm", "cells")
@@ -94,15 +96,20 @@ def notes(options: argparse.Namespace) -> list[str]:
     return [*used, *dict.fromkeys(found), *left_out(["mpi4py"])]
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
-        some=options.only,
-        repeat=options.repeat or (2 if options.quick else 5),
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for."""
+    repeat = options.repeat or (2 if options.quick else 5)
+    asked = partial(
+        rows,
+        repeat=repeat,
         seconds=0.02 if options.quick else 0.1,
         processes=options.processes,
         quick=options.quick,
     )
+    return [
+        Part(part, partial(asked, some=(part,)), (2 if options.quick else 6) * repeat, repeat)
+        for part in options.only
+    ]
 
 
-__all__ = ["PARTS", "add_arguments", "measure", "notes", "plot", "rows", "summary", "tables"]
+__all__ = ["PARTS", "add_arguments", "notes", "plan", "plot", "rows", "summary", "tables"]

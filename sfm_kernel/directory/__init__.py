@@ -12,7 +12,9 @@ they go on when it has ended.
     local     the directory in a folder
     unix      the sockets of a cluster's controller
     cleaning  removes the files of dead processes
+    address   the address of a directory server, with its key
     server, liveness, client, remote    the directory between machines
+    clients   the clients that the server admits, by their keys
     gateways  the gateways that the server knows, and their key
     carrier   carries the messages between relays and observers as bytes, and reads none of them
     signals   signals a process of this machine, and never a stranger's
@@ -57,14 +59,14 @@ def open_directory(
 
     Args:
         create: make the world on this machine if it does not exist (without ``url``).
-        url: the address of a DirectoryServer, "tcp://host:port"; default ``$SFM_DIRECTORY``;
-            without either, the folder on this machine.
+        url: the address of a DirectoryServer, with its key (see ``ServerAddress``); default
+            ``$SFM_DIRECTORY``; without either, the folder on this machine.
         key: the world's key, with ``url``; default ``$SFM_KEY`` (hexadecimal).
 
     Raises:
         WorldGone: the world does not exist, or the server does not answer.
         WorldAccess: the folder belongs to another user, or the key is not the server's.
-        WorldError: there is a url and no key.
+        WorldError: there is a url and no key, or the url lacks the server's.
     """
     url = url or os.environ.get("SFM_DIRECTORY")
     if not url:
@@ -75,7 +77,9 @@ def open_directory(
 
     key = environment_key(os.environ) if key is None else key
     if not key:
-        raise WorldError(f"the directory at {url} needs the world's key: give key= or set SFM_KEY")
+        raise WorldError(
+            "the directory server admits none without the world's key: give key= or set SFM_KEY"
+        )
     from sfm_kernel.directory.remote import RemoteDirectory
 
     return RemoteDirectory(world, url, key)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel.directory.table import UID
-from sfm_kernel.errors import WorldError
+from sfm_kernel.errors import WorldAccess, WorldError
 
 WATCHED_SECONDS = 2.0
 """Seconds after an observer's last request in which relays go on sending."""
@@ -59,6 +59,7 @@ class _Relay:
     """One relay.
 
     Attributes:
+        owner: the client that sends its requests.
         snapshot, number: the latest snapshot, and the relay's number for it; 0 before the first.
         uids: the processes in the snapshot.
         request: the latest request after which the snapshot was read, or found unchanged.
@@ -67,6 +68,7 @@ class _Relay:
         orders: the orders that the relay has not received yet, with their numbers.
     """
 
+    owner: str
     heard: float
     snapshot: bytes = b""
     number: int = 0
@@ -89,11 +91,11 @@ class Carrier:
         self._watched_until = -math.inf
         self._request = 0
         self._order = 0
-        self._ordered: dict[int, tuple[Reply, float]] = {}
+        self._ordered: dict[int, tuple[Reply, float, str]] = {}  # with the relay's owner
 
     # ---- relays ----
 
-    def serve_relay(self, asked: Mapping[str, Any], body: bytes, reply: Reply) -> None:
+    def serve_relay(self, asked: Mapping[str, Any], body: bytes, reply: Reply, owner: str) -> None:
         """Take in a relay's request, perhaps with a new snapshot (``body``); answer it later.
 
         The answer: "watched", whether an observer watches the world; "request", the number of the
@@ -106,9 +108,11 @@ class Carrier:
                 that the snapshot is still true, None if it has not read since its last request;
                 "request": the latest request that it knew before it read, -1 if none; "watched":
                 its last known answer; "hold": the most seconds that it waits; "bye": it ends.
+            owner: the client that asks; nobody else asks for this relay.
         Raises:
             ValueError, TypeError, KeyError: malformed; the snapshot is not stored.
             WorldError: there are too many relays, or too many snapshots in a second.
+            WorldAccess: the relay is another client's.
         """
         now = self._clock()
         uid = _uid(asked["relay"])
@@ -119,11 +123,13 @@ class Carrier:
             raise ValueError("a clock shows seconds since 1970")
         if not 0 <= hold <= HELD_SECONDS:
             raise ValueError(f"an answer is held for 0 to {HELD_SECONDS} s")
+        if uid in self._relays and self._relays[uid].owner != owner:
+            raise WorldAccess("this relay is another client's")
         if asked.get("bye"):
             self._relays.pop(uid, None)
             reply({}, ())
             return
-        relay = self._known(uid, now)
+        relay = self._known(uid, now, owner)
         relay.heard = now
         if body:
             self._store(relay, number, body, frozenset(map(_uid, asked["uids"])), now)
@@ -132,14 +138,14 @@ class Carrier:
         relay.held = _Held(reply, now + hold, request, bool(asked["watched"]))
         self._answer_relay(relay, now)
 
-    def _known(self, uid: str, now: float) -> _Relay:
+    def _known(self, uid: str, now: float, owner: str) -> _Relay:
         if uid not in self._relays:
             if len(self._relays) >= MOST_RELAYS:
                 oldest = min(self._relays, key=lambda other: self._relays[other].heard)
                 if now - self._relays[oldest].heard < SILENT_SECONDS:
                     raise WorldError(f"this world has {MOST_RELAYS} relays, which is its limit")
                 del self._relays[oldest]
-            self._relays[uid] = _Relay(heard=now)
+            self._relays[uid] = _Relay(owner, heard=now)
         return self._relays[uid]
 
     def _store(
@@ -227,14 +233,20 @@ class Carrier:
             raise WorldError("the relay of this process does not keep up with its orders")
         self._order += 1
         relay.orders.append((self._order, body))
-        self._ordered[self._order] = reply, now + ORDER_SECONDS
+        self._ordered[self._order] = reply, now + ORDER_SECONDS, relay.owner
         self._answer_relay(relay, now)
 
-    def answer(self, order: int, body: bytes) -> None:
-        """Pass a relay's answer to the observer that sent the order, if it still waits."""
+    def answer(self, order: int, body: bytes, owner: str) -> None:
+        """Pass a relay's answer to the observer that sent the order, if it still waits.
+
+        Raises WorldAccess if the order went to another client's relay.
+        """
         _check_order(body)
         if order in self._ordered:
-            reply, _ = self._ordered.pop(order)
+            reply, _, asked = self._ordered[order]
+            if asked != owner:
+                raise WorldAccess("this order went to another client's relay")
+            del self._ordered[order]
             reply({}, [body])
 
     # ---- time ----
@@ -242,18 +254,18 @@ class Carrier:
     def release(self) -> bool:
         """Answer the requests whose time is up; return whether there were any."""
         now = self._clock()
-        late = [order for order, (_, until) in self._ordered.items() if now >= until]
+        late = [order for order, (_, until, _) in self._ordered.items() if now >= until]
         due = [relay for relay in self._relays.values() if relay.held and now >= relay.held.until]
         for relay in due:
             self._answer_relay(relay, now)
         for order in late:
-            reply, _ = self._ordered.pop(order)
+            reply, *_ = self._ordered.pop(order)
             reply({"error": "WorldError", "message": "the relay of this process is silent"}, ())
         return bool(due or late)
 
     def next(self) -> float | None:
         """Seconds until ``release`` has something to do; None if nothing is held."""
-        times = [until for _, until in self._ordered.values()]
+        times = [until for _, until, _ in self._ordered.values()]
         times += [relay.held.until for relay in self._relays.values() if relay.held]
         return max(0.0, min(times) - self._clock()) if times else None
 

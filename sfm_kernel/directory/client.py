@@ -13,11 +13,13 @@ from typing import Any
 import zmq
 
 from sfm_kernel import errors
+from sfm_kernel.directory.address import ServerAddress
 from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE, GatewayKey
-from sfm_kernel.directory.zmq.curve import Keys
+from sfm_kernel.directory.zmq.curve import derived_pair, prove
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
 from sfm_kernel.directory.zmq.sockets import Context, Wake, descriptor, frames, has_mail
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
+from sfm_kernel.transport.keys import KeyPair
 
 ANSWER_SECONDS = 10.0
 """Seconds in which a server must answer. A server that has ended is noticed much earlier."""
@@ -34,11 +36,16 @@ OnUpdate = Callable[[dict[str, Any] | None], None]
 class Client:
     """Asks the directory server of a world, and receives its updates. Thread-safe.
 
+    It says hello with a pair that is derived from ``key``, and its own pair's public half, and asks
+    with its own pair from then on; see ``directory.clients``.
+
     Args:
+        url: the server's address, with its public key: see ``ServerAddress``.
         key: the world's key; or a gateway's, which may ask for less.
         patience: seconds to wait for the first answer.
     Attributes:
-        world, url, key: the server's world, address and key; it has proven to have the key.
+        world, key: as given; the server has proven that it is the one with this address.
+        pair: this client's own, by which the server knows it.
     Raises:
         WorldGone: the server does not answer, or keeps another world.
         WorldAccess: the key is not the server's.
@@ -48,11 +55,11 @@ class Client:
     def __init__(
         self, world: str, url: str, key: bytes | GatewayKey, patience: float = ANSWER_SECONDS
     ) -> None:
-        self.world, self.url = world, url
-        server = None
-        if isinstance(key, GatewayKey):
-            server, key = key.server, key.key
-        self.key = key
+        self._address = ServerAddress.parse(url)
+        self.world = world
+        purpose = GATEWAYS_PURPOSE if isinstance(key, GatewayKey) else MEMBERS_PURPOSE
+        self.key = key.key if isinstance(key, GatewayKey) else key
+        newcomer, self.pair = derived_pair(self.key, purpose), KeyPair.fresh()
         self._lock = threading.Condition()
         self._pid = os.getpid()
         self._number = 0
@@ -61,27 +68,33 @@ class Client:
         self._thread: threading.Thread | None = None
         self._wake = Wake()
         self._closing = False
-        self._server: str | None = None
-        self._is_other = False
-        keys = Keys(key, MEMBERS_PURPOSE if server is None else GATEWAYS_PURPOSE)
         self._context: Context = zmq.Context()
-        self._dealer = self._context.socket(zmq.DEALER)
-        prepare(self._dealer, LARGEST_ANSWER)
-        keys.connect(self._dealer, server)
-        self._monitor = ConnectionMonitor(self._dealer)
         try:
-            try:
-                self._dealer.connect(url)
-            except zmq.ZMQError as error:
-                raise WorldError(f"{url!r} is no address of a directory server: {error}") from None
-            served = self.ask("hello", patience)["world"]
+            self._connect(newcomer)
+            served = self.ask("hello", patience, public=self.pair.public.hex())["world"]
             if served != world:
                 raise WorldGone(
-                    f"the directory server at {url} keeps world {served!r}, not {world!r}"
+                    f"the directory server at {self._address.place} keeps world {served!r}, "
+                    f"not {world!r}"
                 )
+            self._monitor.close()
+            self._connect(self.pair)
         except BaseException:
             self.close()
             raise
+
+    def _connect(self, pair: KeyPair) -> None:
+        """Begin to connect, and show this pair."""
+        self._dealer = self._context.socket(zmq.DEALER)
+        prepare(self._dealer, LARGEST_ANSWER)
+        prove(self._dealer, pair, self._address.public)
+        self._monitor = ConnectionMonitor(self._dealer)
+        try:
+            self._dealer.connect(self._address.place)
+        except zmq.ZMQError as error:
+            raise WorldError(
+                f"{self._address.place!r} is no address of a directory server: {error}"
+            ) from None
 
     def close(self) -> None:
         """Release the connection. Idempotent; does nothing in a forked child."""
@@ -156,7 +169,7 @@ class Client:
         while True:
             if self._thread is None:
                 self._read()
-            if number in self._answers and not self._is_other:
+            if number in self._answers:
                 return
             if self._monitor.up and self._monitor.breaks != breaks:
                 # The connection has lost what was under way. Repeating a request does no harm.
@@ -164,16 +177,21 @@ class Client:
                 self._dealer.send_multipart(request)
                 self._wake.ring()
             self._check_open()
-            if self._monitor.rejected:
+            if self._monitor.refused:
                 raise WorldAccess(
-                    f"the directory server at {self.url} refuses the key: it is not the key of "
-                    f"world {self.world!r} (or something else listens there)"
+                    f"the directory server at {self._address.place} refuses the key: it is not the "
+                    f"key of world {self.world!r}, or a process with it was put out of the world"
                 )
-            if self._monitor.dead or self._is_other or time.monotonic() > deadline:
+            if self._monitor.dead or time.monotonic() > deadline:
+                why = (
+                    "what listens there is not the server with the key in this address"
+                    if self._monitor.rejected
+                    else "processes that know each other go on"
+                )
                 raise WorldGone(
-                    f"the directory server of world {self.world!r} does not answer at {self.url}. "
-                    f"Processes that know each other go on; start the cluster (or the server) "
-                    f"again to join or find others"
+                    f"the directory server of world {self.world!r} does not answer at "
+                    f"{self._address.place}: {why}. Start the cluster (or the server) again to "
+                    f"join or find others, with the address that it then prints"
                 )
             if self._thread is None:
                 poller = zmq.Poller()
@@ -192,9 +210,6 @@ class Client:
             if answer.get("number") is None:
                 updates.append(answer)
             else:
-                self._server = self._server or answer["server"]
-                # Another server at the same address has an empty table.
-                self._is_other = self._is_other or answer["server"] != self._server
                 self._answers[answer["number"]] = answer, bodies
         if self._monitor.update() and self._monitor.breaks and self._on_update:
             # For the server a new connection is a new client.
@@ -220,9 +235,7 @@ class Client:
                 up = self._monitor.up
                 self._lock.notify_all()
             for state in updates:
-                if state.get("server") == self._server:
-                    self._on_update(state)
-            up = up and not self._is_other
+                self._on_update(state)
             if was_up and not up:
                 self._on_update(None)
             was_up = up

@@ -9,8 +9,9 @@ from typing import Any
 from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
-from sfm_kernel.directory.zmq.curve import Keys, gateway_key
-from sfm_kernel.errors import BadName, WorldError, WorldFull
+from sfm_kernel.directory.zmq.curve import gateway_key
+from sfm_kernel.errors import BadName, WorldAccess, WorldError, WorldFull
+from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.base import Gateway
 
 MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
@@ -27,36 +28,32 @@ class GatewayKey:
 
     A program that has it can stop messages between sites, and see which processes send to which,
     and how much; it can neither read nor forge them.
-
-    Attributes:
-        key: seals the messages to and from gateways.
-        server: the directory server's public half.
     """
 
     key: bytes
-    server: bytes
 
     @classmethod
     def of_world(cls, key: bytes) -> GatewayKey:
         """Derive the gateways' key from the world's. Raises WorldAccess if that is too short."""
-        return cls(gateway_key(key), Keys(key, MEMBERS_PURPOSE).public)
+        check_key(key)
+        return cls(gateway_key(key))
 
     @classmethod
     def from_text(cls, text: str) -> GatewayKey:
         """Parse the text that ``str`` gives. Raises WorldError on anything else."""
         try:
-            both = bytes.fromhex(text)
+            key = bytes.fromhex(text)
         except ValueError:
-            both = b""
-        if len(both) != 2 * KEY_BYTES:
+            key = b""
+        if len(key) != KEY_BYTES:
             raise WorldError(
-                f"SFM_GATEWAY_KEY has {4 * KEY_BYTES} hexadecimal digits; copy it from the output "
+                f"SFM_GATEWAY_KEY has {2 * KEY_BYTES} hexadecimal digits; copy it from the output "
                 f"of `python -m sfm_kernel.directory`"
             )
-        return cls(both[:KEY_BYTES], both[KEY_BYTES:])
+        return cls(key)
 
     def __str__(self) -> str:
-        return (self.key + self.server).hex()
+        return self.key.hex()
 
 
 class Gateways:
@@ -69,6 +66,7 @@ class Gateways:
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[Gateway, LivenessMonitor]] = {}
+        self._owners: dict[str, str] = {}
         self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
 
     @property
@@ -87,11 +85,12 @@ class Gateways:
             uid: {**report, "age": now - since} for uid, (since, report) in self._reports.items()
         }
 
-    def enlist(self, asked: dict[str, Any]) -> tuple[Gateway, bool]:
+    def enlist(self, asked: dict[str, Any], owner: str) -> tuple[Gateway, bool]:
         """Enter a gateway ("uid", "site", "address"), or store the "report" of a listed one.
 
+        ``owner``: the client that asks; only who has entered a gateway reports for it.
         Returns: the gateway, and whether it is new.
-        Raises: BadName, WorldFull; TypeError, ValueError on a malformed request.
+        Raises: BadName, WorldFull, WorldAccess; TypeError, ValueError on a malformed request.
         """
         uid, site = asked["uid"], check_site(asked["site"])
         if not isinstance(uid, str) or not UID.fullmatch(uid):
@@ -103,7 +102,10 @@ class Gateways:
             name = next(name for n in range(1, MOST + 1) if (name := f"{site}-{n}") not in names)
             watch = LivenessMonitor(asked["address"])
             self._entries[uid] = Gateway(uid, site, asked["address"], name), watch
+            self._owners[uid] = owner
             is_new = True
+        elif self._owners[uid] != owner:
+            raise WorldAccess("this gateway is another client's, which alone reports for it")
         else:
             is_new = False
         report = asked.get("report")
@@ -117,4 +119,5 @@ class Gateways:
         for uid in dead:
             self._entries.pop(uid)[1].close()
             self._reports.pop(uid, None)
+            del self._owners[uid]
         return bool(dead)

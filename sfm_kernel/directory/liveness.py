@@ -1,17 +1,17 @@
 """Liveness of processes on other machines, by the word of the kernels alone.
 
-A member listens on its address as long as it lives. The server keeps an idle TCP connection to it;
-a first "knock" keeps the member from closing it, and no data follow. When the process dies, however
-it dies, its kernel closes the connection and refuses the next. A process that is stopped or holds
-its GIL keeps the connection. If there is no answer at all, the machine may have vanished or the
-network may be cut: the process is *unreachable*, not dead, and the server tries again every second.
+A member listens on its address as long as it lives. The server keeps an idle TCP connection to it,
+and makes it again whenever the member closes it, as it does with strangers. When the process dies,
+however it dies, its kernel closes the connection and refuses the next. A process that is stopped or
+holds its GIL keeps the connection. If there is no answer at all, the machine may have vanished or
+the network may be cut: the process is *unreachable*, not dead, and the server tries again every
+second.
 
 (Heartbeats would need a running thread in the member, and would take a stopped process for dead.)
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import socket
 import time
@@ -39,14 +39,12 @@ class LivenessMonitor:
 
     Args:
         address: "tcp://IP:port".
-        knock: bytes that keep the member from closing the connection, see ``_native.knock``.
     Attributes:
         dead: no process listens at the address any longer, or a relay has seen that it is dead.
     """
 
-    def __init__(self, address: str, knock: bytes = b"") -> None:
+    def __init__(self, address: str) -> None:
         self._family, self._address = _parse(address)
-        self._knock = knock
         self.dead = False
         self._reached = self._connected = False
         self._broken_at = self._begun_at = self._retry_at = 0.0
@@ -88,9 +86,14 @@ class LivenessMonitor:
         """Update the state. Call it when the descriptor is ready, and when it is ``due``."""
         if self.dead:
             return
-        if self._connected:
+        if not self._connected:
+            self._go_on()
+        if self._connected:  # perhaps only just now: the process may have died since
             self._read()
-        elif self.due == 0.0:
+
+    def _go_on(self) -> None:
+        """Go on with the attempt to connect, or begin one."""
+        if self.due == 0.0:
             if self._socket is not None:  # there was no answer
                 self.close()
                 self._fell_silent(self._begun_at)
@@ -130,14 +133,14 @@ class LivenessMonitor:
             self._connected = self._reached = True
             self._silent_since = None
             self._refusals = 0
-            assert self._socket is not None
-            with contextlib.suppress(OSError):  # the next read reports the error
-                self._socket.send(self._knock)
         elif outcome == errno.ECONNREFUSED:
             self.close()
             self._refusals += 1
             self._retry_at = time.monotonic() + RETRY_SECONDS
             self.dead = self._refusals >= REFUSALS
+        elif outcome in (errno.ECONNRESET, errno.EPIPE):
+            self._reached = True  # it was there, and has died or closed the connection meanwhile
+            self._broke()
         elif outcome not in (errno.EINPROGRESS, errno.EALREADY):
             self.close()  # there is no route at present
             self._fell_silent(self._begun_at)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_unused, sweep
@@ -16,6 +17,7 @@ from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Gateway, Member
 from sfm_kernel.transport.closing import Closing
+from sfm_kernel.transport.keys import KeyPair
 
 KEY_BYTES = 32
 
@@ -65,13 +67,18 @@ class LocalDirectory(Closing):
     def key(self) -> bytes:
         return self._key
 
+    @cached_property
+    def pair(self) -> KeyPair:
+        return KeyPair.fresh()
+
     @property
     def client(self) -> None:
         return None
 
     def join(self, **request: Any) -> Member:
         """Register; see ``Directory.join``. Also removes the files of dead processes."""
-        newcomer = JoinRequest(**request)
+        public = self.pair.public.hex() if request["address"] else ""
+        newcomer = JoinRequest(**request, public=public)
         with self._folder.locked():
             table = self._table()
             member = table.admit(newcomer, lambda member: is_alive(member.segment))
@@ -101,6 +108,9 @@ class LocalDirectory(Closing):
 
     def departed(self) -> list[Member]:
         return self._table().departed
+
+    def why_departed(self, member: Member) -> str:
+        return ""
 
     def alive(self, member: Member) -> bool:
         """Whether it holds its segment's lock and has not left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
-from sfm_kernel.errors import EndpointClosed, WorldGone
+from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.base import Gateway, Member
 from sfm_kernel.transport.closing import Closing
+from sfm_kernel.transport.keys import KeyPair
 
 FRESH_SECONDS = 0.1
 """The most seconds since an answer about living processes before ``alive`` asks again."""
@@ -49,6 +51,9 @@ class RemoteDirectory(Closing):
         self._departed: list[Member] = []
         self._gateways: list[Gateway] = []
         self._living: frozenset[str] = frozenset()
+        self._expelled: frozenset[str] = frozenset()
+        self._own: set[str] = set()
+        self._is_out = False
         self._asked_at = 0.0
         self._folder = WorldFolder(world, create=True)
         try:
@@ -72,15 +77,20 @@ class RemoteDirectory(Closing):
         return self._client.key
 
     @property
+    def pair(self) -> KeyPair:
+        return self._client.pair
+
+    @property
     def client(self) -> Client:
         return self._client
 
     def join(self, **request: Any) -> Member:
         """Register; see ``Directory.join``. Also removes dead processes' files on this machine."""
-        newcomer = JoinRequest(**request).to_json()
+        newcomer = JoinRequest(**request, public=self.pair.public.hex()).to_json()
         while "again" in (answer := self._client.ask("join", request=newcomer)):
             time.sleep(0.02)
         member = Member.from_json(answer["member"])
+        self._own.add(member.uid)
         self._take(answer)
         if not self._is_subscribed:
             self._is_subscribed = True
@@ -90,11 +100,15 @@ class RemoteDirectory(Closing):
         return member
 
     def leave(self, member: Member) -> None:
-        """Remove the entry; does nothing if it is missing or the server has ended."""
+        """See ``Directory.leave``; does nothing if the server has ended."""
         try:
-            self._client.ask("leave", PATIENCE_SECONDS, uid=member.uid)
+            while "again" in self._client.ask("leave", PATIENCE_SECONDS, uid=member.uid):
+                time.sleep(0.02)
         except (WorldGone, EndpointClosed):
             pass
+        except WorldAccess:
+            if member.uid not in self._own:  # this process may be out already
+                raise
 
     def members(self) -> list[Member]:
         self._refresh(ANSWER_SECONDS)
@@ -128,6 +142,8 @@ class RemoteDirectory(Closing):
 
     def alive(self, member: Member) -> bool:
         """Whether it runs and has not left; while the server is silent, its last answer."""
+        if self._is_out or member.uid in self._expelled:
+            return False
         segment = os.path.join(self.folder, f"{member.uid}.seg")
         if member.segment == segment and os.path.exists(segment):
             # Such a name is unique in the world: it is a process of this machine.
@@ -139,7 +155,17 @@ class RemoteDirectory(Closing):
                 self._asked_at = time.monotonic() + SILENCE_SECONDS
         return member.uid in self._living
 
+    def why_departed(self, member: Member) -> str:
+        if self._is_out:
+            return "(this process was put out of the world)"
+        return "(it was put out of the world)" if member.uid in self._expelled else ""
+
     def _refresh(self, limit: float) -> None:
+        if self._is_out:
+            raise WorldAccess(
+                f"this process was put out of world {self.world!r}: ask those who have the world's "
+                f"key. To come back, it joins anew"
+            )
         self._take(self._client.ask("state", limit, version=self._version))
         self._asked_at = time.monotonic()
 
@@ -166,6 +192,12 @@ class RemoteDirectory(Closing):
             lived = self._living
             self._living = frozenset(member.uid for member in self._members) - set(answer["dead"])
             self._version = answer["version"]
+            self._expelled = frozenset(answer["expelled"])
+            if self._expelled & self._own and not self._is_out:
+                self._is_out = True
+                print(f"sfm: this process was put out of world {self.world!r}", file=sys.stderr)
+            if self._is_out:
+                self._living = frozenset()
             # Some processes may have joined and left since the last state.
             ended = (lived | {member.uid for member in self._departed}) - had_left - self._living
             if self._watcher is not None and (ended or gateways != before):

@@ -18,11 +18,12 @@ from sfm_kernel.transport.base import Member, Name
 
 MAX_DEPARTED = 64
 UID = re.compile(r"[0-9a-f]{32}")
+PUBLIC = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class JoinRequest:
-    """A process's request to join; ``Directory.join`` explains the fields.
+    """A process's request to join; ``Directory.join`` and ``Member`` explain the fields.
 
     Raises BadName or TypeError on invalid values.
     """
@@ -38,8 +39,11 @@ class JoinRequest:
     names: tuple[str, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
     site: str = ""
+    public: str = ""
 
     def __post_init__(self) -> None:
+        if self.public and not PUBLIC.fullmatch(self.public):
+            raise BadName(f"public key {self.public!r}: 64 hexadecimal digits are needed")
         if not UID.fullmatch(self.uid):
             raise BadName(f"uid {self.uid!r}: 32 hexadecimal digits are needed")
         if self.rank is not None and (type(self.rank) is not int or self.rank < 0):
@@ -115,7 +119,7 @@ class Table:
         if len(others) == MAX_MEMBERS:  # a dead process makes room
             others.remove(next(member for member in others if member.uid not in living_uids))
         slot = self._free_slot(others)
-        about = request.segment, request.address, request.info, request.site
+        about = request.segment, request.address, request.info, request.site, request.public
         member = Member(request.uid, slot, rank, name, request.pid, request.host, *about)
         self.members = sorted([*others, member], key=lambda other: other.slot)
         self._next_slot = (slot + 1) % MAX_MEMBERS
@@ -167,9 +171,13 @@ class Table:
         slots = ((self._next_slot + n) % MAX_MEMBERS for n in range(MAX_MEMBERS))
         return next(slot for slot in slots if slot not in used)
 
+    def find(self, uid: str) -> Member | None:
+        """The entry with this uid; None if there is none."""
+        return next((member for member in self.members if member.uid == uid), None)
+
     def remove(self, uid: str) -> bool:
         """Remove an entry; return whether there was one."""
-        removed = next((member for member in self.members if member.uid == uid), None)
+        removed = self.find(uid)
         if removed is None:
             return False
         self.members = [member for member in self.members if member is not removed]

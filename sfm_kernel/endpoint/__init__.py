@@ -7,6 +7,8 @@ messaging   send and recv as far as they are in Python; contexts
 calls       calls as texts
 seen        facts about calls and code, for observers
 bystanders  the threads, tasks and functions that could go on while a call is blocked
+sleeping    threads and event loops that wait for a lock
+main_thread the line that the main thread is in while it is in no call
 variables   whether the program's variables change, for observers
 loops       loops of the program's code
 ending      the end of the process

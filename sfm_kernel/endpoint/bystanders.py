@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import os
 import signal
 import threading
 from _signal import getsignal  # type: ignore[import-not-found]
@@ -25,12 +24,12 @@ from sfm_kernel._native import (
     frame_of,
     native_handlers,
     set_bystanders,
-    set_main_line,
     stacks,
 )
-from sfm_kernel.endpoint.callbacks import registered
+from sfm_kernel.endpoint.callbacks import Callback, registered
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import OWN, locate
+from sfm_kernel.endpoint.sleeping import Frame, is_asleep, is_users, line_of
 
 _SERVING = (
     "IPython.core.history:",
@@ -43,6 +42,7 @@ _SERVING = (
     "ipyparallel.util:_OutputProducingThread.",
     "jupyter_client.threaded:",
     "pydevd",
+    "sfm_kernel.endpoint.main_thread:main_line",  # for an observer, in a thread made by the core
     "tqdm._monitor:",
     "zmq.",
 )
@@ -56,9 +56,6 @@ another world's view nobody could tell what such a thread waits for, so it has a
 ASKING = "sfm-asking"
 """The thread that receives the answers to remote calls while the program goes on."""
 
-_WAITING = frozenset({"concurrent.futures._base", "queue", "sfm_kernel.farm", "threading"})
-"""Modules whose functions wait for locks of Python that the program's threads release."""
-
 _WORKER = "concurrent.futures.thread:_worker"
 """The outermost function of a ThreadPoolExecutor's threads."""
 
@@ -67,8 +64,6 @@ _STARTING = ("threading", "_pydev_bundle.pydev_monkey")
 
 _FRONT_END = frozenset("IPython _signal asyncio debugpy ipykernel ipyparallel signal zmq".split())  # noqa: SIM905
 """Packages whose handlers of signals, tasks and timers are of no concern to the program."""
-
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 _NUMBERS = sorted(signal.valid_signals())
 """Read with ``_signal.getsignal``: the one in ``signal`` takes ten times as long."""
@@ -79,9 +74,6 @@ _SHOWN = 6
 CHECK_EVERY = 0.25
 """Seconds between two checks whether the bystanders that a program has left have ended."""
 
-Frame = tuple[CodeType, int, str]
-"""A frame's code, its line, and the name of its module: see ``_native.stacks``."""
-
 
 class Bystander(NamedTuple):
     """See ``observe/schema.json``, "other"; ``key`` identifies it within the process."""
@@ -91,6 +83,8 @@ class Bystander(NamedTuple):
     name: str
     code: CodeType | None = None
     line: int = 0
+    located: tuple[str, int] | None = None
+    """The line as ``sleeping.line_of`` describes it."""
 
 
 hooks: list[Callable[[], Iterable[Callable[..., Any]]]] = []
@@ -139,13 +133,17 @@ def rest(endpoints: Iterable[Any], ended: Callable[[float | None], bool]) -> Non
 
 
 def _all_bystanders(blocked: set[int], *, idle: bool = False) -> list[Bystander]:
-    return [*_threads(blocked, idle), *_callbacks(), *_signals(), *_hooks()]
+    found: dict[object, Bystander] = {}
+    parts = (acting_threads(blocked, idle), _callbacks(), handlers_of_signals(), _hooks())
+    for bystander in itertools.chain.from_iterable(parts):
+        found.setdefault(bystander.key, bystander)  # one that runs is found in its line first
+    return list(found.values())
 
 
 # ---- threads ----
 
 
-def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
+def acting_threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
     """Threads whose functions could act for the program; also those made with ``_thread``.
 
     ``idle``: include workers of thread pools that have no work.
@@ -157,8 +155,14 @@ def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
             continue
         thread, stack = known.get(ident), running[ident]
         if _acts(thread, stack, idle):
+            if callback := _is_network(thread) and _running(stack):
+                name = call("regcb", callback.template)
+                yield Bystander(id(callback), "callback", name, *_location(thread, stack))
+                continue
             name = "" if thread is None else thread.name
-            yield Bystander(ident, "thread", name, *_location(thread, stack))
+            kind = "lock" if is_asleep(thread, stack) else "thread"
+            found = _location(thread, stack)
+            yield Bystander(ident, kind, name, *found, line_of(ident, stack))
 
 
 def other_threads() -> bool:
@@ -168,12 +172,18 @@ def other_threads() -> bool:
     """
     this = threading.current_thread()
     waiting = {threading.main_thread().ident or 0} if _is_network(this) else set()
-    return any(_threads({threading.get_ident()} | waiting, False))
+    return any(acting_threads({threading.get_ident()} | waiting, False))
+
+
+def _running(stack: list[Frame]) -> Callback | None:
+    """The callback that a network thread runs, in its line; None if it was removed meanwhile."""
+    codes = [code for code, _, _ in stack]
+    return next((known for known in registered() if _code(known.function) in codes), None)
 
 
 def _location(thread: threading.Thread | None, stack: list[Frame]) -> tuple[CodeType | None, int]:
     """The user's line that a thread is in; without one, the function that it runs or will run."""
-    if shown := next(filter(_is_users, stack), None) or _outermost(stack):
+    if shown := next(filter(is_users, stack), None) or _outermost(stack):
         return shown[:2]
     code = _code(getattr(thread, "function", None) or getattr(thread, "_target", None))
     return code, code.co_firstlineno if code else 0
@@ -190,8 +200,6 @@ def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bo
     if outermost is None:
         return not _is_network(thread)
     code, _, module = outermost
-    if thread is None and code is main_line.__code__:
-        return False  # it reads the main thread's line for an observer
     function = f"{module}:{code.co_qualname}"
     if thread is not None and function == _WORKER:
         return idle or not _is_idle(thread, stack)
@@ -199,7 +207,7 @@ def _acts(thread: threading.Thread | None, stack: list[Frame], idle: bool) -> bo
         serves = not name.startswith(("sfm-mpi", FUTURES))  # those send for the program
     else:
         serves = function.startswith(_SERVING)
-    return not serves or any(map(_is_users, stack))
+    return not serves or any(map(is_users, stack))
 
 
 def _is_network(thread: threading.Thread | None) -> bool:
@@ -220,61 +228,17 @@ def _is_idle(thread: threading.Thread, stack: list[Frame]) -> bool:
     return stack[0] == _outermost(stack) and queue is not None and queue.empty()
 
 
-def _is_users(frame: Frame) -> bool:
-    return is_users_file(frame[0].co_filename)
-
-
-@functools.lru_cache(1024)
-def is_users_file(file: str) -> bool:
-    """Whether code of this file is the user's: not a library's, and not this package's."""
-    if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
-        return False
-    return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
-
-
-def main_line() -> tuple[str, int, bool, bool] | None:
-    """The program's line that the main thread is in, for observers; None if it is in none.
-
-    Returns:
-        The code as ``locate`` describes it, the line, whether the thread waits there for the user
-        to type something, and whether only a message could release a lock that it waits for there.
-    """
-    main = threading.main_thread().ident or 0
-    stack = stacks().get(main, [])
-    inner = list(itertools.takewhile(lambda frame: not _is_users(frame), stack))
-    code, line, _ = stack[len(inner)] if len(inner) < len(stack) else (None, 0, "")
-    located = code and locate(code.co_filename, code.co_name)
-    if not located:
-        return None
-    # Elsewhere native code may wait: it has other locks than Python's, and other threads.
-    is_known = bool(inner) and all(module in _WAITING for _, _, module in inner)
-    helpers = {thread.ident or 0 for thread in threading.enumerate() if thread.name == FUTURES}
-    blocked = {main, threading.get_ident(), *helpers}
-    held = is_known and not (any(_threads(blocked, False)) or any(_signals()))
-    return located, line, any(map(_awaits_input, stack)), held
-
-
-def awaits_futures() -> bool:
-    """Whether a thread of this package receives the results of the program's futures."""
-    return any(thread.name in (FUTURES, ASKING) for thread in threading.enumerate())
-
-
-def _awaits_input(frame: Frame) -> bool:
-    """Whether it is a Jupyter kernel's, which waits for the user to type into the notebook."""
-    code, _, module = frame
-    return module.startswith("ipykernel.") and code.co_name == "_input_request"
-
-
 # ---- functions that are called ----
 
 
 def _callbacks() -> Iterator[Bystander]:
     for callback in registered():
         name = call("regcb", callback.template)
-        yield _function("callback", name, callback.function, id(callback))
+        found = _function("callback", name, callback.function, id(callback))
+        yield found._replace(located=callback.failed)
 
 
-def _signals() -> Iterator[Bystander]:
+def handlers_of_signals() -> Iterator[Bystander]:
     """Signal handlers in Python and of extensions, and a timer."""
     native = native_handlers()
     yield from (Bystander(("native", n), "signal", _name_of(n)) for n in native)
@@ -377,10 +341,12 @@ def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
 def _text(found: list[Bystander], over: bool) -> str:
     """JSON that fits into a segment: for each its kind, name, code, line, and cell if left over."""
     rows: list[list[Any]] = []
-    for key, kind, name, code, line in found[:_SHOWN] if len(found) > _SHOWN + 1 else found:
+    for key, kind, name, code, line, located in (
+        found[:_SHOWN] if len(found) > _SHOWN + 1 else found
+    ):
         cell = _leftovers.get(key, _cell if over else None)
         location = code and locate(code.co_filename, code.co_name, always=True)
-        rows.append([kind, name[:60], location or "", line, cell])
+        rows.append([kind, name[:60], *(located or (location or "", line)), cell])
     rest = len(found) - len(rows)
     while True:
         more = [["more", str(rest), "", 0, None]] if rest else []
@@ -396,4 +362,3 @@ def _text(found: list[Bystander], over: bool) -> str:
 
 
 set_bystanders(bystanders)
-set_main_line(main_line)

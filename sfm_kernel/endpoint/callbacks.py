@@ -13,17 +13,23 @@ from typing import Any
 from sfm_kernel._native import matches
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.calls import call
+from sfm_kernel.endpoint.seen import is_users_file, locate
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 
 
 class Callback:
-    """A function that is called for every matching message until ``unregister()``."""
+    """A function that is called for every matching message until ``unregister()``.
+
+    Attributes:
+        failed: the line in which it has raised last, for observers: its code, and the line.
+    """
 
     def __init__(
         self, owner: Callbacks, function: Callable[[Message], object], template: dict[str, Any]
     ) -> None:
         self._owner, self.function, self.template = owner, function, template
+        self.failed: tuple[str, int] | None = None
 
     def run(self, message: Message) -> None:
         """Call the function. What it raises is shown, and goes no further."""
@@ -31,6 +37,7 @@ class Callback:
             self.function(message)
         except Exception as failure:  # noqa: BLE001 - whatever a user's function raises
             if not (ending.has_begun() and isinstance(failure, SFMError)):
+                self.failed = _line_of(failure)
                 _report(self, "callback")
 
     def unregister(self) -> None:
@@ -97,6 +104,17 @@ _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 def registered() -> list[Callback]:
     """This process's callbacks that may be called, of all endpoints."""
     return [callback for owner in list(_owners) if owner.active for callback in owner.all]
+
+
+def _line_of(failure: Exception) -> tuple[str, int] | None:
+    """The program's innermost line of an error's traceback, as observers are told."""
+    for frame, line in reversed(list(traceback.walk_tb(failure.__traceback__))):
+        code = frame.f_code
+        if is_users_file(code.co_filename):
+            name = "" if code.co_name.startswith("<") else f"{code.co_name}, "
+            located = locate(code.co_filename, f"{name}where it raised {type(failure).__name__}")
+            return (located, line) if located else None
+    return None
 
 
 def _report(callback: Callback, role: str) -> None:

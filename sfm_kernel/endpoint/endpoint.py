@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import sfm_kernel.endpoint.main_thread
 import sfm_kernel.endpoint.variables  # noqa: F401 - native calls read them for observers
 from sfm_kernel._native import BUFFERING, CombiningTree
 from sfm_kernel.endpoint import ending
@@ -52,7 +53,7 @@ class Endpoint(Messaging, Closing):
         inbox: Any,
         transports: Iterable[Transport],
         *,
-        kinds: Collection[str] = ("inproc", "shm", "tcp"),
+        kinds: Collection[str] = ("inproc", "shm", "tcp", "zmq"),
         buffering: int = BUFFERING,
         size: int | None = None,
     ) -> None:
@@ -207,7 +208,7 @@ class Endpoint(Messaging, Closing):
             return
 
     def route_kind(self, name: Name) -> str:
-        """How messages to ``name`` travel: "inproc", "shm", "tcp" or "gateway"."""
+        """How messages to ``name`` travel: "inproc", "shm", "zmq", "tcp" or "gateway"."""
         return self._peers.route(name).kind
 
     def __repr__(self) -> str:
@@ -325,12 +326,12 @@ class Endpoint(Messaging, Closing):
             steps.callback(self._leave)
             steps.callback(self._peers.forget)
             for transport in self._transports:
-                if transport.kind != "tcp":
+                if transport.kind not in ("tcp", "zmq"):
                     steps.callback(transport.close)
             steps.callback(self._end_network_thread)
             steps.callback(self._inbox.close)
             for transport in self._transports:
-                if transport.kind == "tcp":  # delivers pending messages; needs the inbox for that
+                if transport.kind in ("tcp", "zmq"):  # delivers what is pending, with the inbox
                     steps.callback(transport.close)
             try:
                 self._end_callbacks()

@@ -1,4 +1,5 @@
-"""Loops of a program's code: whether they have an end, and whether they look at the time."""
+"""Loops of a program's code: whether they have an end, and whether they look at the time or try at
+random."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ Namespace = Mapping[str, Any]
 _CLOCKS = {"monotonic", "now", "perf_counter", "process_time", "utcnow", "Wtime"}
 _CLOCKS |= {"monotonic_ns", "perf_counter_ns", "time_ns"}
 _CLOCKS.add("repeat")  # the rest of its repetitions is in no variable, if a loop is over them
+_CLOCKS |= {"choice", "choices", "gauss", "getrandbits", "integers", "normal", "rand", "randint"}
+_CLOCKS |= {"randn", "random", "randrange", "sample", "shuffle", "uniform"}  # so is their state
 
 
 def is_told_otherwise(

@@ -146,10 +146,14 @@ class Peers:
         return member
 
     def _find(self, dest: Name) -> Member:
-        member = self._latest(dest) or self._raise_unknown(dest)
-        if not self.alive(member):
-            raise PeerLost(dest, "and did not receive this message")
-        return member
+        member = self._latest(dest)
+        gone = member or self._departed.get(dest)
+        if member is not None and self.alive(member):
+            return member
+        why = self._directory.why_departed(gone) if gone else ""
+        if member is None and not why:
+            self._raise_unknown(dest)
+        raise PeerLost(dest, f"and did not receive this message {why}".strip())
 
     # ---- routes ----
 
@@ -291,6 +295,7 @@ class Peers:
             if lost and dying and all(transport.settled(lost) for transport in self._transports):
                 waited = f"while {self._member.name!r} waited for it in {call('recv', template)}"
                 reasons = [transport.why_lost(lost) for transport in self._transports]
+                reasons.append(self._directory.why_departed(lost))
                 raise PeerLost(src, " ".join(filter(None, [waited, *reasons])))
 
         return check

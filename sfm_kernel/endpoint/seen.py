@@ -6,9 +6,11 @@ computed seldom, and never by a call that does not block.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,20 @@ from sfm_kernel.errors import CollectiveMismatch
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of this package's files, with a slash at its end."""
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+_OF_THREADS = frozenset({threading.__file__, _LIBRARY + "concurrent/futures/thread.py"})
+"""Files whose functions call those of threads: a call that is none of the program's lines."""
+
+
+@functools.lru_cache(1024)
+def is_users_file(file: str) -> bool:
+    """Whether code of this file is the user's: not a library's, and not this package's."""
+    if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
+        return False
+    return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
+
 
 Cell = tuple[int | None, str | None, int]
 """A cell's number, its id, and the number of its lines before the code that was compiled."""
@@ -160,11 +176,11 @@ def is_own(filename: str) -> bool:
 
 
 def locate(filename: str, name: str, *, always: bool = False) -> str | None:
-    """The description of a code object for observers; None for this package's.
+    """The description of a code object for observers; None for this package's, and threads'.
 
-    ``always``: also describe this package's.
+    ``always``: also describe these.
     """
-    if not always and is_own(filename):
+    if not always and (is_own(filename) or filename in _OF_THREADS):
         return None
     cell, identity, before = cell_of(filename) or (None, None, 0)
     number = "" if cell is None else str(cell)

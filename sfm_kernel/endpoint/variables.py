@@ -28,9 +28,9 @@ from types import (
 from typing import Any
 
 from sfm_kernel._native import set_variables
-from sfm_kernel.endpoint.bystanders import is_users_file, other_threads
+from sfm_kernel.endpoint.bystanders import other_threads
 from sfm_kernel.endpoint.loops import is_endless, is_told_otherwise
-from sfm_kernel.endpoint.seen import is_own
+from sfm_kernel.endpoint.seen import is_own, is_users_file
 
 _FRAMES, _VALUES, _ITEMS, _DEPTH = 12, 3000, 30, 3
 """Frames of a stack, values of all of them, items of a container and levels of containers that are
@@ -46,6 +46,9 @@ _ITERATORS = (itertools.repeat, *map(type, _EXAMPLES))
 """Iterators that know how much is left."""
 
 _FRONT_END = ("IPython", "ipykernel")
+
+_UNREAD = {*_FRONT_END, "ipyparallel", "sfm_kernel", "traitlets"}
+"""Packages whose objects are not read: they change by themselves, or refer to a whole kernel."""
 
 
 def answer() -> int:
@@ -174,7 +177,7 @@ class _Reader:
             return None
         if kind is MethodType:
             return self._value(value.__func__, depth), self._value(value.__self__, depth)
-        if str(kind.__module__).partition(".")[0] == "sfm_kernel" or depth == 0:
+        if str(kind.__module__).partition(".")[0] in _UNREAD or depth == 0:
             return None
         names: dict[str, Any] = {}
         for parent in kind.__mro__ if _is_users(kind.__module__) else ():

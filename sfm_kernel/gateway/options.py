@@ -101,6 +101,6 @@ def from_environment(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
     key = environment_key(environment)
     if not key:
         raise WorldError(
-            f"the directory server at {url} admits no gateway without a key: set SFM_GATEWAY_KEY"
+            "the directory server admits no gateway without a key: set SFM_GATEWAY_KEY"
         )
     return url, GatewayKey.of_world(key)

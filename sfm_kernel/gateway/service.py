@@ -22,14 +22,14 @@ UPDATE_SECONDS = 0.25
 REPORT_SECONDS = 1.0
 """Seconds between two reports."""
 RETRY_SECONDS = 2.0
-"""Seconds between two attempts to reach a directory server that has ended."""
+"""Seconds between two attempts to reach a directory server that does not answer."""
 
 
 class Service(Closing):
     """A gateway of ``site``, known to the directory server; it forwards until ``close``.
 
-    When the server ends, the gateway goes on with the gateways that it knows, and enlists again
-    once there is a server.
+    While the server does not answer, the gateway goes on with the gateways that it knows. Another
+    server at the same address has another key, and is not asked.
 
     Args:
         world, url, key: as for ``Client``.
@@ -54,12 +54,12 @@ class Service(Closing):
         weights: dict[str, float] | None = None,
         **options: Any,
     ) -> None:
-        self._server, self._site = (world, url, key), check_site(site)
+        self._site = check_site(site)
         self._weights = weights or {}
         self._version = -1
         self._report_at, self._refused = 0.0, False
         raise_descriptors()
-        self._client = Client(*self._server)
+        self._client = Client(world, url, key)
         try:
             self._native = _listening(site, key.key, bind, options)
             try:
@@ -78,13 +78,18 @@ class Service(Closing):
 
     def serve(self, end: threading.Event) -> None:
         """Keep in touch with the directory server, until ``end`` is set."""
-        while not end.wait(UPDATE_SECONDS):
+        silent = False
+        while not end.wait(RETRY_SECONDS if silent else UPDATE_SECONDS):
             try:
                 self.update()
             except WorldGone as error:
-                _say(f"{error}. This gateway goes on with the gateways that it knows")
-                if not self._come_back(end):
-                    return
+                if not silent:
+                    _say(f"{error}. This gateway goes on with the gateways that it knows")
+                silent = True
+            else:
+                if silent:
+                    _say("the directory server answers again")
+                silent = False
 
     def update(self) -> None:
         """Read the server's state, and report when it is time. Raises WorldGone."""
@@ -122,21 +127,6 @@ class Service(Closing):
             named = {str(member["name"]): member["uid"] for member in members}
             known = self._weights.items()
             self._native.weights({named[name]: weight for name, weight in known if name in named})
-
-    def _come_back(self, end: threading.Event) -> bool:
-        """Find the server again; False if ``end`` was set first."""
-        self._client.close()
-        while not end.wait(RETRY_SECONDS):
-            try:
-                self._client = Client(*self._server)
-                self._version = -1
-                self.gateway = self._enlist()
-            except SFMError:  # no server yet, or another world's
-                self._client.close()
-            else:
-                _say("the directory server answers again")
-                return True
-        return False
 
     def close(self) -> None:
         """End the gateway. Idempotent."""

@@ -225,7 +225,8 @@ class CellResult(AsyncResult):
         return [self._members[target] for target, child in pairs if not child.done()]
 
     def wait(self, timeout: float | None = -1, return_when: str | None = None) -> Any:
-        with brief():
+        forever = (timeout is None or timeout < 0) and return_when is None
+        with brief(), self._home.waiting() if forever else contextlib.nullcontext():
             return self._wait(timeout, return_when)
 
     def _wait(self, timeout: float | None, return_when: str | None) -> Any:

@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import ipyparallel as ipp
@@ -39,6 +40,9 @@ from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
 """Seconds that engines have to register and to answer; the wait ends early if they end."""
+
+_END_SECONDS = 5.0
+"""Seconds that an engine which the controller no longer sees has to end."""
 
 _LOG_LINES = 20
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -266,18 +270,22 @@ class Engines:
         """
         self.check_controller()
         with self._permit_for(ranks):
-            end_engines(self.cluster, self.client, ranks, self._living(ranks))
+            end_engines(self.cluster, self.client, ranks, self._listed(ranks))
             return self._start(ranks)
 
     def end(self, ranks: Sequence[int]) -> None:
         """End owned engines, if they live; ``restart`` brings them back."""
         self.check_controller()
         ending = [member for member in self.directory.members() if member.rank in ranks]
-        end_engines(self.cluster, self.client, ranks, self._living(ranks))
+        end_engines(self.cluster, self.client, ranks, self._listed(ranks))
         for member in ending:  # an engine that was killed could not leave the world
+            wait_until(partial(self._has_ended, member), _END_SECONDS)
             self.directory.leave(member)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(member.segment)
+
+    def _has_ended(self, member: Member) -> bool:
+        return not self.directory.alive(member)
 
     def rescale(self, count: int) -> None:
         """Change the number of owned engines: the next ranks start, or the highest ranks end.
@@ -333,6 +341,11 @@ class Engines:
 
     def _living(self, ranks: Sequence[int]) -> list[Member]:
         return [member for member in self.living() if member.rank in ranks]
+
+    def _listed(self, ranks: Sequence[int]) -> list[Member]:
+        """All that had these ranks, also one that runs and was put out of the world."""
+        members = (*self.directory.members(), *self.directory.departed())
+        return [member for member in members if member.rank in ranks]
 
     def _launch(self, ranks: Sequence[int]) -> Any:
         named = [name for name in self.names if not name.isdigit()]

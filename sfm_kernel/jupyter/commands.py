@@ -17,6 +17,7 @@ OPTIONS = {
     "watch": (),
     "share": ("--name", "--code", "off"),
     "record": ("--title", "--name"),
+    "expel": (),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -44,6 +45,7 @@ HELP = """\
 %sfm share URL         show this world to a class (its page has the URL); --name Ada, --code; off
 %sfm scale 6           change to six engines: start more, or end those with the highest ranks
 %sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank
+%sfm expel A           in a world of several machines, put a process out: it is not admitted again
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four new processes; also -m module

@@ -14,15 +14,15 @@ from sfm_kernel.jupyter.cluster_files import remove_files
 from sfm_kernel.transport.base import Member
 
 
-def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequence[Member]) -> None:
+def end_engines(cluster: Any, client: Any, ranks: Iterable[int], listed: Sequence[Member]) -> None:
     """End single engines of a cluster that this process started, even if they are blocked.
 
     Args:
         ranks: the ranks to free.
-        living: the living engines with these ranks.
+        listed: processes that have had these ranks; those that live are ended.
     """
     ending = set(ranks)
-    with signals.held((member.segment, member.pid) for member in living) as processes:
+    with signals.held((member.segment, member.pid) for member in listed) as processes:
         for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
             signals.send(processes, number)  # the supervisor ends what the engines have started
             if wait_until(lambda: not ending & set(client.ids), seconds):

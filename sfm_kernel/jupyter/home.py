@@ -51,6 +51,7 @@ class Home:
         self.cluster, self._site = engines, site
         self._process = os.getpid()
         self._publish_waiting: Callable[[Sequence[Name]], None] | None = None
+        self.is_observed = False  # see ``waiting``
 
     @classmethod
     def start(
@@ -155,10 +156,17 @@ class Home:
         return self.cluster.view
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Publish to observers that this notebook waits for engines; see ``show_waiting``."""
+    def waiting(self, observed: bool = False) -> Iterator[None]:
+        """Publish to observers that this notebook waits for engines; see ``show_waiting``.
+
+        Args:
+            observed: the caller watches for deadlocks meanwhile, or the user wants nobody to do so.
+        """
+        if self._publish_waiting is not None:  # within another wait
+            yield
+            return
         with self.sfm.waiting_for_cell() as publish:
-            self._publish_waiting = publish
+            self._publish_waiting, self.is_observed = publish, observed
             try:
                 yield
             finally:

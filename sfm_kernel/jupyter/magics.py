@@ -19,6 +19,7 @@ from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, programs,
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
+from sfm_kernel.jupyter.expel import expel
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.idle import Idle
 from sfm_kernel.jupyter.kernel import warn_if_open
@@ -56,6 +57,7 @@ class SFMMagics(Magics):
             "record": self._record,
             "share": self._share_world,
             "detect": self._detect,
+            "expel": partial(self._inspect, expel),
             "scale": self._scale,
             "restart": self._restart,
             "stop": self._stop,

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import display
 
-from sfm_kernel.endpoint.bystanders import awaits_futures
+from sfm_kernel.endpoint.main_thread import awaits_futures
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
@@ -45,7 +45,7 @@ def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator
     before = _Inboxes(home)
     watcher = Watcher(home, end=True) if detect else None
     try:
-        with home.waiting():
+        with home.waiting(observed=True):
             yield
     finally:
         if watcher is not None:
@@ -84,20 +84,21 @@ class Watcher(Repeated):
 
     Args:
         end: whether to end them.
-        of_notebook: watch only for deadlocks of this notebook's calls, once these have lasted a
-            while.
+        of_notebook: watch only for deadlocks of this notebook's calls, and of what it awaits from
+            engines, once these have lasted a while.
     """
 
     def __init__(self, home: Home, *, end: bool, of_notebook: bool = False) -> None:
         self._home, self._ends = home, end
-        member = home.sfm.uid if of_notebook else ""
         begin = time.monotonic() + (_PATIENCE if of_notebook else 0.0)
         monitor = DeadlockMonitor(home.sfm, remote=home.view.states)
-        reporter = DeadlockReporter(monitor, self._report, self._end if end else None, of=member)
+        reporter = DeadlockReporter(monitor, self._report, self._end if end else None)
 
         def observe() -> None:
-            if not of_notebook or (time.monotonic() >= begin and _waits(home.sfm)):
+            if not of_notebook or (time.monotonic() >= begin and _awaits_engines(home)):
                 reporter.check()
+            elif time.monotonic() >= begin and _waits(home.sfm):
+                reporter.check(home.sfm.uid)
 
         super().__init__(observe)
 
@@ -109,16 +110,29 @@ class Watcher(Repeated):
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
 
 
+def _awaits_engines(home: Home) -> bool:
+    """Whether this notebook waits for what engines do, in no call of its own: for futures, or for
+    the result of a cell that was run with ``--noblock``. Whatever these wait for concerns it."""
+    state = state_of(home.sfm)
+    if state["state"] == "blocked in cell":
+        return not home.is_observed
+    return _is_held(state) and awaits_futures()
+
+
 def _waits(sfm: Any) -> bool:
-    """Whether this notebook is in a call of its own, polls, or may wait for futures.
+    """Whether this notebook is in a call of its own, polls, or waits for a lock that no thread of
+    it could release.
 
     If it computes, or waits for other things, it owes nobody a message.
     """
     state = state_of(sfm)
     if state["state"].startswith("blocked"):
         return bool(state["state"] != "blocked in cell")
-    does = state["main"] and state["main"][0]
-    return state["polls"] is not None or (does == "held" and awaits_futures())
+    return state["polls"] is not None or _is_held(state)
+
+
+def _is_held(state: Mapping[str, Any]) -> bool:
+    return bool(state["main"] and state["main"][0] == "held" and state["state"] == "running")
 
 
 class _Inboxes:

@@ -12,6 +12,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from sfm_kernel.lessons.measure.engines import (
     rank_of,
 )
 from sfm_kernel.lessons.measure.machine import usable_cores
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -234,15 +236,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=SPLITS, default="spaced", help="of the intervals")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each kernel."""
+    kernels = tuple(KERNELS) if options.kernel == "all" else (options.kernel,)
+    repeat = options.repeat or (2 if options.quick else 5)
+    measured = partial(
+        rows,
         options.engines,
         intervals=options.intervals or (INTERVALS[:4] if options.quick else INTERVALS),
-        kernels=tuple(KERNELS) if options.kernel == "all" else (options.kernel,),
         split=options.split,
-        repeat=options.repeat or (2 if options.quick else 5),
+        repeat=repeat,
     )
+    return [Part(name, partial(measured, kernels=(name,)), 1 + repeat, repeat) for name in kernels]
 
 
 def plot(measured: Sequence[Row]) -> Figure:

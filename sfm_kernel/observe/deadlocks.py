@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import secrets
 import time
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -112,14 +113,15 @@ def _stuck(graph: Graph) -> Hashable:
 def _doubt(graph: Graph) -> Hashable:
     """The processes of a deadlock that something could resolve, and all that they have done.
 
-    None if there is none. Polling calls are not counted: each has a number of its own.
+    None if there is none. Polling calls are not counted: each has a number of its own. Nor is what
+    a process that polls has sent: none of the others has received it.
     """
     found = but_for(graph, LASTING - DOUBT)
     if found is None:
         return None
     processes = [graph.nodes[node.uid].process for node in found[1].blocked()]
     return frozenset(
-        (one["uid"], bool(one["polls"]) or one["call"], one["sent"], one["received"])
+        (one["uid"], bool(one["polls"]) or (one["call"], one["sent"]), one["received"])
         for one in processes
     )
 
@@ -133,7 +135,6 @@ class DeadlockReporter:
             thread or a callback could resolve; once with each.
         end: ends the calls of a deadlock, and returns the names of their processes; None ends none.
         quiet: does not report deadlocks whose calls were ended.
-        of: the uid of a process; reports only deadlocks that it is part of.
     """
 
     def __init__(
@@ -143,16 +144,19 @@ class DeadlockReporter:
         end: Callable[[dict[str, Any]], list[Any]] | None = None,
         *,
         quiet: bool = False,
-        of: str = "",
     ) -> None:
         self._monitor, self._report, self._end = monitor, report, end
-        self._quiet, self._of = quiet, of
+        self._quiet = quiet
         self._reported: set[str] = set()
 
-    def check(self) -> None:
-        """Check the world; call it several times a second."""
+    def check(self, of: str = "") -> None:
+        """Check the world; call it several times a second.
+
+        Args:
+            of: the uid of a process; only deadlocks that it is part of are reported, and ended.
+        """
         found = self._monitor.check()
-        if found is None or not self._concerns(found):
+        if found is None or not _concerns(found, of):
             return
         if found["verdict"] == "deadlock" and self._end is not None:
             if self._end(found) and not self._quiet:
@@ -161,10 +165,11 @@ class DeadlockReporter:
             self._reported.add(found["verdict"])
             self._report(explanation(found))
 
-    def _concerns(self, found: dict[str, Any]) -> bool:
-        names = (found["but_for"] or found)["stuck"]
-        named = (process["name"] for process in found["processes"] if process["uid"] == self._of)
-        return not self._of or any(name in names for name in named)
+
+def _concerns(found: dict[str, Any], uid: str) -> bool:
+    names = (found["but_for"] or found)["stuck"]
+    named = (process["name"] for process in found["processes"] if process["uid"] == uid)
+    return not uid or any(name in names for name in named)
 
 
 def explanation(diagnosis: dict[str, Any]) -> str:
@@ -191,6 +196,9 @@ Judge = Callable[[str, str, int, str], bool]
 STEPS = ("prepare", "commit", "abort")
 """Of the end of a call."""
 
+_OBSERVERS = (1 << 63 - _native.OBSERVER_SHIFT) - 1
+"""Numbers of observers; each end of a deadlock takes another one."""
+
 
 def end_calls(
     world: Any, diagnosis: dict[str, Any], brief: bool = False, remote: Judge | None = None
@@ -198,23 +206,25 @@ def end_calls(
     """End the blocked calls of a deadlock with DeadlockDetected: all of them, or none.
 
     None has ended before all are certain to end: a process that goes on would otherwise send to one
-    that still waits in the old call.
+    that still waits in the old call. Of several observers one ends a call, and the others none of
+    those that belong to it: what one has prepared, no other commits or aborts.
 
     Args:
         brief: each error describes only its own process, not the whole diagnosis.
         remote: ends the calls of processes that are not on this machine.
     Returns:
-        The names of the processes whose calls were ended; none if one of the calls is over: then
-        this is no deadlock any more. A message that a call was to send or receive is where it was:
-        not sent, or in the inbox.
+        The names of the processes whose calls were ended; none if one of the calls is over, since
+        this is no deadlock any more, or if another observer is about to end it. A message that a
+        call was to send or receive is where it was: not sent, or in the inbox.
     """
     folder = folder_of(world)
     local = segments(folder)
+    observer = 1 + secrets.randbelow(_OBSERVERS)
 
     def take(step: str, process: dict[str, Any]) -> bool:
         text = [process["text"]] if brief else diagnosis["sentences"]
         judgement = _judgement(diagnosis, text) if step == "prepare" else ""
-        uid, call = process["uid"], process["call"]
+        uid, call = process["uid"], process["call"] | observer << _native.OBSERVER_SHIFT
         if uid in local:
             return judge(folder, step, uid, call, judgement)
         return remote is not None and remote(step, uid, call, judgement)
@@ -232,8 +242,9 @@ def end_calls(
 def judge(folder: str, step: str, uid: str, call: int, judgement: str = "") -> bool:
     """Take one of ``STEPS`` to end the blocked call of a process; its segment is on this machine.
 
-    False if that call is over. ``judgement``: JSON, with "cycle" and "why", to be prepared; it is
-    shortened if it is too long for a segment.
+    False if that call is over, or another observer has prepared its end. ``call``: its number, and
+    that of the observer, see ``_native.judge``. ``judgement``: JSON, with "cycle" and "why", to be
+    prepared; it is shortened if it is too long for a segment.
     """
     path = segments(folder).get(uid)
     return path is not None and _native.judge(path, step, call, shortened(judgement))

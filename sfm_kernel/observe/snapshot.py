@@ -257,7 +257,8 @@ class _Process:
                 for uid, sent, arrived, received, _ in state["peers"]
             ],
             "callbacks": [template_of(found) for found in about.get("callbacks", ())],
-            "messages": messages_of(state["summary"], contexts),
+            # The summary may be older than the count, if the process did not publish it in time.
+            "messages": messages_of(state["summary"], contexts) if state["depth"] else [],
         }
 
     def _unreachable(self, silent: Mapping[str, Sequence[Any]]) -> tuple[float | None, str]:

@@ -6,6 +6,7 @@ is given to another process, alone. If that process dies too, the call has faile
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +67,14 @@ class Caller(Closing):
         self._open: dict[int, Calls] = {}  # those whose results are awaited
         self._suspects: dict[tuple[int, int], list[Name]] = {}  # processes that died in a call
         self._always: list[Calls] = []  # given out whatever the program waits for
+        self.link.set_purpose(functools.partial(self._purpose, title))
         self._check()
+
+    def _purpose(self, title: str) -> str:
+        """What this process waits in, for observers: calls may wait for those that never begin."""
+        waiting = sum(len(calls.pending) for calls in list(self._open.values()))
+        have = "1 call has" if waiting == 1 else f"{waiting} calls have"
+        return f"{title} ({have} not begun)" if waiting else title
 
     @property
     def workers(self) -> list[Name]:
@@ -227,6 +235,11 @@ class Caller(Closing):
             calls = self._open.get(number)
             if calls is None:  # they are complete or cancelled
                 continue
+            if calls.shares:
+                # Workers that steal from each other in turn are heard of in any order: some may be
+                # taken for those who have these calls.
+                for other in self._states.values():
+                    other.held[number].difference_update(indices)
             for index, failure in failures.items():
                 if calls.is_open(index):
                     trace = failure.traceback(name)

@@ -165,8 +165,8 @@ class Attachment:
                     self._check()
                     return None
 
-    def set_purpose(self, purpose: str) -> None:
-        """Set what observers show as the purpose of ``receive``."""
+    def set_purpose(self, purpose: str | Callable[[], str]) -> None:
+        """Set what observers show as the purpose of ``receive``, or a function that returns it."""
         self._answers.doing = purpose
 
     def call_back(self, dest: Name, key: str, /, **attributes: Any) -> None:

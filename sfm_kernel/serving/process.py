@@ -61,7 +61,8 @@ def serve(sfm: Endpoint) -> None:
     """
     server = _Server(sfm)
     context = server.context
-    context.private, context.doing, context.tick = True, server.title, server.check_owners
+    context.private, context.tick = True, server.check_owners
+    context.doing = lambda: f"serving.serve() ({server.title() or 'nobody calls'})"
     try:
         while server.services or server.announced or not server.served:
             with contextlib.suppress(_Changed):

@@ -40,12 +40,17 @@ def own_ip() -> str:
             return "127.0.0.1"
 
 
+def listening_ip(local: bool) -> str:
+    """The address at which this process listens; ``local``: for members of this machine."""
+    return "127.0.0.1" if local else own_ip()
+
+
 def listen(local: bool) -> tuple[socket.socket, str]:
     """A listening socket on a free port of the address that is announced, and that address.
 
     ``local``: of this machine's loopback interface, for members of this machine.
     """
-    ip = "127.0.0.1" if local else own_ip()
+    ip = listening_ip(local)
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setblocking(False)
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
+    from sfm_kernel.transport.keys import KeyPair
 
 Name = str | int
 
@@ -46,6 +47,7 @@ class Member(_Record):
         address: it listens there ("tcp://10.0.0.7:41234"); empty if it does not listen.
         info: anything a front end wants others to see (ipyparallel's engine id, for one).
         site: the name of its site; by default that of its machine.
+        public: the public half of its key pair, 64 hexadecimal digits; empty if it does not listen.
     """
 
     uid: str
@@ -58,6 +60,7 @@ class Member(_Record):
     address: str
     info: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
     site: str = ""
+    public: str = ""
 
     def __post_init__(self) -> None:
         if not self.site:
@@ -118,6 +121,10 @@ class Directory(Protocol):
         """The world's 32-byte secret; all other keys are derived from it."""
 
     @property
+    def pair(self) -> KeyPair:
+        """This process's own pair of keys, drawn anew for each opened directory."""
+
+    @property
     def client(self) -> DirectoryClient | None:
         """The client of the world's directory server; None in a world of one machine."""
 
@@ -141,7 +148,8 @@ class Directory(Protocol):
         Without ``rank``, a member that is no guest gets the rank of a dead member of the same
         name, else the lowest rank that no living member has. ``names[rank]`` is its name if
         ``name`` is None; without either, the name is the rank. The entry of a dead member with
-        the same name or rank is replaced. An empty ``site`` is that of the machine.
+        the same name or rank is replaced. An empty ``site`` is that of the machine. A member that
+        listens is announced with the public half of ``pair``.
 
         Raises:
             NameInUse: a living member has this name or rank.
@@ -151,7 +159,11 @@ class Directory(Protocol):
         """
 
     def leave(self, member: Member) -> None:
-        """Remove the entry; harmless if it or the world no longer exists."""
+        """Remove the entry of this process, or of one that has died; harmless if it or the world
+        no longer exists.
+
+        Raises WorldAccess if it is that of another living process of a world of several machines.
+        """
 
     def members(self) -> list[Member]:
         """All entries as they are now, by slot, including dead members that nobody has replaced.
@@ -174,6 +186,12 @@ class Directory(Protocol):
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
+
+    def why_departed(self, member: Member) -> str:
+        """The reason why a process is no longer in the world, or this one, for an error.
+
+        "" if it left or died by itself.
+        """
 
     def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
         """Call ``changed`` now, and whenever the gateways change or a member leaves or dies.
@@ -198,7 +216,7 @@ class Route:
 
     @property
     def kind(self) -> str:
-        """``"shm"``, ``"tcp"``, ``"gateway"`` or ``"inproc"``."""
+        """``"shm"``, ``"zmq"``, ``"tcp"``, ``"gateway"`` or ``"inproc"``."""
         return self.channel.kind
 
 

@@ -19,8 +19,15 @@ from collections.abc import Callable
 
 from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections
 from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
-from sfm_kernel.transport.address import check_key, listen, most_strangers, raise_descriptors
+from sfm_kernel.transport.address import (
+    check_key,
+    listen,
+    listening_ip,
+    most_strangers,
+    raise_descriptors,
+)
 from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, Transport
+from sfm_kernel.transport.keys import libraries
 
 
 class TcpTransport(Transport):
@@ -31,26 +38,41 @@ class TcpTransport(Transport):
         key: the world's secret; WorldAccess if it is empty or short.
         uid, site: this process's.
         local: all members are on this machine: listens on the loopback interface.
+        kind: "tcp", or "zmq": connections to peers go over ZeroMQ.
     Attributes:
         address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
     Cost: two sockets, three descriptors and a thread; a descriptor for each peer.
     """
 
-    kind = "tcp"
-
     def __init__(
-        self, inbox: Inbox, key: bytes, uid: str, site: str = "", *, local: bool = False
+        self,
+        inbox: Inbox,
+        key: bytes,
+        uid: str,
+        site: str = "",
+        *,
+        local: bool = False,
+        kind: str = "tcp",
     ) -> None:
         check_key(key)
         patience = _patience()
         self._local, self._folder, self.closing = local, "", False
         self._name: Name = ""
         raise_descriptors()
-        listener, self.address = listen(local)
-        self.exchange = Exchange(
-            inbox, uid, key, site, self.address, listener.detach(), most_strangers(), patience
-        )
+        self.kind = kind
+        about = inbox, uid, key, site
+        if kind == "zmq":
+            address = f"tcp://{listening_ip(local)}:*"
+            self.exchange = Exchange(
+                *about, address, most_strangers(), patience, libraries=libraries()
+            )
+        else:
+            listener, address = listen(local)
+            self.exchange = Exchange(
+                *about, address, most_strangers(), patience, listener=listener.detach()
+            )
+        self.address = self.exchange.address
         _open.add(self)
 
     def start(self, member: Member, directory: Directory) -> None:

@@ -79,10 +79,20 @@ def test_bad_input_starts_nothing(options: dict[str, Any], text: str) -> None:
         next(collectives.rows(**options))
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "rows.json"
     command = ["collectives", "--quick", "--repeat", "1", "--processes", "2", "--json", str(file)]
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "allreduce 1 MB" in printed and "Targets" in printed
-    assert '"call": "barrier"' in file.read_text()
+    assert '"call": "barrier"' in (text := file.read_text())
+
+    monkeypatch.delattr(collectives, "driving")  # nothing is measured again
+    assert main([*command, "--resume"]) == 0
+    assert file.read_text() == text
+    assert "to measure: 0 (" in (again := capsys.readouterr().out)
+    assert again.partition("Collectives")[2] == printed.partition("Collectives")[2]
+    assert main([*command, "--resume", "--quick", "--repeat", "2"]) == 1
+    assert "--repeat was 1 and is 2" in capsys.readouterr().err

@@ -14,29 +14,29 @@ def test_verdicts_say_whether_a_target_is_met_and_by_how_much_not() -> None:
         row("pairs 8", "direct", eight, seconds=0.08),
         row("pairs 8", "gateway", eight, seconds=0.02),
         row("pairs 8", "gateway cubic", eight, seconds=0.04),
-        row("cut 5", "gateway", "cut of 5 s", seconds=0.5, **broken),
-        row("cut 5", "direct", "cut of 5 s", seconds=None, **{**broken, "lost": 2}),
+        row("cut 3", "gateway", "cut of 3 s", seconds=0.5, **broken),
+        row("cut 3", "direct", "cut of 3 s", seconds=None, **{**broken, "lost": 2}),
     ]
     found = {(line["what"], line["way"]): line for line in sites.verdicts(measured)}
     silent = "8 pairs, each silent for 1.4 s, 160 kB: times direct"
     assert found[silent, "gateway"]["verdict"] == "met"
     assert found[silent, "gateway cubic"]["verdict"] == "missed by 67%"
-    assert found["cut 5: lost, doubled, errors", "gateway"]["verdict"] == "met"
-    assert found["cut 5: lost, doubled, errors", "direct"]["verdict"] == "missed"
-    assert found["cut 5: flowing again after", "direct"]["verdict"] == "not measured"
+    assert found["cut 3: lost, doubled, errors", "gateway"]["verdict"] == "met"
+    assert found["cut 3: lost, doubled, errors", "direct"]["verdict"] == "missed"
+    assert found["cut 3: flowing again after", "direct"]["verdict"] == "not measured"
     assert not any(what.startswith("barrier") for what, _ in found)
 
 
 def test_a_disturbed_run_meets_and_misses_no_target() -> None:
     found = {"lost": 0, "doubled": 0, "late": 0, "ended": "went on", "seconds": 0.5}
-    measured = [row("cut 5", "gateway", "cut of 5 s", **found) | {"disturbed": True}]
+    measured = [row("cut 3", "gateway", "cut of 3 s", **found) | {"disturbed": True}]
 
     def verdict(what: str) -> tuple[float, str]:
         (line,) = (line for line in sites.verdicts(measured) if what in line["what"])
         return line["measured"], line["verdict"]
 
     assert verdict("flowing") == (0.5, "disturbed") and verdict("lost") == (0.0, "disturbed")
-    measured.append(row("cut 5", "gateway", "cut of 5 s", **{**found, "seconds": 0.1}))
+    measured.append(row("cut 3", "gateway", "cut of 3 s", **{**found, "seconds": 0.1}))
     assert verdict("flowing") == (0.1, "met")  # the verdict on the other row alone
     measured[0]["lost"] = 1
     assert verdict("lost") == (1.0, "missed")  # which no load excuses
@@ -46,7 +46,7 @@ def test_an_answer_that_was_never_heard_is_lost() -> None:
     kept = {"doubled": 0, "late": 0, "ended": "went on", "seconds": 0.5}
 
     def wrong(**more: int) -> float:
-        listed = sites.verdicts([row("cut 5", "gateway", "cut of 5 s", **kept, **more)])
+        listed = sites.verdicts([row("cut 3", "gateway", "cut of 3 s", **kept, **more)])
         (line,) = (line for line in listed if "lost" in line["what"])
         return float(line["measured"])
 

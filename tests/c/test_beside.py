@@ -130,8 +130,8 @@ def test_how_c_ends(deed: str, said: str, status: int, other: str) -> None:
 
 
 def test_stop_says_where_both_were(other: str) -> None:
-    with launched("-n", "2", other, "wait", ":", "-n", "1", str(WORKER), "exit-not") as process:
-        assert lines(process, 2) == ["in\n"] * 2
+    with launched("-n", "2", other, "wait", ":", "-n", "1", str(WORKER), "stay") as process:
+        assert lines(process, 3) == ["in\n"] * 3
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert process.returncode == 130 and "Traceback" not in said

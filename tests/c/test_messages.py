@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from tests.c import building
 from tests.conftest import crossed
 from tests.mpi import launching
+from tests.waiting import wait_until
 
 PROGRAMS = Path(__file__).parent / "programs/checks"
 LIMIT = 120
@@ -124,6 +126,11 @@ def test_results_are_right_where_no_process_may_read_anothers_memory(
     assert f"all {name} are right" in run(words, 3, world, library)[0]
 
 
+def test_messages_may_be_larger_than_the_ring(world: dict[str, str], library: Path) -> None:
+    world["SFM_RING_BYTES"] = "4096"
+    assert run([str(compiled("messages", library))], 3, world, library)
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_collectives_that_disagree_fail_and_send_no_memory_that_was_given_back(
     size: int, world: dict[str, str], library: Path
@@ -139,10 +146,34 @@ def test_a_rank_that_waits_for_a_killed_process_gets_an_error(
 ) -> None:
     printed, statuses = ended([str(compiled("loss", library))], 3, world, library)
     assert statuses[1] == -signal.SIGKILL
-    assert printed[0] == printed[2] == "lost\n" * 6
+    assert printed[0] == printed[2] == "lost\n" * 7
     for path in Path(world["SFM_DIR"]).rglob("*.*"):
         if path.suffix in (".seg", ".ring"):
             path.unlink()  # of the dead rank, which `sfm clean` would remove
+
+
+def test_a_rank_that_is_killed_in_init_keeps_no_other_one_there(
+    world: dict[str, str], library: Path
+) -> None:
+    common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": "3"}
+    words, root = [str(compiled("loss", library))], Path(world["SFM_DIR"])
+    ranks = [
+        subprocess.Popen(words, env=common | {"SFM_MPI_RANK": rank}, stderr=subprocess.PIPE)
+        for rank in "01"
+    ]
+    try:
+        wait_until(
+            lambda: "".join(path.read_text() for path in root.rglob("*.json")).count(".seg") == 2
+        )
+        time.sleep(0.3)  # both wait for rank 2
+        ranks[1].kill()
+        assert b"process 1 of MPI_COMM_WORLD has ended" in ranks[0].communicate(timeout=LIMIT)[1]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
+        for path in root.rglob("*.*"):
+            path.unlink()
 
 
 LINE = r" in disagree\.c, line \d+ \(main\)"

@@ -89,6 +89,8 @@ def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:
 
 @each([one for one in PROGRAMS if one.name.startswith("window_")])
 def test_windows_that_messages_reach(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a system where no process may reach another's memory, or between machines."""
+    """As on a system where no process may reach another's memory, or between machines; with rings
+    that are smaller than what is put and got."""
     monkeypatch.setenv("SFM_MPI_WINDOWS", "served")
+    monkeypatch.setenv("SFM_RING_BYTES", "4096")
     check(program, program.path)

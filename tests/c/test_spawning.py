@@ -8,10 +8,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from sfm_kernel.c import LIB
+from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.job import Job
+from sfm_kernel.mpi.launch.reports import Report
+from sfm_kernel.mpi.launch.worlds import Spawned
 from tests.c import mpich
 from tests.c.building import needs_mpi
 from tests.mpi.launching import PATIENCE, launched, mpi_worlds, run
@@ -88,6 +94,21 @@ def test_a_worker_that_has_done_its_part_may_end(programs: Path, tmp_path: Path)
     done = run("-n", "2", str(programs / "early"), *calls, cwd=tmp_path, timeout=PATIENCE)
     printed = sorted(f"{call} GOOD" for call in calls * 2)
     assert (sorted(done.stdout.splitlines()), done.stderr) == (printed, "")
+
+
+def test_the_end_of_a_worker_may_be_read_before_the_start_of_another() -> None:
+    """Each has a socket of its own. The request to start them has succeeded."""
+    answers: list[dict[str, Any]] = []
+    asker = SimpleNamespace(answer=answers.append)
+    job = Job([], serve=(-1, "mpi-0-0-0"))
+    world = Spawned([], [2], cast(Child, asker))
+    first, second = (
+        SimpleNamespace(world=world, joined=False, finished=False, status=None) for _ in range(2)
+    )
+    world.children[:] = cast("list[Child]", [first, second])
+    for child, kind in ((first, "started"), (first, "finished"), (second, "started")):
+        job._received(cast(Child, child), Report(kind))
+    assert [answer["sizes"] for answer in answers] == [[2]]
 
 
 def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def test_the_tool_says_what_is_wrong(source: Path, sfm_dir: Path) -> None:
     (size,) = re.findall(r"^/\* (\d) ranks", text)
     titles = re.findall(r"^ \* title: (.*)$", text, re.MULTILINE)
     says = re.findall(r"^ \* says: (.*)$", text, re.MULTILINE)
+    never = re.findall(r"^ \* not: (.*)$", text, re.MULTILINE)
     with launched("-n", size, str(source)) as launcher:
         diagnosis = judged(sfm_dir, launcher.pid, (titles or ["Deadlock"])[0])
         launcher.send_signal(signal.SIGTERM)
@@ -47,3 +48,4 @@ def test_the_tool_says_what_is_wrong(source: Path, sfm_dir: Path) -> None:
     assert titles in ([], [diagnosis["title"]]), said
     assert bool(diagnosis["stuck"]) == diagnosis["title"].startswith("Deadlock")
     assert all(sentence in said for sentence in says), said
+    assert not any(sentence in said for sentence in never), said

@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +24,13 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.sites.through import meet_through_gateways, two_sites
 
-KINDS = ("inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp))
+BETWEEN_MACHINES = ("tcp", "zmq")
+"""The transports that share no memory."""
+KINDS = (
+    "inproc",
+    "shm",
+    *(pytest.param(kind, marks=pytest.mark.tcp) for kind in BETWEEN_MACHINES),
+)
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
 CONTENTS = {"value", "array"}
 
@@ -95,7 +103,10 @@ class Background(threading.Thread):
 
     def result(self) -> Any:
         self.join(30)
-        assert not self.is_alive(), "the call did not return"
+        if self.is_alive():
+            frame = sys._current_frames().get(self.ident or 0)
+            stack = "".join(traceback.format_stack(frame))
+            raise AssertionError(f"the call did not return: it is here\n{stack}")
         if self._error is not None:
             raise self._error
         return self._value

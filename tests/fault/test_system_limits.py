@@ -102,4 +102,5 @@ def test_other_failures_stay_what_they_are() -> None:
     ("length", "left"), [(900, "A" * 900), (5000, f"{'A' * 80}… (5,000 characters)")]
 )
 def test_what_a_user_has_given_is_cut(length: int, left: str) -> None:
-    assert str(BadName(f"the name {'A' * length} is taken")) == f"the name {left} is taken"
+    for end in ("", ".", "':"):  # of a sentence, and of a quotation
+        assert str(BadName(f"the name {'A' * length}{end} or")) == f"the name {left}{end} or"

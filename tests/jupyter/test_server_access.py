@@ -186,7 +186,9 @@ def test_a_kernel_on_unix_sockets_is_interrupted_and_restarted(shared: Server) -
     kernel = shared.done("api/kernels", {"name": "python3"})["id"]
     client = client_of(kernel)
     before = shared.get(f"api/kernels/{kernel}")[1]["id"]
-    asked = client.execute("import time\nprint('sleeps', flush=True)\ntime.sleep(1000)")
+    # In steps: Python notices no signal that comes when it has begun to sleep, but does not yet.
+    rests = "while True: time.sleep(0.1)"
+    asked = client.execute(f"import time\nprint('rests', flush=True)\n{rests}")
     while client.get_iopub_msg(timeout=PATIENCE)["msg_type"] != "stream":
         pass
     assert shared.post(f"api/kernels/{kernel}/interrupt", {})[0] == 204

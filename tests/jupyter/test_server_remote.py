@@ -208,7 +208,7 @@ def test_a_directory_server_that_ends(
 def silent(cluster: Cluster) -> Iterator[str]:
     """A socket accepts connections at the directory server's url, and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        cluster.write(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        cluster.write(f"tcp://127.0.0.1:{listener.getsockname()[1]}/{bytes(32).hex()}")
         yield cluster.world
 
 
@@ -244,7 +244,7 @@ def test_a_silent_server_keeps_nobody_waiting(
         asyncio.run(story())
 
 
-@pytest.mark.parametrize("url", ["silent", "tcp://127.0.0.1:9", "nonsense"])
+@pytest.mark.parametrize("url", ["silent", f"tcp://127.0.0.1:9/{32 * '00'}", "nonsense"])
 def test_nobody_is_called_stuck_while_the_server_is_not_reached(
     cluster: Cluster, silent: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,21 @@ def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
         wait_for(lambda: not [*sfm_dir.glob("ipp-*")], "the removal of the sites")
 
 
+@pytest.mark.timeout(600)
+def test_an_engine_is_put_out(sfm_dir: Path) -> None:
+    with notebook("%sfm start --sites A=1,B=1") as book:
+        assert "Known: 0, 1, home" in book.run("%sfm expel 7").text
+        assert "takes the name of one process" in book.run("%sfm expel").text
+        assert "1 (process" in book.text("%sfm expel 1")
+        assert "still here" in book.text("%%sfm 0\nprint('still here')")
+        said = book.run("sfm.recv(src=1)").shown
+        assert "PeerLost" in said and "was put out of the world" in said
+        book.run("%sfm restart 1").ok()  # another process, with another key
+        assert book.text("%%sfm\nprint('rank', rank)").count("rank") == 2
+    with notebook("%sfm start 1") as book:
+        assert "for worlds of several machines" in book.run("%sfm expel 0").text
+
+
 @pytest.mark.fault
 @pytest.mark.timeout(600)
 def test_no_gateway_outlives_its_notebook(sfm_dir: Path) -> None:

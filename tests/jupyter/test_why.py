@@ -164,8 +164,24 @@ def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
 
 
 WAITS = """from sfm_kernel import farm
+from sfm_kernel.serving import only_endpoint
 from threading import Event
-farm.Executor(sfm).submit(lambda: Event().wait()).result()"""
+def wait():
+    over = Event()
+    with only_endpoint().regcb(lambda _: over.set(), tag='over'): over.wait()
+farm.Executor(sfm).submit(wait).result()"""
+MEET = """from sfm_kernel import farm
+from sfm_kernel.serving import only_endpoint
+pool = farm.Executor(sfm)
+def meet(rank): return only_endpoint().recv(src='ABC'[rank - 1], tag='meet')
+[future.result() for future in [pool.submit(meet, rank) for rank in range(3)]]"""
+RESULT = """run = get_ipython().run_cell_magic
+run('sfm', '--noblock A', "recv(src='B', tag='never')").get()"""
+CALLBACK = """from threading import Event
+over = Event()
+with regcb(lambda _: over.set(), tag='over'): over.wait()"""
+QUEUE = """from queue import Queue
+Queue().get()"""
 POLLS = """from contextlib import suppress
 from sfm_kernel import WouldBlock
 while True:
@@ -178,8 +194,12 @@ while True:
         (POLLS, "It would be a deadlock but for home's calls of recv_nb(src='A', tag='never'): "),
         # The last one: an engine never ends the call.
         (WAITS, " waits for and the lock that home waits for: "),
+        (CALLBACK, " but for the lock that home waits for: home cannot go on."),
+        (QUEUE, " but for the lock that home waits for: home cannot go on."),
+        (RESULT, "Deadlock: A waits for a message that nobody will send."),
+        (MEET, "Deadlock: "),
     ],
-    ids=["polls", "waits for a future"],
+    ids=["polls", "future", "callback", "queue", "result", "futures"],
 )
 def test_a_notebook_that_waits_in_a_farm_or_polls_is_doubted(
     book: Notebook, code: str, title: str
@@ -188,9 +208,8 @@ def test_a_notebook_that_waits_in_a_farm_or_polls_is_doubted(
     assert title in book.wait(cell, lambda found: "The cell goes on." in found.text).text
     book.interrupt()
     assert "KeyboardInterrupt" in book.wait(cell).error
-    if code is WAITS:
-        book.run("%sfm stop")
-        book.run(CELLS[0]).ok()
+    book.run("for name in 'ABC': send(dest=name, tag='over')").ok()
+    book.run("%%sfm\nwhile peek(tag='over'): recv(tag='over')")  # it ends deadlocks of engines
 
 
 def test_a_notebook_that_waits_for_others_work_is_not_doubted(book: Notebook) -> None:
@@ -200,6 +219,37 @@ def test_a_notebook_that_waits_for_others_work_is_not_doubted(book: Notebook) ->
         begin += "from sfm_kernel import farm\n"
         cell = book.run(f"{begin}with {pool} as pool: pool.submit(sleep, 3).result()")
         assert (pool, cell.error, cell.text) == (pool, "", "")
+
+
+AFTER_YOU = """%%sfm A,B
+send(dest='BA'[rank], say='after you')
+while recv(src='BA'[rank]).say != 'thanks': send(dest='BA'[rank], say='after you')"""
+
+
+def test_a_livelock_of_engines_is_doubted(book: Notebook) -> None:
+    """Their namespaces have the objects of a kernel, which change by themselves."""
+    cell = book.send(AFTER_YOU)
+    title = "Perhaps a livelock: A and B repeat the same for ever."
+    assert title in book.wait(cell, lambda found: "for ever" in found.text).text
+    book.interrupt()
+    book.wait(cell)
+    book.run("%%sfm A,B\nwhile peek(src='BA'[rank]): recv()").ok()
+
+
+def test_an_engine_that_waits_for_the_notebook_is_told_that_it_waits(book: Notebook) -> None:
+    code = "%%sfm A\nsend(dest='home', tag='question')\nrecv(src='home', tag='answer')"
+    text = book.run(code).text
+    assert "home waits until the cell has ended, and sends nothing." in text
+    assert "Its message (tag='question') lies in home's inbox, unreceived." in text
+    book.run("recv(src='A', tag='question')").ok()
+
+
+def test_a_thread_that_takes_the_message_of_the_main_thread_leaves_it_seen(book: Notebook) -> None:
+    """When the call of a thread that began later ends, the main thread's is seen again."""
+    steal = "threading.Timer(0.5, recv, (), dict(tag='y')).start()"
+    code = f"if rank: sleep(1); send(dest='A', tag='y')\nelse: {steal}; recv(src='B', n=2)"
+    cell = book.run(f"%%sfm A,B\nimport threading\nfrom time import sleep\n{code}")
+    assert "A waits for recv(src='B', n=2) in cell" in cell.text and "Deadlock" in cell.error
 
 
 def test_an_unknown_name_is_mentioned(book: Notebook) -> None:

@@ -141,7 +141,8 @@ def test_the_command_line() -> None:
     parser.add_argument("--repeat", type=int)
     chunks.add_arguments(parser)
     line = "--quick --repeat 1 --bytes 262144 --chunks 65536,131072 --windows 1,2"
-    rows = list(chunks.measure(parser.parse_args(line.split())))
+    (part,) = chunks.plan(parser.parse_args(line.split()))
+    rows = list(part.rows())
     assert [(row["chunk_bytes"], row["window"]) for row in rows] == [
         (65536, 1), (65536, 2), (131072, 1), (131072, 2), (None, None),
     ]  # fmt: skip

@@ -17,7 +17,6 @@ from sfm_kernel.errors import ProcessFailed, SFMError
 from sfm_kernel.lessons import cpi, frame, machine, table
 from sfm_kernel.lessons.__main__ import main
 from sfm_kernel.lessons.measure.engines import local_engines
-from sfm_kernel.lessons.measure.rows import write_json
 from tests.lessons.engines import serving
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
@@ -175,20 +174,10 @@ def test_table_aligns_numbers_right_and_text_left() -> None:
     assert table([]) == "(no rows)"
 
 
-def test_the_same_rows_make_frame_and_json(tmp_path: Path) -> None:
+def test_rows_make_a_frame() -> None:
     rows = [{"n": 1, "error": 0.5}, {"n": 2, "error": 0.25}]
     data = frame(rows)
     assert list(data.columns) == ["n", "error"] and data.error.tolist() == [0.5, 0.25]
-    write_json(tmp_path / "rows.json", {"rows": rows, "machine": machine()})
-    assert json.loads((tmp_path / "rows.json").read_text())["rows"] == rows
-
-
-def test_json_that_cannot_be_written_leaves_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "rows.json"
-    path.write_text("old")
-    with pytest.raises(ValueError, match="JSON"):
-        write_json(path, {"rows": [math.nan]})
-    assert path.read_text() == "old"
 
 
 def test_machine_says_what_times_depend_on() -> None:
@@ -207,10 +196,8 @@ def test_cpi_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*line.split(), "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
     assert "cpu: " in printed and "speedup" in printed
-    written = json.loads(json_file.read_text())
-    assert written["benchmark"] == "cpi" and written["machine"]["cores"] >= 1
-    assert [(row["n"], row["engines"]) for row in written["rows"]] == [
-        (10, 1), (10, 2), (100, 1), (100, 2),
-    ]  # fmt: skip
-    assert len(written["summary"]) == 4
+    about, *rows, end = map(json.loads, json_file.read_text().splitlines())
+    assert about["command"] == "cpi" and about["cores"] >= 1 and about["--kernel"] == "python"
+    assert [(row["n"], row["engines"]) for row in rows] == [(10, 1), (10, 2), (100, 1), (100, 2)]
+    assert (end["finished"], end["rows"]) == ("python", 4)
     assert plot.read_text().lstrip().startswith("<?xml")

@@ -225,7 +225,7 @@ def test_the_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     assert "One dot product, µs" in printed and "2 engines" in printed
     assert "until they converge" in printed and "true_residual" in printed
-    written = json.loads(file.read_text())
-    assert {row["algorithm"] for row in written["rows"]} == {EXAMPLE_2, "linear"}
-    assert {row["what"] for row in written["rows"]} == {"dot", "cg"}
+    rows = [row for row in map(json.loads, file.read_text().splitlines()) if "part" in row]
+    assert {row["algorithm"] for row in rows} == {EXAMPLE_2, "linear"}
+    assert {row["what"] for row in rows} == {"dot", "cg"}
     assert picture.read_text().lstrip().startswith("<?xml")

@@ -240,11 +240,8 @@ def options(*line: str) -> Any:
 
 
 def test_a_quick_run_prints_and_draws(tmp_path: Path) -> None:
-    rows = list(
-        reductions.measure(
-            options("--quick", "--repeat", "1", "--only", "bin*,fl*", "--processes", "2,3,4")
-        )
-    )
+    asked = options("--quick", "--repeat", "1", "--only", "bin*,fl*", "--processes", "2,3,4")
+    rows = [row for part in reductions.plan(asked) for row in part.rows()]
     assert {row["algorithm"] for row in rows} == {"binomial", "flags", BACK_TO_BACK}
     assert {row["transport"] for row in rows} == {"shm", "tcp"}
     assert len(reductions.plot(rows).axes) == 3

@@ -14,6 +14,7 @@ from benchmarks import inbox
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons import chunks, cpi, dot, pingpong, reductions
 from sfm_kernel.lessons.__main__ import main
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row
 from tests.lessons.engines import serving
 
@@ -86,10 +87,10 @@ def test_a_missing_folder_is_noticed_before_measuring(
 
 
 def test_an_error_while_measuring_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(options: object) -> Iterator[Row]:
+    def fails() -> Iterator[Row]:
         yield {"us": 1.0}
         raise ValueError("a bug")
 
-    monkeypatch.setattr(cpi, "measure", fails)
+    monkeypatch.setattr(cpi, "plan", lambda options: [Part("wrong", fails, 1.0)])
     with pytest.raises(ValueError, match="a bug"):
         main(["cpi"])

@@ -83,7 +83,7 @@ def test_experiments_that_need_no_lab() -> None:
     known = sites.measures(quick=True)
     playable = {name for name, measure in known.items() if measure.playable}
     assert {"start", "pairs 8", "requests", "barrier", "killed", "killed of two"} <= playable
-    assert not playable & {"tcp silence", "loss", "cut 5", "reset", *sites.NAS}
+    assert not playable & {"tcp silence", "loss", "cut 3", "reset", *sites.NAS}
 
 
 def test_all_experiments_are_of_ways_that_there_are() -> None:
@@ -91,10 +91,25 @@ def test_all_experiments_are_of_ways_that_there_are() -> None:
     assert list(known) == [*sites.MEASURES, *sites.NAS]
     assert set(sites.QUICK) <= set(known)
     for measure in known.values():
-        assert set(measure.ways) <= set(ROUTES)
+        assert set(measure.usual) <= set(measure.ways) <= set(ROUTES)
     assert ROUTES["gateway"].kind == "gateway" and ROUTES["direct bbr"].kind == "tcp"
     assert ROUTES["direct"].with_gateways(2).gateways == 0
     assert ROUTES["gateway"].with_gateways(2).gateways == 2
+
+
+def test_the_whole_lab_takes_a_quarter_of_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = sites._parts(sites.MEASURES, None, 1, quick=False, play=False)
+    assert len({part.name for part in planned}) == len(planned)
+    assert {part.name.partition(":")[0] for part in planned} == set(sites.MEASURES)
+    assert sum(part.seconds for part in planned) <= sites.LIMIT
+
+    repeated: list[int] = []
+    monkeypatch.setattr(sites, "made", lambda *asked: iter([{"again": asked[-1]}]))
+    experiment = sites.measures()["start"]._replace(seconds=100.0)
+    for spare in (1000.0, 150.0, 50.0, -50.0):
+        (row,) = sites._made({"way": "direct"}, experiment, [spare], quick=False, play=False)
+        repeated.append(row["again"])
+    assert repeated == [2, 1, 0, 0]
 
 
 def test_the_nas_tables_say_where_a_gateway_hurts() -> None:

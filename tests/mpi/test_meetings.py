@@ -119,7 +119,7 @@ SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 100
         (BCAST, "comm.Barrier()", "where this one calls comm.B"),
         ("comm.Barrier()", BCAST, "where this one calls comm.B"),
         (SMALL, "comm.Barrier()", "where this one calls comm."),
-        (SMALL, SMALL.replace("1", "2"), "are expected here"),
+        (SMALL, SMALL.replace("1", "2"), " bytes in prog.py, line "),
         (LARGE, SMALL, " expected here: do all processes call the same collective"),
         (SMALL, LARGE, " expected here: do all processes call the same collective"),
         (f"{BCAST}; comm.Barrier()", "comm.Barrier(); comm.Barrier()", "MPI_B"),

@@ -1,8 +1,10 @@
-"""Reductions of objects, which mpi4py makes of its own messages: calls that differ are refused."""
+"""Collective calls of objects, which mpi4py makes of several: those that differ are refused."""
 
 from __future__ import annotations
 
 import re
+
+import pytest
 
 from tests.mpi.launching import run
 
@@ -71,3 +73,23 @@ else: comm.reduce(1)
         "communicator make the same collective calls in the same order (those of objects and those "
         "of arrays are two)\n"
     ) in done.stderr
+
+
+@pytest.mark.parametrize("name", ["Bcast", "Gather", "Allgather"])
+def test_objects_beside_an_array_are_refused(name: str) -> None:
+    """Also an array of as many bytes as the count that mpi4py sends first."""
+    text = f"""
+import numpy
+if rank == 0:
+    comm.{name.lower()}(1)
+else:
+    comm.{name}(numpy.ones(1), *{[] if name == "Bcast" else ["numpy.ones(2)"]})
+"""
+    done = run("-n", "2", "-c", MPI + text.replace("'", ""))
+    array, one = rf"MPI_{name}(\(root=0\))?", rf"{name.lower()}(\(root=0\))?"
+    errors = (
+        rf"process 1 .* calls {array} in <string>, line 7 where this one calls comm\.{one}: ",
+        rf"process 0 .* calls {one} in <string>, line 5 where this one calls comm\.{name}.*: ",
+    )
+    assert any(re.search(error, done.stderr) for error in errors), done.stderr
+    assert "(those of objects and those of arrays are two)" in done.stderr

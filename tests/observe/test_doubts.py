@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import re
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import sfm_kernel
@@ -43,15 +47,77 @@ def seven_ways(sfm: Endpoint) -> None:
             sfm.recv(0.2, src="polls")
 
 
+def holds(sfm: Endpoint) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    with lock:
+        pass
+
+
+def pools(sfm: Endpoint) -> None:
+    pool = ThreadPoolExecutor(1)
+    pool.submit(lambda: pool.submit(int).result()).result()
+
+
+def awaits(sfm: Endpoint) -> None:
+    async def first() -> None:
+        await asyncio.Event().wait()
+
+    async def both() -> None:
+        await asyncio.gather(first(), first())
+
+    asyncio.run(both())
+
+
+def joins(sfm: Endpoint) -> None:
+    thread = threading.Thread(target=lambda: sfm.recv(tag="never"), daemon=True)
+    thread.start()
+    thread.join()
+
+
+def shares(sfm: Endpoint) -> None:
+    threading.Thread(target=sfm.recv, kwargs={"tag": "a"}, name="rx", daemon=True).start()
+    time.sleep(0.2)
+    sfm.recv(tag="b")
+
+
+def raises(sfm: Endpoint) -> None:
+    sfm.regcb(lambda message: 1 / message.n, n=0)
+    sfm.send(dest="raises", n=0)
+    sfm.recv(tag="reply")
+
+
+AT = r"test_doubts\.py, line \d+"
+LOCK = "That may end: the lock that its main thread waits for in"
+ASLEEP: dict[Callable[[Endpoint], None], str] = {
+    holds: rf"holds waits for a lock in {AT} \(holds\)\.",
+    pools: rf"pools waits for a lock in {AT} \(pools, in Future\.result\)\.",
+    awaits: rf"awaits waits for a lock in {AT} \(first, in Event\.wait\)\.",
+    joins: rf"joins waits for recv\(tag='never'\) in {AT}\. "
+    rf"{LOCK} {AT} \(joins, in Thread\.join\) could be released\.",
+    shares: rf"shares waits for recv\(tag='b'\) in {AT} \(shares\)\. "
+    r"That may end: thread 'rx' .*could go on\.",
+    raises: r"raises waits for recv\(tag='reply'\) in .*That may end: callback regcb\(n=0\) "
+    rf"\(in {AT} \(where it raised ZeroDivisionError\)\) could go on\.",
+}
+"""Programs that sleep for ever, in ways that nobody can prove, and what is said of them."""
+
+
+def in_doubt(sfm: Endpoint) -> None:
+    ways = {way.__name__: way for way in ASLEEP}
+    ways.get(str(sfm.name), seven_ways)(sfm)
+
+
 def test_doubts_are_said_as_doubts() -> None:
-    with running(seven_ways, len(NAMES), names=NAMES) as run:
+    names = [*NAMES, *(way.__name__ for way in ASLEEP)]
+    with running(in_doubt, len(names), names=names) as run:
         monitor, found = DeadlockMonitor(run.folder), None
         while found is None:
             found = monitor.check()
             time.sleep(0.1)
     assert (found["verdict"], found["stuck"]) == ("waiting", [])
     assert found["title"].startswith("It would be a deadlock but for ")
-    assert set(found["but_for"]["stuck"]) == set(NAMES)
+    assert set(found["but_for"]["stuck"]) == set(names)
     said = {judged["name"]: judged["text"] for judged in found["processes"]}
     for name in ("asks", "helps"):
         # By the moment of the look, its callback still runs, or could run again.
@@ -61,13 +127,15 @@ def test_doubts_are_said_as_doubts() -> None:
         "locked's inbox holds 1 message that nearly fits callback regcb(tag='result'): "
         "tag is 'results', not 'result'."
     )
+    for way, text in ASLEEP.items():
+        assert re.fullmatch(text, said[way.__name__]), said[way.__name__]
     assert "Nobody is named 'master'; there are asks, helps, locked, " in said["waits"]
     assert said["waits"].endswith("That may end: a newcomer named 'master' may still join.")
     assert said["polls"].startswith("polls polls recv_nb(src='waits') in ")
     last = found["sentences"][-1]
     for text in (
         "polls and retries do nothing but poll",
-        "nobody releases the lock that locked waits for",
+        "nobody releases the lock that locked waits for, the lock that holds waits for, ",
         "a newcomer named 'master' never joins",
     ):
         assert text in last

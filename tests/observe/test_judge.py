@@ -255,6 +255,29 @@ def test_a_long_cycle_is_told(alone: Endpoint) -> None:
     assert failure.value.cycle[0] == cycle[0]
 
 
+def test_of_two_observers_one_ends_its_deadlock(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one has seen a larger deadlock, of which one call is over by now."""
+    judge, others = _native.judge, []
+    with sfm_kernel.join(world, "A", size=2) as a, sfm_kernel.join(world, "B") as b:
+        calls = [Background(lambda: a.recv(src="B")), Background(lambda: b.recv(src="A"))]
+        found = both(a)
+        over = {**found["processes"][0], "call": found["processes"][0]["call"] + 1}
+        larger = {**found, "processes": [*found["processes"], over]}
+
+        def beside(path: str, step: str, *more: Any) -> bool:
+            if step == "commit" and not others:
+                others.append(end_calls(a, larger))
+            return judge(path, step, *more)
+
+        monkeypatch.setattr(_native, "judge", beside)
+        assert end_calls(a, found) == ["A", "B"] and others == [[]]
+        for call in calls:
+            with pytest.raises(DeadlockDetected):
+                call.result()
+
+
 def test_an_order_that_is_given_up_and_carried_out_later_is_aborted(alone: Endpoint) -> None:
     """The last process that was asked may be prepared, although nobody has heard of it."""
     steps = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import re
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint, mpi
+from sfm_kernel import Endpoint, RecvTimeout, mpi
 from sfm_kernel.observe import DeadlockMonitor, deadlocks, explain
 from sfm_kernel.observe.explain import repetition, rounds
 from tests.observe.harness import running
@@ -88,6 +89,36 @@ def world(sfm: Endpoint) -> Any:
     return MPI.COMM_WORLD
 
 
+def forward(sfm: Endpoint) -> None:
+    """1 and 2 send a message on to each other, and have no way out of that; 0 waits for it."""
+    if sfm.rank == 0:
+        sfm.send(dest=1, tag="x")
+        sfm.recv(tag="x")
+    while True:
+        sfm.send(dest=3 - sfm.rank, tag=sfm.recv().tag)
+
+
+def leave_one(sfm: Endpoint) -> None:
+    """The token goes round for ever, and nobody receives the other message."""
+    if sfm.rank == 0:
+        sfm.send(dest=1, tag="work")
+        sfm.send(dest=1, tag="token")
+    while True:
+        sfm.recv(tag="token")
+        sfm.send(dest=1 - sfm.rank, tag="token")
+
+
+def ask_again(sfm: Endpoint) -> None:
+    """0 polls for an answer, which has another tag."""
+    while sfm.rank == 1:
+        sfm.send(dest=sfm.recv().src, tag="anwser")
+    while True:
+        sfm.send(dest=1, tag="ask")
+        with contextlib.suppress(RecvTimeout):
+            sfm.recv(0.02, tag="answer")
+            break
+
+
 def suspect(program: Callable[[Endpoint], None], n: int) -> dict[str, Any]:
     with running(program, n) as run:
         monitor, found = DeadlockMonitor(run.folder), None
@@ -137,6 +168,27 @@ def test_who_asks_is_told() -> None:
 
 def test_few_values_in_turns() -> None:
     assert suspect(change_minds, 2)["title"].startswith("Perhaps a livelock: 0 and 1 ")
+
+
+@pytest.mark.parametrize(
+    ("program", "n", "who", "said"),
+    [
+        (forward, 3, "1 and 2", "0 waits for recv(tag='x') in "),
+        (leave_one, 2, "0 and 1", "lies unreceived in its inbox: (tag='work')."),
+        (
+            ask_again,
+            2,
+            "0 and 1",
+            "fit: tag is 'anwser', not 'answer'. It sends",
+        ),
+    ],
+)
+def test_what_flows_for_ever_is_no_service(
+    program: Callable[[Endpoint], None], n: int, who: str, said: str
+) -> None:
+    found = suspect(program, n)
+    assert found["title"] == f"Perhaps a livelock: {who} repeat the same for ever"
+    assert any(said in text for text in found["sentences"])
 
 
 def test_one_starves() -> None:

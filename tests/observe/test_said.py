@@ -6,6 +6,7 @@ import pytest
 
 from sfm_kernel.observe.explain import _is_early
 from sfm_kernel.observe.explain.but_for import LASTING
+from sfm_kernel.observe.explain.calls import _is_other
 from sfm_kernel.observe.explain.graph import YOUNG, Graph
 from tests.observe.pictures import (
     NOW,
@@ -254,3 +255,9 @@ def test_calls_that_have_just_begun_are_given_a_moment(
     processes: list[Dict], at_work: list[str], is_early: bool
 ) -> None:
     assert _is_early(Graph(picture(*processes)), at_work) == is_early
+
+
+def test_an_object_in_parentheses_makes_no_other_call() -> None:
+    barrier, bcast = "(a if odd(x) else b).barrier(comm=team)", "ways[0](x).bcast(root=(1))"
+    assert not _is_other(barrier, "a.barrier(comm=team)") and _is_other(barrier, bcast)
+    assert not _is_other(bcast, "comm.bcast(root=(1))") and _is_other(bcast, "comm.bcast(root=0)")

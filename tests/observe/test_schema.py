@@ -99,6 +99,15 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
         assert "guest has died." in explain(run.folder)["sentences"]
 
 
+def test_a_summary_that_is_older_than_the_count_shows_no_message(tmp_path: Path) -> None:
+    """A process that does not run cannot publish its inbox anew; the count it writes at once."""
+    summary = f"0\t8\tn{_native.SUMMARY_UNIT}1\n"
+    for depth in (1, 0):
+        late = state(summary=summary, depth=depth)
+        (shown,) = snapshot(tmp_path, [late])["processes"]
+        assert len(shown["messages"]) == depth
+
+
 # ---- one source --------------------------------------------------------------------------------
 
 

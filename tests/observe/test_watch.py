@@ -143,8 +143,8 @@ def test_a_world_in_which_nobody_stays_in_a_call_is_looked_at_seldom(
 # ---- reports, in the same world ----
 
 
-def looks(world: World, **options: Any) -> list[str]:
-    """The titles that a reporter reports in ten seconds."""
+def looks(world: World, of: str = "", **options: Any) -> list[str]:
+    """The titles that a reporter reports in ten seconds; ``of``: of deadlocks of this process."""
     titles: list[str] = []
     watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world.time)
     lookout = DeadlockReporter(
@@ -152,7 +152,7 @@ def looks(world: World, **options: Any) -> list[str]:
     )
     for _ in range(20):
         world.time += 0.5
-        lookout.check()
+        lookout.check(of)
     return titles
 
 

@@ -52,3 +52,13 @@ def test_what_is_not_compiled_is_installed(name: str, installed: Path) -> None:
 def test_a_changed_source_is_installed(installed: Path) -> None:
     os.utime(installed / "sfm_kernel/native/src/lib.rs", (0, 3))
     assert would_install(installed)
+
+
+def test_the_address_that_is_printed_leads_to_the_first_notebook(installed: Path) -> None:
+    """Where no browser can be opened, a user has nothing else."""
+    command = ["make", "--dry-run", "VENV=venv", "lab"]
+    shown = subprocess.run(command, cwd=installed, capture_output=True, text=True, check=True)
+    (folder,) = re.findall(r"--ServerApp.root_dir=(\S+)", shown.stdout)
+    (page,) = re.findall(r"--LabApp.default_url=/lab/tree/(\S+)", shown.stdout)
+    first = f"{folder}/{page}"
+    assert (ROOT / first).is_file() and first in (ROOT / "README.md").read_text()

@@ -42,7 +42,6 @@ def build(what: str, folder: Path) -> Path:
     """The wheel or the sdist of this checkout, by its own build system."""
     if what == "wheel":
         command = [sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "-w", str(folder)]
-        command += ["--config-settings", "libraries=keep"]
     else:
         command = [sys.executable, "-m", "build", "--sdist", "--outdir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.gateways import MEMBERS_PURPOSE as PURPOSE
-from sfm_kernel.directory.zmq.curve import Keys
 from sfm_kernel.directory.zmq.sockets import frames
+from tests.dealers import connect_member
 
 KEY = bytes(range(32))
 WORLD = "requests"
@@ -52,8 +51,7 @@ def asked() -> Iterator[tuple[zmq.Socket[bytes], DirectoryServer]]:
         context.socket(zmq.DEALER) as dealer,
     ):
         dealer.linger = 0
-        Keys(KEY, PURPOSE).connect(dealer)
-        dealer.connect(server.url)
+        connect_member(dealer, server.url, KEY)
         yield dealer, server
 
 

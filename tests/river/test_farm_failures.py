@@ -134,6 +134,15 @@ def test_cancelled_tasks_are_not_run(workers: farm.Farm) -> None:
     assert sum(worker["calls"] for worker in workers.report().values()) < 30
 
 
+def test_thefts_are_heard_of_in_any_order(workers: farm.Farm) -> None:
+    """A worker that steals a call back is known to have it before the theft is heard of."""
+    results = workers.map(nap, [0.02] * 12, schedule="stealing")
+    caller = results._caller
+    caller._move(caller._states[0], [(results.number, [11])], 1)  # by now it is 2's again
+    assert len(results.finish()) == 12
+    assert not any(state.holds() for state in caller._states.values())
+
+
 # ---- death ----
 
 

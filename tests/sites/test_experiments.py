@@ -29,7 +29,7 @@ QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "short": ("gateway", {"count": 10, "amount": 8 << 20}),
     "sizes": ("direct", {"lengths": (1 << 20, 4 << 20), "amount": 4 << 20}),
     "loss small": ("gateway cubic x4", {"count": 5}),
-    "cut 5": ("gateway", {"seconds": 0.5, "patience": 1.5}),
+    "cut 3": ("gateway", {"seconds": 0.5, "patience": 1.5}),
     "reset": ("direct", {}),
     "killed": ("gateway", {"pairs": 1}),
     "barrier": ("direct", {"count": 2}),
@@ -38,7 +38,7 @@ QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Short forms of experiments: the route, and the arguments that differ from the quick form."""
 ALIKE = {
-    "cut 15": "cut 5", "cut 60": "cut 5", "loss 4 MB": "loss small", "killed of two": "killed",
+    "cut 10": "cut 3", "cut 20": "cut 3", "loss 4 MB": "loss small", "killed of two": "killed",
     "requests 3": "requests",
 }  # fmt: skip
 """Experiments that differ from one of the above in a number."""
@@ -123,7 +123,7 @@ def test_without_a_lab_the_emulated_paths_are_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lab, "refusal", lambda: "not here")
-    asked = ["tcp silence", "start", "cut 5"]
+    asked = ["tcp silence", "start", "cut 3"]
     rows = list(sites.rows(only=asked, ways=["direct", "gateway"], play=True, quick=True))
     assert {(row["measure"], row["way"], row["played"]) for row in rows} == {
         ("start", "gateway", True)
@@ -142,7 +142,7 @@ def test_the_command_goes_on_if_a_lab_is_refused(
     assert printed.count(CANNOT_SHOW) == 1
     assert "Left out: tcp silence, direct." in printed and "not here" in printed
     assert "first round trip" in printed
-    assert main(["sites", "--only", "cut 5"]) == 0
+    assert main(["sites", "--only", "cut 3"]) == 0
     assert "(no rows)" in capsys.readouterr().out
 
 

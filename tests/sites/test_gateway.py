@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
+from sfm_kernel.directory.address import ServerAddress
 from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.errors import WorldGone
+from sfm_kernel.gateway import service as service_module
 from sfm_kernel.gateway.service import Service
 from tests.sites.conftest import KEY
 from tests.waiting import wait_until
@@ -150,7 +153,7 @@ def test_it_names_the_limits_of_an_emulated_path(directory: RemoteDirectory, sta
         ([], {"SFM_DIRECTORY": ""}, "set SFM_DIRECTORY"),
         ([], {"SFM_GATEWAY_KEY": ""}, "set SFM_GATEWAY_KEY"),
         ([], {"SFM_GATEWAY_KEY": "", "SFM_KEY": "xyz"}, "not hexadecimal"),
-        ([], {"SFM_GATEWAY_KEY": "12"}, "128 hexadecimal digits"),
+        ([], {"SFM_GATEWAY_KEY": "12"}, "64 hexadecimal digits"),
         ([], {"SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY[::-1]))}, "refuses the key"),
         (["--algorithm", "no such"], {}, "reno"),
         (["--bind", "nowhere"], {}, "'tcp://IP:port' is needed"),
@@ -172,26 +175,52 @@ def test_the_command_says_what_is_wrong_in_a_sentence(
     assert "Traceback" not in failed.stderr
 
 
-def test_it_goes_on_without_the_directory_and_enlists_again(
-    world: str, sfm_dir: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a gateway's thread has said. (capsys loses what is written while it is read.)"""
+    sentences: list[str] = []
+    monkeypatch.setattr(service_module, "_say", sentences.append)
+    return sentences
+
+
+def test_it_goes_on_while_the_directory_is_silent(
+    server: DirectoryServer,
+    directory: RemoteDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    said: list[str],
 ) -> None:
-    key = GatewayKey.of_world(KEY)
-    with DirectoryServer(world, KEY, f"tcp://{LOOPBACK}:0") as server:
-        service = Service(world, server.url, key, "A", bind=LOOPBACK)
+    def silence(*_: object, **__: object) -> NoReturn:
+        raise WorldGone("the directory server does not answer")
+
     end = threading.Event()
-    thread = threading.Thread(target=service.serve, args=(end,))
-    thread.start()
-    wait_until(lambda: "goes on" in capsys.readouterr().err)
-    assert service.status()["site"] == "A"
-    with (
-        DirectoryServer(world, KEY, server.url),
-        RemoteDirectory(world, server.url, KEY) as directory,
-    ):
-        wait_until(lambda: [gateway.name for gateway in directory.gateways()] == ["A-1"])
+    with Service(server.world, server.url, GatewayKey.of_world(KEY), "A", bind=LOOPBACK) as service:
+        thread = threading.Thread(target=service.serve, args=(end,))
+        thread.start()
+        with monkeypatch.context() as cut:
+            cut.setattr(service._client, "ask", silence)
+            wait_until(lambda: "goes on" in "".join(said))
+            assert service.status()["site"] == "A"
+        wait_until(lambda: "answers again" in "".join(said))
+        assert [gateway.name for gateway in directory.gateways()] == ["A-1"]
         end.set()
         thread.join()
-        service.close()
-        wait_until(lambda: directory.gateways() == [])
+    wait_until(lambda: directory.gateways() == [])
+
+
+def test_it_does_not_take_another_server_for_its_own(
+    world: str, sfm_dir: Path, said: list[str]
+) -> None:
+    with DirectoryServer(world, KEY, f"tcp://{LOOPBACK}:0") as server:
+        service = Service(world, server.url, GatewayKey.of_world(KEY), "A", bind=LOOPBACK)
+    end = threading.Event()
+    with DirectoryServer(world, KEY, ServerAddress.parse(server.url).place) as other, service:
+        thread = threading.Thread(target=service.serve, args=(end,))
+        thread.start()
+        wait_until(lambda: "is not the server with the key" in "".join(said))
+        with RemoteDirectory(world, other.url, KEY) as directory:
+            assert directory.gateways() == []
+        end.set()
+        thread.join()
 
 
 def test_a_closed_one_leaves_nothing(server: DirectoryServer) -> None:

@@ -1,4 +1,7 @@
-"""Endpoints and processes that talk over TCP, and access to their connections."""
+"""Endpoints and processes that talk over ZeroMQ, and access to their connections.
+
+Tests that play a peer by hand ask for ``by_hand``: there, direct connections are plain TCP.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,16 @@ print("joined", flush=True)
 
 
 @pytest.fixture(autouse=True)
-def over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The transport under test."""
+    kind = "tcp" if "by_hand" in request.fixturenames else "zmq"
+    monkeypatch.setenv("SFM_TRANSPORT", kind)
+    return kind
+
+
+@pytest.fixture
+def by_hand() -> None:
+    """The test plays a peer."""
 
 
 Join = Callable[..., Endpoint]
@@ -142,7 +153,7 @@ Pose = Callable[[Endpoint, Endpoint], Impostor]
 
 
 @pytest.fixture
-def impostor() -> Iterator[Pose]:
+def impostor(by_hand: None) -> Iterator[Pose]:
     """``impostor(receiver, sender)``"""
     with contextlib.ExitStack() as stack:
 

@@ -17,10 +17,10 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.tcp
 
 
-def test_messages_of_all_sizes_stay_on_the_machine(join: Join) -> None:
+def test_messages_of_all_sizes_stay_on_the_machine(join: Join, kind: str) -> None:
     before = listening()
     a, b = join("A"), join("B")
-    assert a.route_kind("B") == "tcp" and listening() == [*before, "127.0.0.1", "127.0.0.1"]
+    assert a.route_kind("B") == kind and listening() == [*before, "127.0.0.1", "127.0.0.1"]
     for n in (1, 1000, 2_000_000, 9_000_000):
         a.send(dest="B", n=n, data=np.arange(n, dtype=np.int8))
         assert (b.recv(n=n).data == np.arange(n, dtype=np.int8)).all()
@@ -77,7 +77,8 @@ def test_sending_to_a_process_that_does_not_listen_is_explained(
     a = join("A")
     monkeypatch.delenv("SFM_TRANSPORT")
     b = join("B")
-    assert member(a, "B").address == ""
+    assert member(a, "B").address == "" and member(a, "B").public == ""
+    assert member(b, "A").public == a.directory.pair.public.hex() != b.directory.pair.public.hex()
     with pytest.raises(SFMError, match="Give all processes of a world the same"):
         a.send(dest="B")
     b.send(dest="A", n=1)
@@ -102,14 +103,14 @@ assert "zmq" not in sys.modules
     subprocess.run([sys.executable, "-c", code, world], check=True)
 
 
-def test_zmq_is_not_imported_when_tcp_was_asked_for_either(world: str) -> None:
+def test_pyzmq_is_not_imported_when_zmq_was_asked_for_either(world: str, kind: str) -> None:
     code = """
 import sys, threading, sfm_kernel
 with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
     a.send(dest=1, n=1)
     b.recv(src=0)
-    assert a.route_kind(1) == "tcp"
+    assert a.route_kind(1) == sys.argv[2]
     assert not [one.name for one in threading.enumerate() if "tcp" in one.name]  # no Python's
 assert "zmq" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code, world], check=True)
+    subprocess.run([sys.executable, "-c", code, world, kind], check=True)

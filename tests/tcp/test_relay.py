@@ -297,9 +297,9 @@ def test_nothing_is_sent_while_nobody_observes(
     heard: list[bytes] = []
     serve = carrier.Carrier.serve_relay
 
-    def count(self: carrier.Carrier, asked: Any, body: bytes, reply: Any) -> None:
+    def count(self: carrier.Carrier, asked: Any, body: bytes, *rest: Any) -> None:
         heard.append(body)
-        serve(self, asked, body, reply)
+        serve(self, asked, body, *rest)
 
     monkeypatch.setattr(carrier.Carrier, "serve_relay", count)
     there = machines.seen("B")["site"]
@@ -343,7 +343,7 @@ def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machine
             return [relay.ppid() for relay in machines.relays("there")]
         return []  # one has just ended
 
-    wait_until(lambda: len(parents()) == 1 and parents()[0] not in (first.pid, second.pid))
+    wait_until(lambda: len(seen := parents()) == 1 and seen[0] not in (first.pid, second.pid))
     (relay,) = machines.relays("there")
     assert machines.server.key.hex() not in " ".join(relay.cmdline())
     assert {os.readlink(f"/proc/{relay.pid}/fd/{fd}") for fd in (0, 1, 2)} == {os.devnull}

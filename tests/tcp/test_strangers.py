@@ -240,7 +240,7 @@ Overheard = tuple[Endpoint, Endpoint, list[bytes]]
 
 
 @pytest.fixture
-def overheard(join: Join) -> Iterator[Overheard]:
+def overheard(join: Join, by_hand: None) -> Iterator[Overheard]:
     """A and B, and all frames that A has said to B, some of them after breaks."""
     a, b = join("A"), join("B")
     ear = Ear(member(a, "B").address)

@@ -1,4 +1,4 @@
-"""The wire format of native/src/net, written a second time, from its description.
+"""The wire format of native/src/frame, written a second time, from its description.
 
 Two implementations that understand each other show that the format is what it is said to be. AES
 is that of FIPS 197, GCM that of NIST SP 800-38D, HKDF that of RFC 5869: slow, and without a thought

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sfm_kernel.endpoint.bystanders import bystanders, main_line
+from sfm_kernel.endpoint.bystanders import bystanders
+from sfm_kernel.endpoint.main_thread import main_line
 
 LOOKS = 150
 

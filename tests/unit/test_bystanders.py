@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import faulthandler
 import functools
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,9 +20,13 @@ from typing import Any
 import pytest
 from tornado.ioloop import IOLoop, PeriodicCallback
 
+import sfm_kernel
+from sfm_kernel import Endpoint
 from sfm_kernel._native import stacks
 from sfm_kernel.endpoint import bystanders as present
-from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders, main_line
+from sfm_kernel.endpoint import main_thread
+from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders
+from sfm_kernel.endpoint.main_thread import main_line
 from tests.waiting import wait_until
 
 
@@ -78,6 +84,27 @@ def test_a_program_does_not_notice_that_its_frames_are_read() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "MainThread\n", "")
 
 
+def test_a_blocked_process_seldom_looks_for_bystanders_also_while_it_is_observed() -> None:
+    """Observers wake only its network thread, which runs nothing of the program."""
+    (looks,) = sfm_kernel.run(_blocked, n=1)
+    # One at once, one each second, some beside other threads of a busy machine; one each time that
+    # it is observed were 8 more.
+    assert 0 < looks < 8
+
+
+def _blocked(sfm: Endpoint) -> int:
+    looks: list[float] = []
+
+    def look() -> list[Callable[..., Any]]:
+        looks.append(time.monotonic())
+        return []
+
+    present.hooks.append(look)
+    with contextlib.suppress(sfm_kernel.RecvTimeout):
+        sfm.recv(2)
+    return len(looks)
+
+
 def test_a_thread_left_by_an_earlier_cell_is_reported_with_that_cell() -> None:
     begin_cell(3)
     timer = threading.Timer(60, reported)
@@ -104,16 +131,17 @@ def test_who_could_release_a_lock_that_the_main_thread_waits_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not the thread that receives an executor's results, but one of the program's."""
-    threads_of = present._threads
+    threads_of = present.acting_threads
 
     def threads(blocked: set[int], idle: bool) -> Any:
         """Of this test: what runs tests has others, which are not all known to ``threading``."""
         return threads_of(blocked | set(stacks()) - {receiver.ident, other.ident}, idle)
 
-    monkeypatch.setattr(present, "_signals", lambda: ())
-    monkeypatch.setattr(present, "_threads", threads)
+    monkeypatch.setattr(main_thread, "handlers_of_signals", lambda: ())
+    monkeypatch.setattr(main_thread, "acting_threads", threads)
     over, end, found = threading.Event(), threading.Event(), []
-    receiver, other = (threading.Thread(target=end.wait, name=name) for name in (FUTURES, "other"))
+    receiver = threading.Thread(target=end.wait, name=FUTURES)
+    other = threading.Thread(target=end.wait, args=(1000,))  # one without a limit is asleep, too
 
     def is_held() -> bool:
         line = main_line()

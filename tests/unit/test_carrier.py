@@ -11,7 +11,7 @@ import pytest
 from sfm_kernel.directory import Client, DirectoryServer, carrier
 from sfm_kernel.directory.carrier import Carrier
 from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
-from sfm_kernel.errors import WorldError
+from sfm_kernel.errors import WorldAccess, WorldError
 from tests.unit.states import RELAY, UID
 
 pytestmark = pytest.mark.tcp
@@ -30,11 +30,13 @@ class Played:
         self.answers: list[dict[str, Any]] = []
         self.orders: list[bytes] = []
 
-    def ask(self, body: bytes = b"", relay: str = RELAY, **changes: Any) -> None:
+    def ask(
+        self, body: bytes = b"", relay: str = RELAY, owner: str = "client", **changes: Any
+    ) -> None:
         """Ask as the relay; the answer, now or later, goes to ``answers`` and ``orders``."""
         asked = {"relay": relay, "snapshot": 0, "request": -1, "clock": None, "hold": 1}
         asked |= {"watched": False, "uids": [UID]}
-        self.carrier.serve_relay(asked | changes, body, self._reply)
+        self.carrier.serve_relay(asked | changes, body, self._reply, owner)
 
     def _reply(self, answer: dict[str, Any], bodies: Sequence[bytes]) -> None:
         self.answers.append(answer)
@@ -112,15 +114,25 @@ def test_the_answer_to_an_order_comes_back(played: Played) -> None:
     played.carrier.order(UID, b"an order", reply)
     (order,) = played.answers.pop()["orders"]
     assert played.orders == [b"an order"] and not replies
-    played.carrier.answer(order, b"done")
+    with pytest.raises(WorldAccess, match="another client's"):
+        played.carrier.answer(order, b"forged", "another")
+    played.carrier.answer(order, b"done", "client")
     assert replies.pop() == ({}, [b"done"])
-    played.carrier.answer(order, b"done")  # once more
-    played.carrier.answer(99, b"done")  # an unknown order
+    played.carrier.answer(order, b"done", "client")  # once more
+    played.carrier.answer(99, b"done", "client")  # an unknown order
     played.carrier.order(UID, b"an order", reply)
     played.now += carrier.ORDER_SECONDS
     assert played.carrier.next() == 0 and played.carrier.release()
     ((answer, bodies),) = replies
     assert answer["error"] == "WorldError" and "is silent" in answer["message"] and not bodies
+
+
+def test_nobody_speaks_for_another_clients_relay(played: Played) -> None:
+    played.ask(SNAPSHOT, snapshot=1)
+    for forged in ({"bye": True}, {"body": b"another", "snapshot": 2}):
+        with pytest.raises(WorldAccess, match="another client's"):
+            played.ask(owner="another", **forged)
+    assert played.show()[1] == [SNAPSHOT]
 
 
 def test_an_order_goes_to_the_relay_that_was_heard_last(played: Played) -> None:
@@ -142,7 +154,7 @@ def test_orders_that_cannot_be_given(played: Played) -> None:
         with pytest.raises(ValueError, match=r"uid|order"):
             played.carrier.order(uid, body, played._reply)
     with pytest.raises(ValueError, match="answer"):
-        played.carrier.answer(1, bytes(carrier.LARGEST_ORDER + 1))
+        played.carrier.answer(1, bytes(carrier.LARGEST_ORDER + 1), "client")
     for _ in range(1 + carrier.MOST_ORDERS):  # the first one goes with the answer that was held
         played.carrier.order(UID, b"", played._reply)
     with pytest.raises(WorldError, match="keep up"):

@@ -9,18 +9,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import pytest
 import zmq
 
-from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory, open_directory, remote
-from sfm_kernel.directory.gateways import MEMBERS_PURPOSE as PURPOSE
-from sfm_kernel.directory.zmq.curve import Keys
+from sfm_kernel.directory import (
+    Client,
+    DirectoryServer,
+    RemoteDirectory,
+    open_directory,
+    remote,
+)
+from sfm_kernel.directory.address import ServerAddress
 from sfm_kernel.errors import (
     BadName,
     EndpointClosed,
@@ -30,54 +32,12 @@ from sfm_kernel.errors import (
     WorldGone,
 )
 from sfm_kernel.transport.base import Directory, Member
-from tests.unit.processes import Process, child, kill
+from tests.dealers import connect_member
+from tests.unit.machines import KEY, Machine, MakeMachine
+from tests.unit.processes import child, kill
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
-KEY = bytes(range(32))
-
-
-@pytest.fixture
-def server(world: str) -> Iterator[DirectoryServer]:
-    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
-        yield running
-
-
-class Machine:
-    """A folder that stands for a machine: its view of the directory, and its processes."""
-
-    def __init__(self, folder: Path, server: DirectoryServer, patch: pytest.MonkeyPatch) -> None:
-        with patch.context() as here:
-            here.setenv("SFM_DIR", str(folder))
-            self.directory = RemoteDirectory(server.world, server.url, server.key)
-        self.processes: list[Process] = []
-
-    def process(self) -> Process:
-        self.processes.append(Process(self.directory.folder))
-        return self.processes[-1]
-
-    def join(self, **request: Any) -> Member:
-        return self.process().join(self.directory, **request)
-
-
-MakeMachine = Callable[[], Machine]
-
-
-@pytest.fixture
-def machine(
-    server: DirectoryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[MakeMachine]:
-    machines: list[Machine] = []
-
-    def make() -> Machine:
-        machines.append(Machine(tmp_path / str(len(machines)), server, monkeypatch))
-        return machines[-1]
-
-    yield make
-    for machine in machines:
-        for process in machine.processes:
-            process.leave()
-        machine.directory.close()
 
 
 def test_machines_meet(machine: MakeMachine) -> None:
@@ -86,8 +46,8 @@ def test_machines_meet(machine: MakeMachine) -> None:
     member = there.join(name="A", names=("A", "B"), info={"x": [1]})
     assert here.members() == [member] and here.members()[0].info == {"x": [1]}
     assert here.alive(member) and there.directory.alive(member)
-    here.leave(member)
-    here.leave(member)
+    there.directory.leave(member)
+    there.directory.leave(member)
     assert here.members() == [] and not here.alive(member)
 
 
@@ -222,9 +182,11 @@ def test_a_new_server_at_the_old_address_is_another_one(
     here = machine()
     here.join(name="A")
     server.close()
-    with DirectoryServer(server.world, KEY, server.url):
-        with pytest.raises(WorldGone):
+    with DirectoryServer(server.world, KEY, ServerAddress.parse(server.url).place):
+        with pytest.raises(WorldGone, match="is not the server with the key in this address"):
             here.directory.members()
+        with pytest.raises(WorldGone, match="with the address that it then prints"):
+            machine()  # who has the key of the world, and the former address
 
 
 def test_a_closed_directory_says_so(machine: MakeMachine) -> None:
@@ -274,34 +236,15 @@ def test_no_world_without_a_secret(world: str, key: bytes) -> None:
     with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
         DirectoryServer(world, key)
     with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
-        RemoteDirectory(world, "tcp://127.0.0.1:1", key)
-
-
-@pytest.fixture
-def dealer() -> Iterator[zmq.Socket[bytes]]:
-    """A socket that is not connected yet."""
-    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
-        socket.linger = 0
-        yield socket
+        RemoteDirectory(world, f"tcp://127.0.0.1:1/{KEY.hex()}", key)
 
 
 def test_strangers_are_not_heard(server: DirectoryServer, dealer: zmq.Socket[bytes]) -> None:
-    dealer.connect(server.url)  # no CURVE at all
+    dealer.connect(ServerAddress.parse(server.url).place)  # no CURVE at all
     dealer.send(json.dumps({"number": 1, "ask": "hello"}).encode())
     assert not dealer.poll(300)
     with RemoteDirectory(server.world, server.url, KEY) as member:
         assert member.members() == []
-
-
-def test_a_client_with_only_the_servers_public_key_is_refused(
-    server: DirectoryServer, dealer: zmq.Socket[bytes]
-) -> None:
-    Keys(KEY, PURPOSE).connect(dealer)
-    dealer.curve_publickey, dealer.curve_secretkey = zmq.curve_keypair()
-    monitor = dealer.get_monitor_socket(zmq.Event.HANDSHAKE_FAILED_AUTH)
-    dealer.connect(server.url)
-    assert monitor.poll(20_000)  # the ZAP handler's no
-    monitor.close()
 
 
 @pytest.mark.parametrize(
@@ -313,8 +256,7 @@ def test_a_client_with_only_the_servers_public_key_is_refused(
 def test_nonsense_is_answered(
     server: DirectoryServer, dealer: zmq.Socket[bytes], request_: bytes
 ) -> None:
-    Keys(KEY, PURPOSE).connect(dealer)
-    dealer.connect(server.url)
+    connect_member(dealer, server.url, KEY)
     dealer.send(request_)
     assert json.loads(dealer.recv())["error"] == "WorldError"
     dealer.send_multipart([b"too", b"many", b"parts"])
@@ -361,8 +303,9 @@ def test_open_directory_takes_the_environment(
 
 @pytest.mark.parametrize("url", ["nonsense", "tcp://", "http://127.0.0.1:1"])
 def test_invalid_addresses_are_refused(world: str, url: str) -> None:
-    with pytest.raises(WorldError, match="address"):
-        RemoteDirectory(world, url, KEY)
+    for text in (url, f"{url}/{bytes(32).hex()}"):
+        with pytest.raises(WorldError, match="no address of a directory server"):
+            RemoteDirectory(world, text, KEY)
     with pytest.raises(WorldError, match=url):
         DirectoryServer(world, KEY, url)
 

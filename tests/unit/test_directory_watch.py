@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def watch(listener: socket.socket) -> Iterator[LivenessMonitor]:
-    watch = LivenessMonitor(f"tcp://127.0.0.1:{listener.getsockname()[1]}", b"knock")
+    watch = LivenessMonitor(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
     yield watch
     watch.close()
 
@@ -31,12 +32,11 @@ def check_until(watch: LivenessMonitor, condition: Callable[[], object]) -> None
         time.sleep(0.005)
 
 
-def test_it_knocks_and_is_silent_until_the_process_dies(
+def test_it_is_silent_until_the_process_dies(
     listener: socket.socket, watch: LivenessMonitor
 ) -> None:
     with listener.accept()[0] as accepted:
         check_until(watch, lambda: watch.settled)
-        assert accepted.recv(100) == b"knock"
         for _ in range(10):
             assert watch.due is None and not watch.dead and watch.unreachable is None
             watch.check()
@@ -49,6 +49,24 @@ def test_it_knocks_and_is_silent_until_the_process_dies(
     listener.close()
     check_until(watch, lambda: watch.dead)
     assert watch.unreachable is None
+
+
+def test_one_look_sees_that_the_process_died_after_it_was_reached(
+    listener: socket.socket, watch: LivenessMonitor
+) -> None:
+    listener.accept()[0].close()
+    select.select([watch], [], [])  # the end has come
+    watch.check()
+    assert watch.unsure
+
+
+def test_a_process_that_dies_before_the_first_look_is_about_to_be_found_dead(
+    listener: socket.socket, watch: LivenessMonitor
+) -> None:
+    listener.close()  # its kernel had accepted the connection, and resets it
+    watch.check()
+    assert watch.unsure or watch.dead
+    check_until(watch, lambda: watch.dead)
 
 
 def listener_accepts(listener: socket.socket) -> Callable[[], bool]:

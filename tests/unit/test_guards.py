@@ -7,6 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.conftest import pytest_xdist_make_scheduler
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +76,7 @@ def test_expected():
 HANGS = """
 import subprocess, sys, threading, pytest
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(3)
 def test_hang(sfm_dir):
     print(sfm_dir)
     subprocess.Popen(["sleep", "53"], start_new_session=True)
@@ -84,9 +88,9 @@ HOLDS_THE_GIL = """
 import re, pytest
 from tests import conftest
 
-conftest.GRACE = 1
+conftest.GRACE = 0.5
 
-@pytest.mark.timeout(4)
+@pytest.mark.timeout(2)
 def test_hang():
     re.match(r"(a+)+b", "a" * 60)
 """
@@ -98,7 +102,7 @@ def judge(folder: Path, source: str, *, ci: bool = False) -> subprocess.Complete
     file.write_text(source)
     command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--rootdir", str(ROOT)]
     command += ["-p", "tests.conftest", "-p", "no:cacheprovider", "-v", str(file)]
-    # Without the notebooks' plugins, which take seconds to import.
+    # Without plugins that it does not need: each takes time to import.
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_timeout"}
     return subprocess.run(
         command,
@@ -155,6 +159,17 @@ def test_a_test_that_holds_the_gil_is_killed(tmp_path: Path) -> None:
     run = judge(tmp_path, HOLDS_THE_GIL)
     assert run.returncode != 0
     assert "in test_hang" in run.stdout
+
+
+def test_tests_of_the_browser_share_a_worker() -> None:
+    options = {"dist": "loadfile", "tx": ["popen"]}
+    config: Any = SimpleNamespace(getoption=options.get, getvalue=options.get)
+    scheduling = pytest_xdist_make_scheduler(config, None)
+    tests = ["browser/test_card.py::a", "browser/test_real.py::b[c::d]", "unit/test_run.py::e"]
+    units = [scheduling._split_scope(f"tests/{test}") for test in tests]
+    assert units == ["tests/browser/", "tests/browser/", "tests/unit/test_run.py"]
+    options["dist"] = "load"
+    assert pytest_xdist_make_scheduler(config, None) is None
 
 
 def running() -> str:

@@ -16,11 +16,11 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 import zmq
 
-from sfm_kernel.directory.zmq.curve import GATEWAY, MEMBER, Gate, Keys
+from sfm_kernel.directory.zmq.curve import Gate, serve
 from sfm_kernel.directory.zmq.sockets import (
     HANDSHAKE_SECONDS,
     Context,
@@ -29,6 +29,10 @@ from sfm_kernel.directory.zmq.sockets import (
     has_mail,
 )
 from sfm_kernel.transport.address import most_strangers
+from sfm_kernel.transport.keys import KeyPair
+
+FAREWELL_SECONDS = 1.0
+"""Seconds in which a client that was expelled is still sent that it was."""
 
 SAY_EVERY = 60.0
 """Seconds between two warnings that strangers' connections are closed."""
@@ -49,10 +53,10 @@ class Admission:
     For the thread that makes it, before the ROUTER binds a TCP address. One for each context.
 
     Args:
-        keys: the members' pair.
-        members: gives the descriptors that messages have come through since its last call: a
-            client that sends messages has shown its key.
-        gateways: the gateways' pair.
+        pair: the server's own pair.
+        may_connect: says whether who has the pair with this public half may connect.
+        members: gives the descriptors that messages have come through since its last call, and
+            whose: a client that sends messages has shown its key.
     Attributes:
         fds: become readable when ``serve`` has something to do (see ``sockets.descriptor``).
         address: the ROUTER's address; its owner sets it.
@@ -62,15 +66,17 @@ class Admission:
         self,
         context: Context,
         router: Socket,
-        keys: Keys,
-        members: Callable[[], Iterable[int]],
-        gateways: Keys,
+        pair: KeyPair,
+        may_connect: Callable[[str], bool],
+        members: Callable[[], Mapping[int, str]],
     ) -> None:
         self.address = ""
-        keys.serve(router)
-        self._gate = Gate(context, {MEMBER: keys.public, GATEWAY: gateways.public})
+        serve(router, pair)
+        self._gate = Gate(context, may_connect)
         self._router, self._members = router, members
         self._strangers: dict[int, float] = {}  # the times at which they connected
+        self._users: dict[int, str] = {}  # the others, by descriptor
+        self._leaving: dict[int, float] = {}  # of these, the expelled; when to hang up
         self._most = most_strangers()
         self._silent_until = 0.0
         name = f"inproc://sfm-door-{id(self)}"
@@ -89,11 +95,16 @@ class Admission:
         now = time.monotonic()
         while has_mail(self._monitor):
             event, fd = _EVENT.unpack_from(self._monitor.recv_multipart()[0])
-            self._strangers.pop(fd, None)
+            for known in (self._strangers, self._users, self._leaving):
+                known.pop(fd, None)
             if event == zmq.Event.ACCEPTED:
                 self._strangers[fd] = now
-        for fd in self._members():
+        for fd, user in self._members().items():
             self._strangers.pop(fd, None)
+            self._users[fd] = user
+        for fd in [fd for fd, due in self._leaving.items() if due <= now]:
+            del self._leaving[fd]
+            self._shut(fd)
         if len(self._strangers) <= self._most:
             return
         # Older connections have shown the key, or ZeroMQ would have closed them.
@@ -104,10 +115,20 @@ class Admission:
             for fd in new:
                 if len(self._strangers) <= self._most:
                     return
-                if fd in self._strangers and self._reject(fd, silent):
+                if fd in self._strangers and self._shut(fd, silent):
                     del self._strangers[fd]
+                    self._say()
 
-    def _reject(self, fd: int, silent: bool) -> bool:
+    def expel(self, user: str) -> None:
+        """Hang up on a client that may not connect again, after ``FAREWELL_SECONDS``."""
+        due = time.monotonic() + FAREWELL_SECONDS
+        self._leaving |= {fd: due for fd, known in self._users.items() if known == user}
+
+    def next(self) -> float | None:
+        """Seconds until ``serve`` hangs up on somebody; None if it does not."""
+        return max(0.0, min(self._leaving.values()) - time.monotonic()) if self._leaving else None
+
+    def _shut(self, fd: int, silent: bool = False) -> bool:
         """Shut a connection down, with ``silent`` only if it has sent no signature.
 
         ZeroMQ closes it then. Returns whether the connection ends.
@@ -122,7 +143,6 @@ class Admission:
                     return False
                 if self.address.endswith(f":{connection.getsockname()[1]}"):  # not another socket
                     connection.shutdown(socket.SHUT_RDWR)
-                    self._say()
             finally:
                 connection.detach()
         except OSError:  # the connection has just ended

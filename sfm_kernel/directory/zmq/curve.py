@@ -1,9 +1,9 @@
-"""Encryption with CURVE, and the gate that admits only members of the world.
+"""Encryption with CURVE, and the gate that admits only those who belong to the world.
 
-All members hold the world's key and derive one CURVE key pair from it. A server proves that it
-knows the pair (clients encrypt to its public half), and a ZAP handler accepts clients with that
-pair only. Nothing on the wire helps to find the key. TCP needs this; a socket in the world's
-private folder does not.
+A server has a key pair of its own, whose public half is part of its address: clients encrypt to
+it, so that nobody else can answer them. A ZAP handler accepts the clients that it knows by their
+pairs; and, for the first time, the pair that all derive who hold the world's key. Nothing on the
+wire helps to find the key. TCP needs this; a socket in the world's private folder does not.
 
 A program with the world's key can run code in all its processes. Gateways need less: they get a key
 that is derived from the world's and reveals nothing about it, and a different pair, which opens
@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 
 import zmq
 from zmq.utils import z85
 
 from sfm_kernel.directory.zmq.sockets import Context, Socket, has_mail
 from sfm_kernel.transport.address import check_key
-
-MEMBER, GATEWAY = "member", "gateway"
-"""The kinds of clients: the ``User-Id`` of each frame from a client."""
+from sfm_kernel.transport.keys import KeyPair
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 
 
 def gateway_key(key: bytes) -> bytes:
-    """The gateways' key, derived from the world's as in ``native/src/net/seal.rs``.
+    """The gateways' key, derived from the world's as in ``native/src/frame/seal.rs``.
 
     HKDF (RFC 5869) with SHA-256, 32 bytes.
     """
@@ -36,40 +35,31 @@ def gateway_key(key: bytes) -> bytes:
     return hmac.new(extracted, b"key\x01", hashlib.sha256).digest()
 
 
-class Keys:
-    """The CURVE pair that members derive from the world's key, or gateways from theirs.
+def derived_pair(key: bytes, purpose: bytes) -> KeyPair:
+    """The pair that all who have the secret ``key`` derive from it.
 
     Args:
-        key: the world's secret.
         purpose: different purposes give unrelated pairs.
     Raises:
         WorldAccess: see ``check_key``.
     """
+    check_key(key)
+    secret = hmac.new(key, purpose, hashlib.sha256).digest()
+    return KeyPair(secret, z85.decode(zmq.curve_public(z85.encode(secret))))
 
-    def __init__(self, key: bytes, purpose: bytes) -> None:
-        check_key(key)
-        self._secret = z85.encode(hmac.new(key, purpose, hashlib.sha256).digest())
-        self._public = zmq.curve_public(self._secret)
 
-    def serve(self, server: Socket) -> None:
-        """Make a binding socket refuse strangers; its context needs a ``Gate``."""
-        server.curve_server = True
-        server.curve_secretkey = self._secret
-        server.zap_domain = b"sfm"
+def serve(server: Socket, pair: KeyPair) -> None:
+    """Make a binding socket refuse strangers; its context needs a ``Gate``."""
+    server.curve_server = True
+    server.curve_secretkey = z85.encode(pair.secret)
+    server.zap_domain = b"sfm"
 
-    @property
-    def public(self) -> bytes:
-        """The public half, 32 bytes; clients with another pair recognise a server by it."""
-        return bytes(z85.decode(self._public))
 
-    def connect(self, client: Socket, server: bytes | None = None) -> None:
-        """Make a connecting socket authenticate itself and its server with this pair.
-
-        ``server``: the server's public half, if it has another pair.
-        """
-        client.curve_serverkey = self._public if server is None else z85.encode(server)
-        client.curve_publickey = self._public
-        client.curve_secretkey = self._secret
+def prove(client: Socket, pair: KeyPair, server: bytes) -> None:
+    """Make a connecting socket show its pair, to none but the server with this public half."""
+    client.curve_serverkey = z85.encode(server)
+    client.curve_publickey = z85.encode(pair.public)
+    client.curve_secretkey = z85.encode(pair.secret)
 
 
 class Gate:
@@ -78,12 +68,14 @@ class Gate:
     It is made before a server of its context binds. pyzmq's authenticator is a separate thread; the
     gate's owner has an event loop already.
 
+    Each frame of a client then has its public half, in hexadecimal digits, as its ``User-Id``.
+
     Args:
-        users: the public keys of the admitted kinds of clients.
+        may_connect: says whether who has the pair with this public half may connect.
     """
 
-    def __init__(self, context: Context, users: dict[str, bytes]) -> None:
-        self._users = {user: b"CURVE " + public for user, public in users.items()}
+    def __init__(self, context: Context, may_connect: Callable[[str], bool]) -> None:
+        self._may_connect = may_connect
         self.socket = context.socket(zmq.REP)
         self.socket.linger = 0
         self.socket.bind(ZAP_ENDPOINT)
@@ -92,11 +84,8 @@ class Gate:
         """Answer all requests that are waiting."""
         while has_mail(self.socket):
             request = self.socket.recv_multipart()
-            version, number, *_ = request
-            # request: version, id, domain, address, identity, mechanism, credentials
-            shown = b" ".join(request[5:])
-            verdict = [b"400", b"no member", b""]
-            for user, credentials in self._users.items():
-                if hmac.compare_digest(shown, credentials):
-                    verdict = [b"200", b"OK", user.encode()]
+            version, number, _domain, _address, _identity, mechanism, *credentials = request
+            user = b"".join(credentials).hex()
+            is_known = mechanism == b"CURVE" and self._may_connect(user)
+            verdict = [b"200", b"OK", user.encode()] if is_known else [b"400", b"no member", b""]
             self.socket.send_multipart([version, number, *verdict, b""])

@@ -21,7 +21,7 @@ REFUSED_SECONDS = 0.3
 as it lives."""
 REJECTED_SECONDS = 1.5
 """Seconds after which ``REFUSALS`` or more connections that were closed without a word mean that
-the server has another key. (One may be a mistake: ``admission`` closes surplus connections.)"""
+another server listens there. (One may be a mistake: ``admission`` closes surplus connections.)"""
 MAXRT_MS = 5000
 """Milliseconds without an acknowledgement after which a connection is replaced: the kernel alone
 waits longer each time, and goes on waiting long after the network works again."""
@@ -61,19 +61,19 @@ class ConnectionMonitor:
 
     Attributes:
         up: the handshake is done, messages flow.
+        refused: the server does not admit this client's key.
         breaks: the number of times it was up and came down.
         dealer, monitor: the socket, not connected yet, and its monitor socket.
     """
 
     def __init__(self, dealer: Socket) -> None:
-        self.up = False
+        self.up = self.refused = False
         self.breaks = 0
         self._connected = False
         self._connected_at = 0.0
         self._failures = 0
         self._rejections = 0
         self._rejections_since = 0.0
-        self._refused = False
         self._down_since = time.monotonic()
         self.dealer = dealer
         self.monitor: Socket = dealer.get_monitor_socket(_EVENTS)
@@ -89,7 +89,7 @@ class ConnectionMonitor:
                 self.up = came_up = True
                 self._failures = self._rejections = 0
             elif event == zmq.Event.HANDSHAKE_FAILED_AUTH:
-                self._refused = True
+                self.refused = True
             else:
                 self._came_down()
         return came_up
@@ -112,16 +112,16 @@ class ConnectionMonitor:
             # The server had no time to check the key before ZeroMQ gave the connection up.
             self._rejections, self._down_since = 0, now
             return
-        # A server with another key cannot even say so.
+        # Who does not have the key of the server that is meant cannot even read what we say.
         if not self._rejections:
             self._rejections_since = now
         self._rejections += 1
 
     @property
     def rejected(self) -> bool:
-        """Whether a server answers and does not accept this process's key."""
+        """Whether something listens there that does not have the server's key."""
         lasted = time.monotonic() - self._rejections_since
-        return self._refused or (self._rejections >= REFUSALS and lasted > REJECTED_SECONDS)
+        return self._rejections >= REFUSALS and lasted > REJECTED_SECONDS
 
     @property
     def dead(self) -> bool:
@@ -129,7 +129,8 @@ class ConnectionMonitor:
         if self._connected:
             return False
         down = time.monotonic() - self._down_since
-        return self.rejected or (self._failures >= REFUSALS and down > REFUSED_SECONDS)
+        gone = self._failures >= REFUSALS and down > REFUSED_SECONDS
+        return gone or self.refused or self.rejected
 
     def close(self) -> None:
         """Close the connection and its monitor. Unsent messages are dropped."""

@@ -15,6 +15,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -26,6 +27,7 @@ import sfm_kernel
 from sfm_kernel.directory import remove_world
 from sfm_kernel.lessons.measure.arguments import numbers
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, serve_jobs
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.mpi import Namespace, mpi_recv_buf, mpi_send_buf
 
@@ -292,14 +294,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--windows", type=numbers, metavar="W,W,…", help="chunks on their way")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each size of the array."""
     quick = {"sizes": (4 << 20,), "chunks": CHUNKS[1:5:2], "windows": (1, 4)}
     usual = {"sizes": (*SIZES, 128 << 20), "chunks": CHUNKS, "windows": WINDOWS}
     defaults: dict[str, tuple[int, ...]] = quick if options.quick else usual
-    return rows(
-        sizes=options.bytes or defaults["sizes"],
+    repeat = options.repeat or (2 if options.quick else 3)
+    measured = partial(
+        rows,
         chunks=options.chunks or defaults["chunks"],
         windows=options.windows or defaults["windows"],
-        repeat=options.repeat or (2 if options.quick else 3),
+        repeat=repeat,
     )
+    return [
+        Part(f"{size:,} bytes", partial(measured, sizes=(size,)), 1 + repeat * size / 1e7, repeat)
+        for size in options.bytes or defaults["sizes"]
+    ]

@@ -15,7 +15,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from statistics import mean, median
 from time import perf_counter
@@ -37,6 +37,7 @@ from sfm_kernel.lessons.measure.engines import (
     serve_jobs,
 )
 from sfm_kernel.lessons.measure.machine import usable_cores
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 
 if TYPE_CHECKING:
@@ -370,15 +371,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", type=above_zero, default=TOLERANCE, metavar="T")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each work."""
+    repeat = options.repeat or (1 if options.quick else 3)
+    measured = partial(
+        rows,
         options.engines,
-        works=WORKS if options.work == "all" else (options.work,),
         algorithms=options.only or REDUCTIONS,
         lengths=options.lengths or (LENGTHS[:2] if options.quick else LENGTHS),
         m=options.m or (max(32, options.engines) if options.quick else M),
         tolerance=options.tolerance,
-        repeat=options.repeat or (1 if options.quick else 3),
+        repeat=repeat,
         seconds=0.01 if options.quick else 0.05,
     )
+    each = {"dot": 1 if options.quick else 5, "cg": 1 if options.quick else 15}
+    return [
+        Part(work, partial(measured, works=(work,)), each[work] * repeat, repeat)
+        for work in (WORKS if options.work == "all" else (options.work,))
+    ]

@@ -1,27 +1,29 @@
 """Runs a program that measures from the command line, prints its table and saves its rows.
 
-Such a program is a module: ``measure(options)`` yields rows, and ``summary(rows)`` makes the table.
-It may have ``add_arguments(parser)``, which declares its options, ``tables(rows)`` instead of one
-table, and ``plot(rows)``. Before it measures, it prints ``notes(options)``, or a line for each kind
-of ``COMPARED`` that is left out on this machine (see ``launched.absent``). The tables and the
-machine's facts go to standard output, progress to standard error.
+Such a program is a module: ``plan(options)`` lists what is measured (``results.Part``), and
+``summary(rows)`` makes the table. It may have ``add_arguments(parser)``, which declares its
+options, ``tables(rows)`` instead of one table, and ``plot(rows)``. Before it measures, it prints
+``notes(options)``, or a line for each kind of ``COMPARED`` that is left out on this machine (see
+``launched.absent``). If it is stopped, it shows the tables of the parts that it has finished.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.arguments import at_least
 from sfm_kernel.lessons.measure.launched import left_out
 from sfm_kernel.lessons.measure.machine import machine
-from sfm_kernel.lessons.measure.rows import Row, table, write_json
+from sfm_kernel.lessons.measure.results import Results
+from sfm_kernel.lessons.measure.rows import table
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -33,7 +35,8 @@ def add_program(commands: Commands, name: str, module: ModuleType) -> None:
     command = commands.add_parser(name, help=title, description=title)
     command.add_argument("--repeat", type=at_least(1), metavar="R", help="rounds to measure")
     command.add_argument("--quick", action="store_true", help="few and small: does it work?")
-    command.add_argument("--json", type=Path, metavar="FILE", help="write facts and rows there")
+    command.add_argument("--json", type=Path, metavar="FILE", help="keep each row, as a line")
+    command.add_argument("--resume", action="store_true", help="measure what the FILE lacks")
     if hasattr(module, "plot"):
         command.add_argument("--plot", type=Path, metavar="FILE", help="draw the rows (.png, .svg)")
     if hasattr(module, "add_arguments"):
@@ -54,9 +57,9 @@ def run(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> 
     except SFMError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print(f"{name}: interrupted", file=sys.stderr)
-        return 130
+        return 128 + int(stop.args[0] if stop.args else signal.SIGINT)
 
 
 def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
@@ -64,44 +67,55 @@ def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
     for file in (options.json, plot_file):  # fails now, and not after minutes of measuring
         if file is not None and not file.parent.is_dir():
             raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: create it")
+    if options.resume and options.json is None:
+        raise SFMError("--resume needs the results to go on with: --json FILE")
+    asked = {
+        f"--{option}": value for option, value in vars(options).items() if option not in _UNASKED
+    }
     facts = machine()
+    results = Results(options.json, {"command": name} | asked | facts, options.resume)
     print("\n".join(f"{fact}: {value}" for fact, value in facts.items()))
     compared = getattr(module, "COMPARED", ())
     for line in module.notes(options) if hasattr(module, "notes") else left_out(compared):
         print(line)
-    print(flush=True)
+    parts = module.plan(options)
+    print(results.announcement(parts) + "\n", flush=True)
 
-    measured = _all(module.measure(options))
-    summary = module.summary(measured)
-    if hasattr(module, "tables"):
-        shown = [f"{title}\n{table(rows)}" for title, rows in module.tables(measured).items()]
-    else:
-        shown = [table(summary)]
-    print("\n\n".join(shown))
-
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        results.measure(parts)
+    except ValueError as problem:  # about an option, unless something was measured
+        if results.rows(unfinished=True):
+            raise
+        raise SFMError(str(problem)) from None
+    except (KeyboardInterrupt, SFMError):
+        if results.finished:
+            _show(module, results)
+        print(f"\n{name}: stopped; {results.kept()}", flush=True)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    _show(module, results)
     if options.json is not None:
-        contents = {"benchmark": name, "machine": facts, "rows": measured}
-        write_json(options.json, contents | {"summary": summary})
         print(f"\nrows written to {options.json}")
     if plot_file is not None:
-        module.plot(measured).savefig(plot_file)
+        module.plot(results.rows()).savefig(plot_file)
         print(f"\nplot written to {plot_file}")
     return 0
 
 
-def _all(rows: Iterable[Row]) -> list[Row]:
-    """The rows. A ValueError before the first one is about an option; nothing was measured."""
-    watched = sys.stderr.isatty()
-    measured: list[Row] = []
-    try:
-        for row in rows:
-            measured.append(row)
-            if watched:
-                print(f"\r{len(measured)} measured", end="", file=sys.stderr, flush=True)
-    except ValueError as problem:
-        if measured:
-            raise
-        raise SFMError(str(problem)) from None
-    if watched:
-        print("\r" + " " * 24 + "\r", end="", file=sys.stderr)
-    return measured
+_UNASKED = ("command", "run", "json", "resume", "plot")
+"""Options that change no measurement."""
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt(number)
+
+
+def _show(module: ModuleType, results: Results) -> None:
+    measured = results.rows()
+    if hasattr(module, "tables"):
+        shown = [f"{title}\n{table(rows)}" for title, rows in module.tables(measured).items()]
+    else:
+        shown = [table(module.summary(measured))]
+    print("\n" + "\n\n".join([*shown, *filter(None, [results.doubts()])]))

@@ -1,10 +1,8 @@
-"""Rows as a text table, a pandas DataFrame, a JSON file."""
+"""Rows as a text table, a pandas DataFrame."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ def table(rows: Iterable[Row]) -> str:
     columns = list(dict.fromkeys(key for row in listed for key in row))
     if not columns:
         return "(no rows)"
-    cells = [[_cell(row.get(column)) for column in columns] for row in listed]
+    cells = [[cell(row.get(column)) for column in columns] for row in listed]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     is_number = [
         all(isinstance(row.get(column), int | float | None) for row in listed) for column in columns
@@ -35,7 +33,8 @@ def table(rows: Iterable[Row]) -> str:
     )
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
+    """A value as text, short."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -48,12 +47,6 @@ def frame(rows: Iterable[Row]) -> pandas.DataFrame:
     import pandas
 
     return pandas.DataFrame(list(rows))
-
-
-def write_json(path: str | Path, contents: Mapping[str, Any]) -> None:
-    """Write ``contents`` as JSON; a value that JSON cannot hold leaves the file unchanged."""
-    text = json.dumps(contents, indent=2, allow_nan=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:

@@ -23,6 +23,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least, chosen, names
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
 from sfm_kernel.lessons.measure.launched import LaunchedJob, absent, left_out, ranks
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.links import OPENINGS, Links
 from sfm_kernel.lessons.pingpong.mechanisms import ping, pong
@@ -218,13 +219,17 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 ONE_MACHINE = (
     "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
 )  # fmt: skip
-NETWORK = ("sockets", "pickle", "SFM", "SFM w/Q tcp", "pyzmq tcp", "pyzmq ipc", "ipyparallel")
+NETWORK = (
+    "sockets", "pickle", "SFM", "SFM w/Q tcp", "SFM w/Q zmq", "pyzmq tcp", "pyzmq tcp curve",
+    "pyzmq ipc", "ipyparallel",
+)  # fmt: skip
 
 RATIOS = {
     "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
     "SFM / mpi4py buffers": ("SFM w/Q", "mpi4py buffers"),
     "traced / untraced": ("SFM w/Q", UNTRACED),
     "tcp, encrypted / pyzmq tcp": ("SFM w/Q tcp", "pyzmq tcp"),
+    "zmq / pyzmq, both encrypted": ("SFM w/Q zmq", "pyzmq tcp curve"),
 }
 
 
@@ -319,12 +324,27 @@ def _mechanisms(options: argparse.Namespace) -> Sequence[str]:
     return [name for name in MECHANISMS if name != "ipyparallel"] if options.quick else MECHANISMS
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
-        messages=options.messages or (QUICK_MESSAGES if options.quick else tuple(MESSAGES)),
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each kind of message."""
+    messages = options.messages or (QUICK_MESSAGES if options.quick else tuple(MESSAGES))
+    repeat = options.repeat or (2 if options.quick else 3)
+    seconds = options.seconds or (0.03 if options.quick else 0.1)
+    measured = partial(
+        rows,
         mechanisms=_mechanisms(options),
-        repeat=options.repeat or (2 if options.quick else 3),
-        seconds=options.seconds or (0.03 if options.quick else 0.1),
+        repeat=repeat,
+        seconds=seconds,
         count=options.count,
     )
+    kinds: dict[str, list[str]] = {}
+    for message in messages:
+        kinds.setdefault(kind_of(message), []).append(message)
+    return [
+        Part(
+            kind,
+            partial(measured, messages=some),
+            5 + (repeat + 1) * seconds * len(some) * len(_mechanisms(options)),
+            repeat,
+        )
+        for kind, some in kinds.items()
+    ]

@@ -26,6 +26,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least, names, numbers
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving
 from sfm_kernel.lessons.measure.machine import usable_cores
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.pingpong.messages import size_of
 from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LogGP, growth, messages, prices
@@ -331,15 +332,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=above_zero, metavar="S", help="for each measurement")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
-        transports=TRANSPORTS if options.transport == "all" else (options.transport,),
-        algorithms=options.only or ALGORITHMS["allreduce"],
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each transport."""
+    algorithms = options.only or ALGORITHMS["allreduce"]
+    asked = TRANSPORTS if options.transport == "all" else (options.transport,)
+    # If there is nothing to measure, ``rows`` says so.
+    some = [name for name in asked if any(known in USING[name] for known in algorithms)] or asked
+    repeat = options.repeat or (2 if options.quick else 5)
+    measured = partial(
+        rows,
+        algorithms=algorithms,
         processes=options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
         sizes=options.bytes or SIZES,
         model_sizes=MODEL_SIZES[:3] if options.quick else MODEL_SIZES,
         cores=options.cores,
-        repeat=options.repeat or (2 if options.quick else 5),
+        repeat=repeat,
         seconds=options.seconds or (0.01 if options.quick else 0.03),
     )
+    return [
+        Part(name, partial(measured, transports=(name,)), 2 + 3 * repeat, repeat) for name in some
+    ]

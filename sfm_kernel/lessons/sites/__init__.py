@@ -3,7 +3,7 @@
 Rows have the time of an operation, in seconds and in round trips of the path; ``late_ms`` is the
 average delay by which the lab, or gateways that emulate the path, delivered late. An experiment
 that was disturbed by that is repeated, and marked if it was disturbed again: such a row neither
-meets nor misses a target.
+meets nor misses a target. All experiments, with those that are repeated, take 15 minutes.
 
 Source: Glück and Mignot, "Splitting TCP for MPI Applications Executed on Grids", 2011.
 """
@@ -11,12 +11,15 @@ Source: Glück and Mignot, "Splitting TCP for MPI Applications Executed on Grids
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sfm_kernel.lessons.measure.arguments import names
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.sites import nas
 from sfm_kernel.lessons.sites.counts import COUNTED
@@ -25,7 +28,7 @@ from sfm_kernel.lessons.sites.routes import ROUTES, Route
 
 MEASURES = (
     "tcp silence", "tcp bulk", "tcp loss", "start", "silence", "pairs 1", "pairs 2", "pairs 4",
-    "pairs 8", "short", "sizes", "loss", "loss 4 MB", "loss small", "cut 5", "cut 15", "cut 60",
+    "pairs 8", "short", "sizes", "loss", "loss 4 MB", "loss small", "cut 3", "cut 10", "cut 20",
     "reset", "killed", "killed of two", "barrier", "requests", "requests 3",
 )  # fmt: skip
 
@@ -34,7 +37,9 @@ NAS = tuple(f"nas {name}{cross}" for cross in ("", " cross") for name in PATTERN
 
 QUICK = ("tcp silence", "tcp bulk", "start", "silence", "reset")
 AGAIN = 2
-"""The number of times that a disturbed experiment is repeated."""
+"""The number of times that a disturbed experiment is repeated, if ``LIMIT`` leaves time for it."""
+LIMIT = 15 * 60.0
+"""The seconds that all experiments may take on two cores, with those that are repeated."""
 
 
 class Experiment(NamedTuple):
@@ -43,8 +48,11 @@ class Experiment(NamedTuple):
     Attributes:
         function: called with the lab, ``arguments``, and the route unless ``ways`` is ``BARE``.
         lab: arguments of ``Lab``; a site gets another host for its gateways.
+        arguments: further ones.
         gateways: the number of gateways in each site, if the route has any.
         ways: the names of the routes for which it makes sense.
+        usual: the routes that are measured if the command line names none.
+        seconds: the time that it takes on two cores, about, for one route.
     """
 
     function: Callable[..., Iterator[Row]]
@@ -52,6 +60,8 @@ class Experiment(NamedTuple):
     arguments: Mapping[str, Any] = MappingProxyType({})
     gateways: int = 1
     ways: Sequence[str] = tuple(ROUTES)
+    usual: Sequence[str] = ("direct", "direct bbr", "gateway")
+    seconds: float = 10.0
 
     @property
     def playable(self) -> bool:
@@ -63,51 +73,75 @@ class Experiment(NamedTuple):
 
 BARE = ("direct", "direct bbr")
 THROUGH = tuple(name for name, route in ROUTES.items() if route.gateways)
+SILENT = ("direct", "direct heartbeat", "gateway", "gateway cubic")
+LOSSY = ("direct", "direct bbr", "gateway", "gateway cubic", "gateway cubic x4")
 
 
 def measures(quick: bool = False) -> dict[str, Experiment]:
     """Each experiment, by its name."""
     from sfm_kernel.lessons.sites import failing, pairs, plain, sharing
 
-    silences = (0.0, 0.15, 0.3, 0.6, 1.2, 1.4, 2.0)
     # A connection that 8, 4, 2 pairs share, or that one pair uses alone, if each pair sends a
     # message every 1.4 s.
     shared = {"silences": (0.0, *(pairs.PAUSE / n for n in (8, 4, 2, 1))), "count": 1}
-    alone = {"silences": (0.0, pairs.PAUSE) if quick else silences}
+    silences = {"silences": (0.0, 0.15, 0.3, 0.6, pairs.PAUSE), "count": 2}
+    alone = {"silences": (0.0, pairs.PAUSE), "count": 2} if quick else silences
     near, far = {"rtt": 0.02, "rate": 500e6}, {"rtt": 0.1, "rate": 200e6}
     lossy = {"rtt": 0.02, "rate": 200e6, "loss": 1e-3}
     four = {**near, "sites": {"A": 4, "B": 4}}
-    narrow, seconds = {"rtt": 0.02, "rate": 100e6}, 1.5 if quick else 6.0
-    size, megabyte = (10_000_000 if quick else 50_000_000), 1 << 20
-    lengths = (megabyte, 4 * megabyte, 48 * megabyte)
-    count, all_cuts = (2 if quick else 5), (5.0, 15.0, 60.0)
-    trips = {"length": 4 * megabyte, "count": 3 if quick else 15}
-    short = {"count": 20, "amount": 16 << 20} if quick else {}
+    narrow, seconds = {"rtt": 0.02, "rate": 100e6}, 1.5 if quick else 2.5
+    size, megabyte = (10_000_000 if quick else 20_000_000), 1 << 20
+    lengths, amount = (megabyte, 4 * megabyte, 16 * megabyte), (48 if quick else 32) * megabyte
+    count, all_cuts = (2 if quick else 3), (3.0, 10.0, 20.0)
+    trips = {"length": 4 * megabyte, "count": 3 if quick else 6}
+    short = {"count": 20, "amount": 16 << 20} if quick else {"amount": 32 << 20}
     listed = [
-        Experiment(plain.silence, near, shared if quick else alone, ways=BARE),
-        Experiment(plain.bulk, far, {"length": size}, ways=BARE),
-        Experiment(plain.bulk, lossy, {"length": size}, ways=BARE),
-        Experiment(pairs.start, far),
-        Experiment(pairs.after_silence, near, {**alone, "count": count}),
-        *(Experiment(pairs.silent_pairs, four, {"pairs": n, "count": count}) for n in (1, 2, 4, 8)),
-        Experiment(pairs.short, {"rtt": 0.0002, "rate": 1e9}, short),
-        Experiment(pairs.sizes, far, {"lengths": lengths, "amount": 48 * megabyte}),
-        Experiment(pairs.sizes, lossy, {"lengths": (megabyte,), "amount": 48 * megabyte}),
-        Experiment(pairs.small, lossy, trips),
-        Experiment(pairs.small, lossy),
-        *(Experiment(failing.cut, near, {"seconds": seconds}) for seconds in all_cuts),
-        Experiment(failing.reset, near, {"resets": 1 if quick else 3}),
-        Experiment(failing.killed, four, ways=THROUGH),
-        Experiment(failing.killed, four, gateways=2, ways=THROUGH),
+        Experiment(plain.silence, near, shared if quick else alone, ways=BARE, usual=BARE),
+        Experiment(plain.bulk, far, {"length": size}, ways=BARE, usual=BARE),
+        Experiment(plain.bulk, lossy, {"length": 10_000_000}, ways=BARE, usual=BARE),
+        Experiment(pairs.start, far, seconds=4),
+        Experiment(pairs.after_silence, near, alone, usual=SILENT),
+        *(
+            Experiment(
+                pairs.silent_pairs, four, {"pairs": n, "count": count},
+                usual=("direct", *THROUGH[: 2 if n == 8 else 1]), seconds=8 + n,
+            )
+            for n in (1, 2, 4, 8)
+        ),
+        Experiment(pairs.short, {"rtt": 0.0002, "rate": 1e9}, short, seconds=3),
+        Experiment(pairs.sizes, far, {"lengths": lengths, "amount": amount}, usual=LOSSY[:4]),
+        Experiment(pairs.sizes, lossy, {"lengths": (megabyte,), "amount": amount // 2}, seconds=8),
+        Experiment(pairs.small, lossy, trips, usual=LOSSY),
+        Experiment(pairs.small, lossy, usual=LOSSY[1:]),
+        *(
+            Experiment(failing.cut, near, {"seconds": length}, seconds=7 + length)
+            for length in all_cuts
+        ),
+        Experiment(failing.reset, near, {"resets": 1 if quick else 2}, seconds=7),
+        *(
+            Experiment(
+                failing.killed, four, gateways=n, ways=THROUGH, usual=("gateway",), seconds=14
+            )
+            for n in (1, 2)
+        ),
         Experiment(sharing.barrier, four),
-        *(Experiment(sharing.requests, narrow, {"seconds": seconds, "bulks": n}) for n in (1, 3)),
-    ]
+        *(
+            Experiment(
+                sharing.requests, narrow, {"seconds": seconds, "bulks": n},
+                usual=("direct", "gateway", "gateway cubic"), seconds=20,
+            )
+            for n in (1, 3)
+        ),
+    ]  # fmt: skip
     few = {"count": 1} if quick else {}
     played = [
-        Experiment(nas.iterations, {**nas.LAB, "cross": cross}, {"names": (name,), **few})
+        Experiment(
+            nas.iterations, {**nas.LAB, "cross": cross}, {"names": (name,), **few},
+            usual=tuple(ROUTES),
+        )
         for cross in (0.0, nas.CROSS)
         for name in PATTERNS
-    ]
+    ]  # fmt: skip
     return dict(zip((*MEASURES, *NAS), (*listed, *played), strict=True))
 
 
@@ -133,14 +167,46 @@ def rows(
         LabRefused: this machine does not allow a lab. Nothing was measured.
         SFMError: a program of an experiment has failed.
     """
-    known = measures(quick)
+    for part in _parts(only, ways, repeat, quick, play):
+        yield from part.rows()
+
+
+def _parts(
+    only: Sequence[str], ways: Sequence[str] | None, repeat: int, quick: bool, play: bool
+) -> list[Part]:
+    """Each experiment on each route; without ``ways``, on its usual ones."""
+    known, spare = measures(quick), [0.0]
+    found = []
     for number in range(repeat):
         for measure in only:
-            for way in ways:
-                if way in known[measure].ways:
-                    again = 0 if quick else AGAIN
-                    for row in made(known[measure], ROUTES[way], play, again):
-                        yield {"measure": measure, "way": way, "round": number, **row}
+            experiment = known[measure]
+            for way in experiment.usual if ways is None else ways:
+                if way in experiment.ways and not (play and _impossible(experiment, ROUTES[way])):
+                    name = f"{measure}: {way}" + (f", round {number}" if repeat > 1 else "")
+                    about: Row = {"measure": measure, "way": way, "round": number}
+                    measured = partial(_made, about, experiment, spare, quick, play)
+                    found.append(Part(name, measured, experiment.seconds))
+    planned = sum(part.seconds for part in found)
+    spare[0] = max(LIMIT - planned, planned / 10)
+    return found
+
+
+def _made(
+    about: Row, experiment: Experiment, spare: list[float], quick: bool, play: bool
+) -> Iterator[Row]:
+    """The rows of an experiment; all share the seconds in ``spare`` in which one is repeated."""
+    again = 0 if quick else max(min(AGAIN, int(spare[0] / experiment.seconds)), 0)
+    started = time.monotonic()
+    for row in made(experiment, ROUTES[about["way"]], play, again):
+        yield about | row
+    spare[0] -= max(time.monotonic() - started - experiment.seconds, 0.0)
+
+
+def _impossible(experiment: Experiment, route: Route) -> bool:
+    """Whether this machine allows no lab, and gateways cannot emulate the path either."""
+    from sfm_kernel.lessons.sites.lab import refusal
+
+    return bool(refusal()) and not (route.gateways and experiment.playable)
 
 
 def made(
@@ -161,9 +227,9 @@ def made(
         "rate_mbit_s": about["rate"] / 1e6,
         "loss": about.get("loss", 0.0),
     }
-    played = play and bool(refusal())
-    if played and not (route.gateways and experiment.playable):
+    if play and _impossible(experiment, route):
         return
+    played = play and bool(refusal())
     for attempt in range(again + 1):
         with Emulated(**about) if played else Lab(algorithm=route.algorithm, **about) as lab:
             found = list(experiment.function(lab, **arguments))
@@ -252,10 +318,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for: each experiment on each route, with a lab of its own."""
     only, ways = _asked(options)
-    return rows(only=only, ways=ways, repeat=options.repeat or 1, quick=options.quick, play=True)
+    return _parts(only, ways, options.repeat or 1, options.quick, play=True)
 
 
 def notes(options: argparse.Namespace) -> Iterator[str]:
@@ -267,16 +333,16 @@ def notes(options: argparse.Namespace) -> Iterator[str]:
         only, ways = _asked(options)
         known = measures(options.quick)
         out = [name for name in only if not known[name].playable]
-        out += [way for way in ways if not ROUTES[way].gateways]
+        out += [way for way in ways or ROUTES if not ROUTES[way].gateways]
         yield f"{CANNOT_SHOW} Left out: {', '.join(out) or 'nothing'}. For a lab: {why}."
 
 
-def _asked(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+def _asked(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str] | None]:
     """The experiments and routes to measure; a quick run takes one route that works here."""
     from sfm_kernel.lessons.sites.lab import refusal
 
     quick = ("gateway",) if refusal() else ("direct",)
     return (
         options.only or (QUICK if options.quick else MEASURES),
-        options.ways or (quick if options.quick else tuple(ROUTES)),
+        options.ways or (quick if options.quick else None),
     )

@@ -16,7 +16,7 @@ from sfm_kernel.lessons.sites.pairs import joined, stopped
 from sfm_kernel.lessons.sites.routes import DIRECT, Route
 from sfm_kernel.lessons.sites.world import LabWorld
 
-BEFORE = 2.0
+BEFORE = 1.0
 """Seconds of traffic before something fails."""
 KILLED = 0.6
 """Seconds in which the others notice that a process was killed, and is not only silent."""
@@ -28,7 +28,8 @@ def cut(
     """A pair asks and answers all the time, and nothing passes for ``seconds``."""
     with LabWorld(lab, route) as world:
         ((server, client),) = joined(world, 1)
-        client.begin("beat", to=server.name, seconds=BEFORE + seconds + patience)
+        limits = {"seconds": BEFORE + seconds + patience, "late": seconds / 2}
+        client.begin("beat", to=server.name, **limits)
         time.sleep(BEFORE)
         began = time.monotonic()
         lab.cut(seconds)

@@ -280,15 +280,21 @@ class Program:
         self.sfm.recv(tag="answer", number=count - 1)
         return {"seconds": time.monotonic() - start}
 
-    def beat(self, to: str, seconds: float, pause: float = 0.1, patience: float = 1.0) -> Any:
+    def beat(
+        self, to: str, seconds: float, late: float, pause: float = 0.1, patience: float = 1.0
+    ) -> Any:
         """Ask again and again for ``seconds``; return each send and answer time, and any error.
+
+        It ends ``patience`` seconds after an answer that has taken more than ``late`` seconds: the
+        path is back, and since answers come in order, there is no earlier one to wait for.
 
         ``patience``: seconds to wait for an answer before the next question; later answers count,
         too.
         """
         beats: list[list[float | None]] = []
         start, ended = time.monotonic(), ""
-        while time.monotonic() < start + seconds and not ended:
+        end = start + seconds
+        while time.monotonic() < end and not ended:
             beats.append([time.monotonic(), None])
             try:
                 number = len(beats) - 1
@@ -296,6 +302,8 @@ class Program:
                 self._hear(beats, patience, number)
             except SFMError as error:
                 ended = f"{type(error).__name__} after {time.monotonic() - start:.1f} s"
+            back = [heard for asked, heard in beats if asked and heard and heard - asked > late]
+            end = min([end, *(heard + patience for heard in back)])
             time.sleep(pause)
         try:
             self._hear(beats, patience, -1)

@@ -86,11 +86,14 @@ class LabWorld:
         self._programs: list[ProgramHandle] = []
         self.gateways: dict[str, list[subprocess.Popen[str]]] = {}
         home = next(iter(lab.sites))
-        url = f"tcp://{lab.address(home)}:{PORT}"
-        self._known = {"SFM_WORLD": "lab", "SFM_DIRECTORY": url, "SFM_TCP": route.tcp}
+        place = f"tcp://{lab.address(home)}:{PORT}"
+        self._known = {"SFM_WORLD": "lab", "SFM_TCP": route.tcp}
         self._known["SFM_KEY"] = secrets.token_hex(32)
-        command = [sys.executable, "-m", "sfm_kernel.directory", "--world", "lab", "--bind", url]
+        command = [sys.executable, "-m", "sfm_kernel.directory", "--world", "lab", "--bind", place]
         self._server = self._started(home, 1, command, "directory server")
+        name, _, address = self._server.stdout.readline().strip().partition("=")
+        assert name == "export SFM_DIRECTORY"
+        self._known["SFM_DIRECTORY"] = address
         for site in lab.sites if route.gateways else ():
             self.gateways[site] = [self._gateway(site) for _ in range(route.gateways)]
 

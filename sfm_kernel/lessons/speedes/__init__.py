@@ -18,12 +18,14 @@ import argparse
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.lessons.measure.arguments import above_zero, at_least
 from sfm_kernel.lessons.measure.engines import START_SECONDS, chosen_engines, driving, serve_jobs
+from sfm_kernel.lessons.measure.results import Part
 from sfm_kernel.lessons.measure.rows import Row, grouped
 from sfm_kernel.lessons.speedes.steps import (
     LONG_MS,
@@ -152,16 +154,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", type=above_zero, default=SHORT_MS, metavar="MS")
 
 
-def measure(options: argparse.Namespace) -> Iterator[Row]:
-    """The rows that the command line asks for."""
-    return rows(
+def plan(options: argparse.Namespace) -> list[Part]:
+    """What the command line asks for, in a part for each amount of other work."""
+    repeat = options.repeat or (1 if options.quick else 3)
+    measured = partial(
+        rows,
         options.engines,
-        others_ms=OTHERS_MS[::2] if options.quick else OTHERS_MS,
         long_ms=max(options.long, options.short),
         short_ms=min(options.long, options.short),
         steps=options.steps or (4 if options.quick else STEPS),
-        repeat=options.repeat or (1 if options.quick else 3),
+        repeat=repeat,
     )
+    return [
+        Part(f"{ms:g} ms", partial(measured, others_ms=(ms,)), 1 + repeat / 2, repeat)
+        for ms in (OTHERS_MS[::2] if options.quick else OTHERS_MS)
+    ]
 
 
 def plot(measured: Sequence[Row]) -> Figure:

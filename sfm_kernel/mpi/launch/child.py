@@ -46,6 +46,7 @@ class Child:
         ready: whether it can be interrupted.
         joined: whether it has reached MPI_Init.
         has_lost: whether a call of it has failed because another rank has died or left.
+        differed: whether it has told in MPI_Finalize that collective calls have differed.
         finished: whether its program has ended and it waits for the others.
         report: the report of its failure, if it has sent one.
         status: its exit status as in a shell, after it was reaped.
@@ -59,7 +60,7 @@ class Child:
     prefix = b""
     command = ""
     program: Native | None = None
-    ready = joined = has_lost = finished = False
+    ready = joined = has_lost = differed = finished = False
     report: Report | None = None
     status: int | None = None
     code = 0

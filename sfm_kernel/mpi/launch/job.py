@@ -41,11 +41,8 @@ GRACE = 5.0
 MOST_RANKS = 512
 """Largest number of living processes in a world."""
 
-_DOUBT = 1.0
-"""Seconds in which a rank that has caused another one's failure may still report its own."""
-
+_DOUBT = 1.0  # s in which a rank that has caused another one's failure may still report its own
 _HINT = "The ranks still run. Ctrl-C (Stop) ends them; the option --detect ends such calls."
-
 _STATUS_OF_TIMEOUT = 124
 
 
@@ -189,9 +186,7 @@ class Job:
         for stream in streams:
             stream.watch()
         due = [*self._timers.values(), *filter(None, (stream.due() for stream in streams))]
-        rest = max(0.0, min(due) - time.monotonic()) if due else None
-        for key, _ in self._selector.select(rest):
-            key.data()
+        self._serve_streams(max(0.0, min(due) - time.monotonic()) if due else None)
         now = time.monotonic()
         for stream in streams:
             if (due_time := stream.due()) and due_time <= now:
@@ -209,8 +204,12 @@ class Job:
             rest = until - time.monotonic() if self._stopped is not None else None
             if rest is not None and rest <= 0:
                 return
-            for key, _ in self._selector.select(rest):
-                key.data()
+            self._serve_streams(rest)
+
+    def _serve_streams(self, limit: float | None) -> None:
+        """Take in what ranks have written and reported; wait for it for ``limit`` seconds."""
+        for key, _ in self._selector.select(limit):
+            key.data()
 
     def _end_all(self) -> None:
         """End the remaining ranks and their children."""
@@ -249,18 +248,18 @@ class Job:
         elif report.kind == reports.LEFT:
             self._unfinished.append((child, report.text))
         elif report.kind == reports.DIFFERED:
-            self._mismatched = True
+            self._mismatched = child.differed = True
             self._say(wording.difference(child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
-        elif child.world.refuse(partial(wording.too_soon, child, report)):
-            pass
-        elif report.kind == reports.FINISHED:
+        elif report.kind == reports.FINISHED:  # perhaps read before the other ranks' STARTED
             child.finished = True
             if report.text:
                 self._accounts[child.rank.number] = json.loads(report.text)
             self._end_if_absent()
             self._release_if_done()
+        elif child.world.refuse(partial(wording.too_soon, child, report)):
+            pass
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all ranks are being ended: it need not wait
         elif self._stopped is not None:
@@ -381,7 +380,9 @@ class Job:
 
     def _time_is_up(self) -> None:
         self._err.say(f"sfm: the ranks are ended after {self._timeout:g} s\n")
-        self._say(f"{self._watching.why()}\n{wording.starting(self._running())}".strip())
+        self._say(self._watching.why())
+        self._serve_streams(0.0)  # a rank that is in MPI_Init there has reported it
+        self._say(wording.starting(self._running()))
         self._stop(signal.SIGINT, _STATUS_OF_TIMEOUT)
 
     def _lifeline_ended(self) -> None:

@@ -47,6 +47,8 @@ def deed(child: Child, report: Report) -> str:
         return f"was stopped{place}: {why}"
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {interrupted_in(child, report)}"
+    if report.kind == UNFINISHED and child.differed:
+        return "could not complete MPI_Finalize"
     if report.kind == UNFINISHED:
         return "ended without MPI_Finalize, which every rank calls at its end"
     if report.kind == ABSENT:

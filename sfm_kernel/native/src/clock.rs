@@ -5,9 +5,16 @@ pub fn now() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
+pub const SECOND: u64 = 1_000_000_000;
+
 /// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds since a time of `monotonic`; 0 if another thread has noted that time only just now.
+pub fn elapsed(time: u64) -> u64 {
+    monotonic().saturating_sub(time)
 }
 
 /// Nanoseconds since some time in the past, up to 4 ms late. Some 7 ns.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! sync, clock, cores, bell,
-//! packet, value                    atomics, time, cores, sleeping, the wire format, comparable
-//!                                  values
+//! biased_lock, packet, value       atomics, time, cores, sleeping, a lock for one thread, the wire
+//!                                  format, comparable values
 //! signals, event_fd, fork_list,
 //! splitmix                         threads without signals, their alarms; forks; random numbers
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
@@ -14,13 +14,17 @@
 //! summary                          the two halves of an endpoint
 //! combining_tree                   memory that a group's members share, for collectives
 //! json, tcp_info, tcp_history      what the kernel knows of a TCP connection, and what it forgets
-//! net, gateway                     sealed frames over TCP; forwarding between sites
+//! frame                            sealed frames, the wire format between machines
+//! wire                             carriers: what brings frames to another machine, until it breaks
+//! link                             everything once and in order, whatever happens to connections
+//! net, gateway                     links and connections of a process; forwarding between sites
 //! calls                            blocking calls, for any host: one loop, receives, sends
 //! lab                              an emulated wide area network, for experiments
 //! ```
 
 pub mod arena;
 pub mod bell;
+pub mod biased_lock;
 pub mod combining_tree;
 pub mod packet;
 #[cfg(all(test, not(loom)))]
@@ -93,6 +97,12 @@ pub mod text;
 pub mod trace;
 
 #[cfg(not(loom))]
+pub mod frame;
+#[cfg(not(loom))]
 pub mod gateway;
 #[cfg(not(loom))]
+pub mod link;
+#[cfg(not(loom))]
 pub mod net;
+#[cfg(not(loom))]
+pub mod wire;

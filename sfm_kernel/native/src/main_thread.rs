@@ -125,7 +125,12 @@ pub struct SystemCall {
 impl SystemCall {
     /// The main thread's; None if it is in none, or the system does not say.
     pub fn current() -> Option<SystemCall> {
-        let path = format!("/proc/self/task/{}/syscall", std::process::id());
+        SystemCall::of_thread(std::process::id())
+    }
+
+    /// That of a thread of this process.
+    pub fn of_thread(id: u32) -> Option<SystemCall> {
+        let path = format!("/proc/self/task/{id}/syscall");
         SystemCall::of(&std::fs::read_to_string(path).ok()?)
     }
 
@@ -145,10 +150,18 @@ impl SystemCall {
         self.number == libc::SYS_futex
     }
 
-    /// Whether it waits for a lock, and would wait for ever. The interpreter's lock is waited for a few
-    /// milliseconds at a time.
+    /// Whether it waits for a lock, or in an event loop, and would wait for ever. The interpreter's
+    /// lock is waited for a few milliseconds at a time.
     pub fn is_for_ever(&self) -> bool {
-        self.is_lock() && self.arguments[3] == 0
+        self.is_lock() && self.arguments[3] == 0 || self.is_loop() && self.arguments[3] as i32 == -1
+    }
+
+    fn is_loop(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if self.number == libc::SYS_epoll_wait {
+            return true;
+        }
+        self.number == libc::SYS_epoll_pwait
     }
 
     /// `contended`: threads of this process compute, so that a wait with a limit may be for the
@@ -224,6 +237,11 @@ mod tests {
         let lasts =
             |words: &str| SystemCall::of(&line(libc::SYS_futex, words)).unwrap().is_for_ever();
         assert!(lasts("0x1 0x189 0x0 0x0") && !lasts("0x1 0x189 0x0 0x7ff"));
+        let waits = |limit: &str| {
+            let words = format!("0x5 0x7ff 0x2 {limit} 0x0");
+            SystemCall::of(&line(libc::SYS_epoll_pwait, &words)).unwrap().is_for_ever()
+        };
+        assert!(waits("0xffffffff") && !waits("0x64"));
         assert_eq!(is_in(libc::SYS_futex, "0x1 0x189 0x0 0x7ff", true), Some(In::Code));
         assert_eq!(is_in(libc::SYS_futex, "0x1 0x189 0x0 0x7ff", false), Some(In::Lock));
         assert_eq!(is_in(libc::SYS_read, "0x0 0x1 0x1 0x0", false), Some(In::Input));

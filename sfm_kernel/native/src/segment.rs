@@ -110,7 +110,8 @@ pub struct Shared {
     /// processes share has no counts that observers could compare.
     pub looked: AtomicU64,
     /// The number of a call that is to end with `judgement`: an observer's verdict. With PREPARED,
-    /// the call is to wait until the judgement is committed or aborted (observed/judgement.rs).
+    /// the call is to wait until the judgement is committed or aborted (observed/judgement.rs); the
+    /// bits between are the number of the observer that does so, from OBSERVER_SHIFT on.
     pub judged: AtomicU64,
     /// What the call waits for: in one line, and as JSON; the latter follows after a tenth of a
     /// second.
@@ -135,6 +136,13 @@ pub struct Shared {
 
 /// In `judged`: not all processes of the deadlock have their judgement yet.
 pub const PREPARED: u64 = 1 << 63;
+/// In `judged`: the bits from this one on, up to PREPARED, are the number of an observer.
+pub const OBSERVER_SHIFT: u32 = 48;
+
+/// The number of the call in `judged`.
+pub fn judged_call(judged: u64) -> u64 {
+    judged & ((1 << OBSERVER_SHIFT) - 1)
+}
 
 /// In `examined`: nothing is known.
 pub const UNSETTLED: u64 = u64::MAX;

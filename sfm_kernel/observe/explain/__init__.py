@@ -5,8 +5,10 @@ but_for deadlocks that only a thread or a callback could resolve
 polls   processes that poll
 outside processes that are in no call of this package
 near    messages that nearly fit
+inboxes sentences about messages that lie in inboxes
 taken   messages that would have fitted, but were received before
 rounds  the calls that one process repeats
+communicators  what has made MPI's communicators, and what their groups must give
 repetition  livelocks, and processes that starve
 words   the diagnosis in sentences
 """
@@ -19,8 +21,9 @@ from typing import Any
 
 from sfm_kernel._native import Observer
 from sfm_kernel.observe.explain import but_for, outside, polls, words
+from sfm_kernel.observe.explain.alone import waits_for_lock
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
-from sfm_kernel.observe.explain.near import near_misses
+from sfm_kernel.observe.explain.near import near_misses, of_callback, regcb
 from sfm_kernel.observe.explain.repetition import Repetition, overtaken, repeated
 from sfm_kernel.observe.explain.taken import Traces, taken
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, snapshot
@@ -172,12 +175,18 @@ def _verdict(graph: Graph) -> str:
 
 
 def _received_before(node: Node, graph: Graph, traces: Traces) -> str:
-    """A sentence on what a stuck receive waits for, and was received before; "" if there is none.
+    """A sentence on what a stuck receive, or a lock that a callback would release, waits for, and
+    was received before; "" if there is none.
 
     ``graph``: also one without threads and callbacks, of a deadlock that only these could resolve.
     """
     alone = graph.nodes[node.uid]
-    if node.uid not in graph.stuck or alone.kind != "recv":
+    if node.uid not in graph.stuck:
+        return ""
+    if waits_for_lock(node.process):
+        waits = ((of_callback(node.process, one), regcb(one)) for one in node.process["callbacks"])
+        return "".join(taken(wait, graph.processes, traces, (), text) for wait, text in waits)
+    if alone.kind != "recv":
         return ""
     return taken(alone.process, graph.processes, traces, node.process["others"])
 

@@ -77,7 +77,8 @@ def summary(about: Mapping[str, Any]) -> str:
     if locks := kinds.get("lock"):
         ifs.append(f"nobody releases {_all(_owned(locks))}")
     if newcomers := kinds.get("newcomer"):
-        ifs.append(f"{_all(_owned(newcomers))} never joins")
+        verb = "joins" if len(newcomers) == 1 else "join"
+        ifs.append(f"{_all(_owned(newcomers))} never {verb}")
     never = "can never go on" if len(about["stuck"]) > 1 else "never goes on"
     return f"If {_all(ifs)}, {_all(about['stuck'])} {never}."
 
@@ -94,7 +95,8 @@ def _of(process: object, other: Other) -> str:
     if other["kind"] == "newcomer":
         return _short(other)
     if other["kind"] == "lock":
-        return f"{_short(other)} that {process} waits for"
+        owner = f"{process}'s {_title_of_thread(other['name'])}" if other["name"] else process
+        return f"{_short(other)} that {owner} waits for"
     if other["kind"] == "more":
         return f"{_short(other)} of {process}"
     return f"{process}'s {_short(other)}"
@@ -102,7 +104,22 @@ def _of(process: object, other: Other) -> str:
 
 def doubt(others: Sequence[Other]) -> str:
     """Say why a process that has these threads and callbacks may go on."""
-    return f"{_all(map(_described, others))} could go on"
+    acting = [_described(other) for other in others if other["kind"] != "lock"]
+    locks = [_lock(other) for other in others if other["kind"] == "lock"]
+    texts = [f"{_all(acting)} could go on"] if acting else []
+    return ", or ".join([*texts, *[f"{_all(locks)} could be released"][: len(locks)]])
+
+
+def _lock(other: Other) -> str:
+    """The lock that a thread waits for, and the line in which it does."""
+    text = f"the lock that its {_title_of_thread(other['name'])} waits for"
+    return f"{text} in {words(other['where'])}" if other["where"] else text
+
+
+def running(others: Sequence[Other]) -> str:
+    """The callback that runs, with the line that it is in; if there are several, one of them."""
+    callbacks = [other for other in others if other["kind"] == "callback"]
+    return _described(callbacks[0]) if len(callbacks) == 1 else "a callback"
 
 
 def left(process: Mapping[str, Any]) -> str:
@@ -133,7 +150,7 @@ def _described(other: Other) -> str:
 def _short(other: Other) -> str:
     name = other["name"]
     return {
-        "thread": f"thread {name!r}" if name else "unnamed thread",
+        "thread": _title_of_thread(name),
         "callback": f"callback {name}",
         "signal": f"handler of {name}",
         "timer": f"timer ({name})",
@@ -145,6 +162,12 @@ def _short(other: Other) -> str:
         "world": f"connection to {name}",
         "more": f"{name} more",
     }[other["kind"]]
+
+
+def _title_of_thread(name: str) -> str:
+    if name == "MainThread":
+        return "main thread"
+    return f"thread {name!r}" if name else "unnamed thread"
 
 
 _SHOWN = 4

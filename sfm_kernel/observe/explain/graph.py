@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel.observe.explain.alone import alone, runs_callback
-from sfm_kernel.observe.explain.but_for import doubt
+from sfm_kernel.observe.explain.but_for import doubt, running
 from sfm_kernel.observe.snapshot import SHARED
 
 YOUNG = 0.3
@@ -201,7 +201,9 @@ class Graph:
             return "its wait has only begun"
         if not process["settled"]:
             why = "it has not examined all that has arrived"
-            return f"{why}, since a callback runs" if runs_callback(process) else why
+            if runs_callback(process):
+                return f"{why}, since {running(process['others'])} runs"
+            return why
         now = process["call"], process["state"]
         if self._before is not None and self._before.get(process["uid"]) != now:
             return "it went on a moment ago"

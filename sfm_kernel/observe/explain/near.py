@@ -7,11 +7,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfm_kernel._native import SHOWN_CHARACTERS
+from sfm_kernel._native import LIBRARY, SHOWN_CHARACTERS
 from sfm_kernel.observe.explain.calls import as_receives
 from sfm_kernel.observe.literals import literal
 
 SHOWN = 3
+
+SERVING = "serving"
+"""The context of calls that one process makes of what another offers."""
 
 _ALIKE = 0.75
 """The similarity of two names (0 to 1, difflib's ratio) from which one may be a typo of the
@@ -22,8 +25,8 @@ def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages in a process's inbox that fit its receive best: "near" of ``schema.json``.
 
     A message qualifies if it shares an attribute's name with the template, or has one of a similar
-    name; the best come first, at most three. Values are compared as they are shown: a value that
-    is not fully shown proves nothing, and a predicate is named only if it is the one difference.
+    name; the best come first, at most three. Values are compared as they are shown: a predicate,
+    and a value that is not fully shown, are named only if nothing else can be the difference.
     """
     return [near for receive in as_receives(process) for near in nearest(receive)][:SHOWN]
 
@@ -33,7 +36,7 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     wait = process["wait"]
     if wait is None or not wait["template"]:
         return []
-    return _nearest(wait["template"], candidates(process))
+    return _nearest(wait["template"], candidates(process), process["settled"])
 
 
 def nearest_apart(process: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -50,11 +53,14 @@ def nearest_apart(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _nearest(
-    template: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
+    template: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]],
+    examined: bool = False,
 ) -> list[dict[str, Any]]:
+    """``examined``: the receive has compared these messages, and none fits."""
     found = []
     for message in messages:
-        if misses := _misses(template, message):
+        if misses := _misses(template, message, examined):
             found.append({"message": message, "misses": misses})
     found.sort(key=lambda near: len(near["misses"]))
     least = len(found[0]["misses"]) if found else 0
@@ -74,9 +80,37 @@ def in_other_contexts(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         message
         for message in process["messages"]
         if message["context_id"] != wait["context_id"]
+        and message["context"] != SERVING
         and (message["context"] or (wait["template"] and not message["context_id"]))
         and fits(wait["template"], message)
     ]
+
+
+def of_the_other(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that would fit, but are SFM's where the receive is MPI's, or the reverse."""
+    wait = process["wait"]
+    of_mpi = "on" in wait
+    if not wait["template"] or (not of_mpi and (wait["purpose"] or wait["context_id"])):
+        return []
+    conditions = [one for one in wait["template"] if one["name"] != "src"]  # names, or ranks
+    return [
+        message
+        for message in process["messages"]
+        if (_is_of_send(message, wait["peers"]) if of_mpi else _is_of_mpi(message))
+        and fits(conditions, message)
+    ]
+
+
+def _is_of_send(message: Mapping[str, Any], peers: Sequence[Any] | None) -> bool:
+    return not message["context_id"] and (peers is None or message["src"] in peers)
+
+
+def _is_of_mpi(message: Mapping[str, Any]) -> bool:
+    """Whether MPI has sent it: no other message lacks the name of its destination."""
+    context, names = int(message["context_id"] or "0", 16), dict(message["attributes"])
+    if not context or context & LIBRARY or "tag" not in names or "dest" in names:
+        return False
+    return message["context"] is None or message["context"].startswith("communicator ")
 
 
 def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> bool:
@@ -88,9 +122,19 @@ def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> b
     )
 
 
+def limit_by_name(wait: Mapping[str, Any]) -> str:
+    """A limit of time that an SFM receive got as an attribute: ``timeout=2``; "" if none."""
+    if not wait["purpose"]:  # MPI's
+        for condition in wait["template"]:
+            if condition["name"] == "timeout":
+                return f"timeout={condition['value']}"
+    return ""
+
+
 def of_callback(process: Mapping[str, Any], template: Sequence[Any]) -> Mapping[str, Any]:
     """The process as if it waited for a message that this callback gets."""
-    return {**process, "wait": {"template": template, "context_id": ""}}
+    wait = {"template": template, "context_id": "", "purpose": "", "peers": None}
+    return {**process, "wait": wait, "settled": False}  # some have come before it was registered
 
 
 def regcb(template: Sequence[Mapping[str, Any]]) -> str:
@@ -100,7 +144,7 @@ def regcb(template: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _misses(
-    template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]
+    template: Sequence[Mapping[str, Any]], message: Mapping[str, Any], examined: bool
 ) -> list[dict[str, Any]]:
     """The certain reasons why the message does not fit; empty if it is unrelated or may fit."""
     has = dict(message["attributes"])
@@ -108,7 +152,9 @@ def _misses(
     spare = [name for name in has if name not in ("src", "dest", *names)]
     if not any(name in has or _like(name, spare) for name in names):
         return []
-    different, asked, unknown = [], [], False
+    different: list[dict[str, Any]] = []
+    asked: list[dict[str, Any]] = []
+    unknown: list[dict[str, Any]] = []
     for condition in template:
         there = has.get(condition["name"])
         equal = there is not None and (condition["predicate"] or _equal(condition["value"], there))
@@ -119,14 +165,20 @@ def _misses(
             different.append(miss)
         elif condition["predicate"]:
             asked.append(miss)
-        unknown = unknown or equal is None
-    return different or ([] if unknown or len(asked) != 1 else asked)
+        elif equal is None:
+            unknown.append(miss)
+    if different or (unknown and not examined):
+        return different
+    doubtful = [*asked, *unknown]
+    return doubtful if len(doubtful) == 1 else []
 
 
 def _like(name: str, names: Sequence[str]) -> str | None:
     """The one of these names that ``name`` may be a typo of."""
-    alike = difflib.get_close_matches(name, names, 1, _ALIKE)
-    return alike[0] if alike else None
+    if alike := difflib.get_close_matches(name, names, 1, _ALIKE):
+        return alike[0]
+    letters = sorted(name.lower())  # of a short name: two letters are swapped, or one is a capital
+    return next((other for other in names if sorted(other.lower()) == letters), None)
 
 
 def _equal(requested: str, there: str) -> bool | None:

@@ -6,12 +6,20 @@ called stuck, and none because of it. But it waits, as a blocked receive does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from sfm_kernel.observe.code_locations import words
 
 Process = Mapping[str, Any]
+
+_MEETS = re.compile("(accept|connect)$", re.IGNORECASE)
+_MEETS_WHOM = {
+    "accept": "no process has connected to its port",
+    "connect": "the process that opened the port has not accepted",
+}
+"""MPI's calls that wait for processes which nobody may know yet; they ask again and again."""
 
 
 def as_receive(process: Process) -> Process:
@@ -36,8 +44,12 @@ def sentence(process: Process, time: float) -> str:
     times = "once" if polls["count"] == 1 else f"{polls['count']:,} times".replace(",", " ")
     seconds = max(0.0, time - polls["since"])
     lasted = f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    call, at_line = _text(polls["wait"]), f" in {location}" if location else ""
+    if found := _MEETS.search(call.partition("(")[0]):
+        end = _MEETS_WHOM[found[0].lower()]
+        return f"{process['name']} has waited in {call}{at_line} for {lasted}: {end}."
     return (
-        f"{process['name']} polls {_text(polls['wait'])}{f' in {location}' if location else ''}: "
+        f"{process['name']} polls {call}{at_line}: "
         f"{times} in {lasted}, and nothing that fits has come."
     )
 

@@ -3,8 +3,9 @@
 This is never more than a doubt. A livelock is suspected if for seconds every process that acts has
 made the same calls at the same lines, with the same messages, and its variables had the same values
 each time, or one of a few. A program that counts its rounds is none. Nor is one that has no way out
-of its loops: it is meant to serve for ever. A process starves if its message lies in the inbox of
-one that receives others all the time, and has no way out of that or does nothing new.
+of its loops, if it receives all that it is sent and nobody waits for it: it is meant to serve for
+ever. A process starves if its message lies in the inbox of one that receives others all the time,
+and has no way out of that or does nothing new.
 
 Nobody reads the variables of programs in C: it is only told what they repeat, to those who ask.
 """
@@ -46,7 +47,8 @@ class Repetition:
 
     def __init__(self, folder: str) -> None:
         self._folder, self._observer = folder, Observer()
-        self._rounds: dict[str, Rounds] = {}
+        self._known: dict[str, Rounds] = {}  # of all that act, or poll
+        self._rounds: dict[str, Rounds] = {}  # of those that act: one that polls may send, too
         self.is_suspected = False
 
     def watch(self, graph: Graph, look: Callable[[], Graph]) -> tuple[Doubt | None, Graph]:
@@ -67,15 +69,23 @@ class Repetition:
         """What is suspected now, at the moment of this graph; call it once a second or oftener."""
         paths, now = segments(self._folder), graph.time
         acting = [node for node in graph.nodes.values() if not _rests(node, graph)]
-        here = {node.uid: node for node in acting if node.uid in paths}
-        self._rounds = {uid: self._rounds.get(uid) or Rounds() for uid in here}
-        for uid, rounds in self._rounds.items():
-            rounds.read(self._observer, paths[uid], here[uid].process, now)
+        polling = [node for node in graph.nodes.values() if node.process["polls"]]
+        seen = {node.uid: node for node in (*acting, *polling) if node.uid in paths}
+        self._known = {uid: self._known.get(uid) or Rounds() for uid in seen}
+        for uid, rounds in self._known.items():
+            rounds.read(self._observer, paths[uid], seen[uid].process, now)
+        resting = {node.uid for node in polling} - {node.uid for node in acting}
+        resting = {uid for uid in resting & seen.keys() if not self._known[uid].go_on(now)}
+        order = [uid for uid in graph.nodes if uid in seen and uid not in resting]
+        self._rounds = {uid: self._known[uid] for uid in order}
         starving = list(self._starving(graph))
         self.is_suspected = any(rounds.go_on(now) for rounds in self._rounds.values())
         is_same = all(rounds.seconds(now) >= LASTING for rounds in self._rounds.values())
         has_end = not all(rounds.endless for rounds in self._rounds.values())
-        if here and len(here) == len(acting) and is_same and (starving or has_end):
+        fails = starving or has_end or any(self._never_received(uid, graph) for uid in order)
+        fails = fails or any(keeper.uid in self._rounds for _, keeper in _waiting(graph))
+        is_complete = all(node.uid in seen for node in acting)
+        if order and is_complete and is_same and fails:
             return Doubt(self._rounds, starving)
         return Doubt({}, starving) if starving else None
 
@@ -87,11 +97,42 @@ class Repetition:
             if (message := _left(node, keeper, graph, Traces(self._folder))) is not None:
                 yield node, keeper, message
 
+    def _never_received(self, uid: str, graph: Graph) -> str:
+        """The sentence on messages in an inbox that are none of those that flow again and again."""
+        flows = {
+            (graph.nodes[sender].name, about)
+            for sender, rounds in self._rounds.items()
+            for about in rounds.sent()
+        }
+        senders = {name for name, _ in flows}
+        found = []
+        for message in graph.nodes[uid].process["messages"]:
+            has = {tuple(pair) for pair in message["attributes"]}
+            flowing = any(name == message["src"] and has >= set(about) for name, about in flows)
+            if not (message["context_id"] or flowing):
+                text = attributes_text(message["attributes"])
+                of = f" from {message['src']}" if message["src"] not in senders else ""
+                found.append(f"({text}){of}" if text else f"one{of}")
+        if not found:
+            return ""
+        verb = "message lies" if len(found) == 1 else "messages lie"
+        shown = listed(dict.fromkeys(found), SHOWN, "more")
+        return f" {len(found)} other {verb} unreceived in its inbox: {shown}."
+
+    def _sentence(self, node: Node, rounds: Rounds, graph: Graph, diagnosis: dict[str, Any]) -> str:
+        """What a process repeats, and what it does not receive; of one that polls, that as well."""
+        seconds = rounds.seconds(graph.time)
+        same = f", for {seconds:.0f} s without a new value" if seconds else ""
+        repeats = f"{rounds.text(_names(graph))}{same}."
+        if node.process["polls"]:
+            return f"{_text_of(node, diagnosis)} It {repeats}"
+        return f"{node.name} {repeats}{self._never_received(node.uid, graph)}"
+
     def told(self, doubt: Doubt, graph: Graph, diagnosis: dict[str, Any]) -> dict[str, Any]:
         """The diagnosis with the doubt."""
         keepers = {keeper.uid for _, keeper, _ in doubt.starving}
         texts = {
-            uid: _sentence(graph.nodes[uid], rounds, graph)
+            uid: self._sentence(graph.nodes[uid], rounds, graph, diagnosis)
             for uid, rounds in self._rounds.items()
             if uid in doubt.repeating or uid in keepers
         }
@@ -211,10 +252,3 @@ def _lies(message: Message, keeper: Node, others: str) -> str:
 
 def _names(graph: Graph) -> dict[str, Any]:
     return {process["uid"][16:]: process["name"] for process in graph.processes}
-
-
-def _sentence(node: Node, rounds: Rounds, graph: Graph) -> str:
-    """What a process repeats."""
-    seconds = rounds.seconds(graph.time)
-    same = f", for {seconds:.0f} s without a new value" if seconds else ""
-    return f"{node.name} {rounds.text(_names(graph))}{same}."

@@ -107,6 +107,11 @@ class Rounds:
         self._answers += tells
         self.endless = tells and bool(answer[2] & _ENDLESS)
 
+    def sent(self) -> set[tuple[tuple[str, str], ...]]:
+        """The attributes of the messages that it has sent, as far as the trace shows them."""
+        shown = (call for call in self._calls if call[0] == "sent")
+        return {tuple(pair for pair in call[6] if pair[1] != "…") for call in shown}
+
     @property
     def _latest(self) -> float:
         return max(self._last.values(), default=0.0)

@@ -50,11 +50,16 @@ class _Taken(NamedTuple):
 
 
 def taken(
-    process: Process, others: list[Process], traces: Traces, bystanders: Sequence[Bystander] = ()
+    process: Process,
+    others: list[Process],
+    traces: Traces,
+    bystanders: Sequence[Bystander] = (),
+    callback: str = "",
 ) -> str:
     """Say which messages that would have fitted were received before, and where; "" if none.
 
-    Also "" if one may still be on its way. ``bystanders``: the process's threads and callbacks.
+    Also "" if one may still be on its way. ``bystanders``: the process's threads and callbacks;
+    ``callback``: the one that the process waits for, if it is in no receive.
     """
     wait = process["wait"]
     if wait["purpose"] and not wait["template"]:  # a library's internal messages
@@ -82,6 +87,10 @@ def taken(
     where = "" if last.receipt is None else _where(process, last, codes, bystanders)
     by_uid = {one.sender["uid"]: one.sender["name"] for one in found}
     of = f", from {listed(by_uid.values(), _SENDERS, 'others')}"
+    if callback:
+        messages = "message that fits" if len(found) == 1 else "messages that fit"
+        how_many = f"the latest {len(found)}" if since else f"{len(found)} of {len(found)}"
+        return f" Callback {callback} has received {how_many} {messages} it{of}."
     if len(found) == 1:
         which = "latest" if since else "only"
         return f" The {which} message that would have fitted was received before{where}{of}."
@@ -116,6 +125,8 @@ def _where(
     if message.receipt[6]:
         location = words(code_location(codes.get(message.receipt[6]), message.receipt[7]))
         return f", in {location}" if location else ""
+    if process["wait"]["purpose"]:  # MPI's: a thread has received it for a call of another
+        return ""
     # No line of the program received it, so the network thread did, for a callback.
     about = {"attributes": [*message.attributes, ["src", repr(message.sender["name"])]]}
     callbacks = [regcb(template) for template in process["callbacks"] if fits(template, about)]

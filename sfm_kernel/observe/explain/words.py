@@ -6,26 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.observe.code_locations import words
-from sfm_kernel.observe.explain import but_for, calls, outside, polls
+from sfm_kernel.observe.explain import but_for, calls, communicators, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import (
-    candidates,
-    fits,
-    in_other_contexts,
-    nearest,
-    nearest_apart,
-    of_callback,
-    regcb,
+from sfm_kernel.observe.explain.inboxes import (
+    misdirected,
+    near_callbacks,
+    nearly,
+    unanswered,
+    unfit,
+    unreceived,
 )
+from sfm_kernel.observe.explain.near import limit_by_name
 
 _RING = 10
 """Names of a ring that a title shows."""
 
 _NAMES = 12
 """Names that a sentence lists; of more, it gives the number."""
-
-_DIFFERENCES = 4
-"""Differences between messages and a template that a sentence lists."""
 
 
 def names(listed: Iterable[object], word: str = "and") -> str:
@@ -141,18 +138,21 @@ def sentence(node: Node, graph: Graph) -> str:
     if outside.does(process) == "stopped":
         return outside.stopped(process)
     if process["polls"]:
-        return polls.sentence(process, graph.time) + "".join(_near(Node(polls.as_receive(process))))
+        asked = polls.as_receive(process)
+        more = [*calls.begun(asked), *_near(Node(asked))]
+        return polls.sentence(process, graph.time) + "".join(more)
     if state == "running" and process["others"]:
         return f"{but_for.left(process)}."
     if state == "running":
-        return outside.sentence(process) + "".join(_near_callbacks(process))
+        return outside.sentence(process) + "".join(near_callbacks(process))
     wait = process["wait"]
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at_line}."
     text = f"{name} {_what(wait, _group(node, graph))}{at_line}."
     text += "".join(calls.begun(process)) + "".join(calls.made_otherwise(node, graph))
     text += "".join(calls.not_made(node, graph)) + "".join(calls.of_groups(process))
-    return text + _because(node, graph) + "".join([*_near(node), *_near_callbacks(process)])
+    more = [*_near(node), *near_callbacks(process), *unanswered(process)]
+    return text + _because(node, graph) + "".join(more)
 
 
 def _group(node: Node, graph: Graph) -> str:
@@ -196,12 +196,18 @@ def _because(node: Node, graph: Graph) -> str:
     if _sort(node) == "collective":
         return _idleness(idle, "does not make that call", "do not make that call")
     if graph.is_for_anybody(node):
-        return " No process is left that could send." if node.uid in graph.stuck else ""
+        nobody = " No process is left that could send." if node.uid in graph.stuck else ""
+        return nobody + "".join(unreceived(node, graph))
     if node.kind == "recv":
-        return _idleness(idle, "sends nothing", "send nothing")
+        idleness = _idleness(idle, "sends nothing", "send nothing")
+        return (
+            idleness + "".join(_of_cells(node, graph, "sends")) + "".join(unreceived(node, graph))
+        )
     if node.kind == "send":
         idleness = _idleness(idle, "receives nothing", "receive nothing")
-        return idleness + "".join(_no_room(node, graph))
+        return (
+            idleness + "".join(_of_cells(node, graph, "receives")) + "".join(_no_room(node, graph))
+        )
     return ""
 
 
@@ -213,6 +219,13 @@ def _idle_that_are_needed(node: Node, graph: Graph) -> list[Node]:
         return []
     needed = (peer for uid, peer in graph.nodes.items() if uid in node.needs)  # by rank
     return [peer for peer in needed if peer.kind == "idle"]
+
+
+def _of_cells(node: Node, graph: Graph, verb: str) -> Iterator[str]:
+    """The sentence on a notebook that a call waits for, and that itself waits for its cell."""
+    for uid in sorted(node.needs & graph.nodes.keys()):
+        if graph.nodes[uid].kind == "cell":
+            yield f" {graph.nodes[uid].name} waits until the cell has ended, and {verb} nothing."
 
 
 def _no_room(node: Node, graph: Graph) -> Iterator[str]:
@@ -256,114 +269,12 @@ def _at_rest(idle: Sequence[Node]) -> Iterator[tuple[int, str]]:
 
 def _near(node: Node) -> Iterator[str]:
     for text, process in calls.receives(node.process):
-        yield from (f" For {text},{found}" for found in _nearly(process))
+        yield from (f" For {text},{found}" for found in nearly(process))
     if node.process["wait"]["kind"] == "recv" and _sort(node) != "collective":
-        yield from list(_nearly(node.process)) or _unfit(node.process)
-
-
-def _nearly(process: Mapping[str, Any]) -> Iterator[str]:
-    """The sentence on messages that a receive has missed by little."""
-    holds = f" {process['name']}'s inbox holds"
-    if apart := in_other_contexts(process):
-        yield f"{holds} {_apart(apart, process['wait'])}."
-        return
-    near = nearest(process)
-    if near and len(process["messages"]) < process["depth"]:  # not all are shown
-        yield (
-            f"{holds} {process['depth']} messages, and at least {len(near)} nearly {_fit(near)}: "
-            f"{_differences(near)}."
-        )
-    elif near:
-        messages = "message" if len(near) == 1 else "messages"
-        yield f"{holds} {len(near)} {messages} that nearly {_fit(near)}: {_differences(near)}."
-    elif elsewhere := nearest_apart(process):
-        messages = "1 message that nearly fits, but lies"
-        if len(elsewhere) > 1:
-            messages = f"{len(elsewhere)} messages that nearly fit, but lie"
-        where = names(dict.fromkeys(near["message"]["context"] for near in elsewhere), "or")
-        yield f"{holds} {messages} in {where}: {_differences(elsewhere)}."
-
-
-def _unfit(process: Mapping[str, Any]) -> Iterator[str]:
-    holds = f" {process['name']}'s inbox holds"
-    if not process["settled"]:
-        return
-    if len(process["messages"]) < process["depth"]:  # not all are shown
-        yield f"{holds} {process['depth']} messages, and none fits."
-    elif (count := len(candidates(process))) == 1:
-        yield f"{holds} 1 message, which does not fit."
-    elif count:
-        yield f"{holds} {count} messages, and none fits."
-
-
-def _near_callbacks(process: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences on messages that nearly fit a callback."""
-    for template in process["callbacks"]:
-        if near := nearest(of_callback(process, template)):
-            messages = "1 message" if len(near) == 1 else f"{len(near)} messages"
-            yield (
-                f" {process['name']}'s inbox holds {messages} that nearly {_fit(near)} callback "
-                f"{regcb(template)}: {_differences(near)}."
-            )
-
-
-def _apart(found: Sequence[Mapping[str, Any]], wait: Mapping[str, Any]) -> str:
-    contexts = dict.fromkeys(message["context"] for message in found)
-    if wait["purpose"]:  # MPI's
-        texts = [str(context) for context in contexts]
-    else:
-        texts = ["no context" if name is None else f"context {name!r}" for name in contexts]
-    fitting = "1 message that would fit, but lies"
-    if len(found) > 1:
-        fitting = f"{len(found)} messages that would fit, but lie"
-    return f"{fitting} in {names(texts, 'or')}"
-
-
-def _fit(found: Sequence[object]) -> str:
-    return "fits" if len(found) == 1 else "fit"
-
-
-def _differences(near: Sequence[Mapping[str, Any]]) -> str:
-    different = list(dict.fromkeys(_difference(message) for message in near))
-    if len(different) > _DIFFERENCES + 1:
-        different[_DIFFERENCES:] = [f"and {len(different) - _DIFFERENCES} more"]
-    return "; ".join(different)
-
-
-def _difference(near: Mapping[str, Any]) -> str:
-    found = []
-    for miss in near["misses"]:
-        if "like" in miss:
-            found.append(f"it has {miss['like']}, not {miss['name']}")
-        elif miss["has"] is None:
-            found.append(f"it has no {miss['name']}")
-        elif miss["wants"].startswith("<"):
-            found.append(f"{miss['name']} is {miss['has']}, which {miss['wants']} does not accept")
-        else:
-            found.append(f"{miss['name']} is {miss['has']}, not {miss['wants']}")
-    return ", and ".join(found)
-
-
-def misdirected(graph: Graph) -> Iterator[str]:
-    """Sentences on messages that fit one process's receive, but lie in another one's inbox."""
-    for node in graph.blocked():
-        wait = node.process["wait"]
-        if wait["kind"] != "recv" or not wait["template"]:
-            continue
-        for other in graph.processes:
-            if other["uid"] == node.uid:
-                continue
-            found = [
-                message
-                for message in other["messages"]
-                if message["context_id"] == wait["context_id"] and fits(wait["template"], message)
-            ]
-            if found:
-                src = found[0]["src"]
-                yield (
-                    f"A message that would fit {node.name}'s receive lies in {other['name']}'s "
-                    f"inbox: {src} sent it there."
-                )
+        yield from list(nearly(node.process)) or unfit(node.process)
+        if limit := limit_by_name(node.process["wait"]):
+            has = "is an attribute that the message must have"
+            yield f" {limit} {has}: a limit of time comes first."
 
 
 def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
@@ -383,6 +294,9 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
         yield f"{ring} wait for each other, so {none} can ever go on."
     yield from calls.opposite(blocked)
     yield from calls.differ(blocked, graph)
+    yield from communicators.roots(blocked)
+    yield from communicators.leaders(blocked)
+    yield from communicators.makers(blocked)
     rest = [node for node in blocked if cycle and node not in cycle]
     victims = [node.name for node in rest if graph.waits_for(node, cycle)]
     if victims:

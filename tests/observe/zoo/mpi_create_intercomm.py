@@ -22,4 +22,5 @@ B is in MPI.COMM_SELF.Create_intercomm(local_leader=0, peer_comm=MPI.COMM_WORLD,
 remote_leader=0, tag=1, comm=MPI_COMM_SELF) and waits for A in {create}.
 No message is on its way.
 A and B wait for each other, so neither can ever go on.
+The leaders must give the same tag, but A gives 0 and B 1.
 """

@@ -23,7 +23,8 @@ CYCLE = ["A", "B"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → B → A
-A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}.
+A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}. \
+B and C called comm.Ibarrier() in {wait}, and A did not.
 B is in comm.Ibarrier().Wait() and waits for A in {wait}.
 C is in comm.Ibarrier().Wait() and waits for A in {wait}.
 No message is on its way.

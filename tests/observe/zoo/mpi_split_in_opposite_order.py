@@ -10,7 +10,7 @@ def program(sfm: Endpoint) -> None:
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
-    one, two = world.Split(0), world.Dup()
+    one, two = world.Split(0), world.Dup()  # made
     two.Set_name("copy")
     if world.rank == 0:
         one.allreduce(1)  # first
@@ -29,4 +29,5 @@ No message is on its way.
 A and B wait for each other, so neither can ever go on.
 A is in a call of a duplicate of MPI_COMM_WORLD, and B in one of copy: \
 a process in both must call them in the same order as the others.
+A duplicate of MPI_COMM_WORLD was made by world.Split() in {made}.
 """

@@ -222,7 +222,15 @@ impl Endpoint {
 
     /// Return when all of these have joined and live; false when the time is up.
     pub fn wait_for(&self, names: &[Name], until: Deadline) -> Result<bool> {
-        let mut goal = Joined::new(self, names);
+        self.wait_until_joined(Joined::new(self, names), until)
+    }
+
+    /// Return when all of these have joined and live, or one of them has ended since the call.
+    pub fn wait_for_start(&self, names: &[Name]) -> Result<()> {
+        self.wait_until_joined(Joined::or_ended(self, names)?, None).map(|_| ())
+    }
+
+    fn wait_until_joined(&self, mut goal: Joined<'_>, until: Deadline) -> Result<bool> {
         // The others usually begin at the same time.
         let soon = Instant::now() + SOON;
         while Instant::now() < soon {

@@ -49,13 +49,20 @@ fn handler(signal: c_int) -> Option<usize> {
     (failed == 0 && is_set).then_some(action.sa_sigaction)
 }
 
-/// Whether a handler is the program's: not this library's, and not of Fortran's runtime, which
-/// handles the signals that end a program with a core dump.
+/// Whether a handler is the program's: not this library's, not of Fortran's runtime, which handles
+/// the signals that end a program with a core dump, and not of a Python interpreter, which calls
+/// functions of the program only after the call that waits.
 fn is_programs(address: usize) -> bool {
-    let of_fortran = |module: &modules::Module| {
-        module.name.to_bytes().windows(9).any(|part| part == b"gfortran.")
+    let is_runtimes = |module: &modules::Module| {
+        let itself = || std::fs::read_link("/proc/self/exe").unwrap_or_default();
+        let path = match module.name.to_bytes() {
+            [] => itself().into_os_string().into_encoded_bytes(),
+            name => name.to_vec(),
+        };
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        ["libgfortran", "python", "libpython"].iter().any(|name| file.starts_with(name.as_bytes()))
     };
-    !crash::is_handler(address) && !modules::find(address, of_fortran).unwrap_or(false)
+    !crash::is_handler(address) && !modules::find(address, is_runtimes).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{Goal, WaitFacts};
 use sfm_native::segment::{Activity, UNSETTLED};
 
+use crate::directory::Member;
 use crate::endpoint::Endpoint;
 use crate::error::Result;
 use crate::host::Around;
@@ -15,29 +16,45 @@ use crate::wait_facts;
 /// Time of frequent checks, before they become as rare as those of other blocked calls.
 pub const SOON: Duration = Duration::from_millis(500);
 
-/// The goal that all of these have joined and live.
+/// The goal that all of these have joined, and live.
 pub struct Joined<'a> {
     endpoint: &'a Endpoint,
     names: &'a [Name],
+    /// One that ends is the end of waiting, unless it had ended before: these had. None: another may
+    /// take its name.
+    before: Option<Vec<String>>,
     missing: Vec<Name>,
     version: u64,
 }
 
 impl<'a> Joined<'a> {
     pub fn new(endpoint: &'a Endpoint, names: &'a [Name]) -> Joined<'a> {
-        Joined { endpoint, names, missing: names.to_vec(), version: 0 }
+        Joined { endpoint, names, before: None, missing: names.to_vec(), version: 0 }
+    }
+
+    /// The goal that all have joined, or that one of them has ended since now.
+    pub fn or_ended(endpoint: &'a Endpoint, names: &'a [Name]) -> Result<Joined<'a>> {
+        let members = endpoint.members()?.into_iter();
+        let before = members.filter(|member| !endpoint.alive(member)).map(|member| member.uid);
+        Ok(Joined { before: Some(before.collect()), ..Joined::new(endpoint, names) })
     }
 
     pub fn is_reached(&mut self) -> Result<bool> {
         let members = self.endpoint.members()?;
-        let living: Vec<_> = members.iter().filter(|member| self.endpoint.alive(member)).collect();
-        let has_joined = |name: &Name| {
-            living.iter().any(|member| {
+        let is_alive = |member: &Member| self.endpoint.alive(member);
+        let (living, ended): (Vec<_>, Vec<_>) = members.into_iter().partition(is_alive);
+        let has = |members: &[Member], name: &Name| {
+            let is_it = |member: &Member| {
                 member.name == *name || member.rank.map(Name::Rank).as_ref() == Some(name)
-            })
+            };
+            members.iter().any(is_it)
         };
-        self.missing = self.names.iter().filter(|name| !has_joined(name)).cloned().collect();
-        Ok(self.missing.is_empty())
+        self.missing = self.names.iter().filter(|name| !has(&living, name)).cloned().collect();
+        let Some(before) = &self.before else { return Ok(self.missing.is_empty()) };
+        let departed = self.missing.iter().filter_map(|name| self.endpoint.departed(name));
+        let mut since: Vec<_> = ended.into_iter().chain(departed).collect();
+        since.retain(|member| !before.contains(&member.uid));
+        Ok(self.missing.is_empty() || self.missing.iter().any(|name| has(&since, name)))
     }
 
     fn text(&self) -> String {

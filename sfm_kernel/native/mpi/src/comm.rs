@@ -20,9 +20,9 @@ use crate::group::Group;
 use crate::handles::*;
 use crate::info::{Hints, Known};
 use crate::latest::{self, Changes, Latest, Used};
-use crate::process;
 use crate::table::Table;
 use crate::topology::Topology;
+use crate::{process, unfinished};
 
 /// The program's assertions, which the standard defines. None of them has an effect.
 pub const HINTS: &Known = &[
@@ -57,6 +57,8 @@ pub struct Comm {
     pub history: History,
     /// The communicator that it was made of, by its context number.
     pub parent: Option<u64>,
+    /// The call that has made it (`unfinished`).
+    pub maker: u32,
     /// True if mpi4py has made it for its own messages: those of reductions of objects.
     pub is_internal: bool,
     /// The combining tree of its processes, if they share memory.
@@ -115,6 +117,7 @@ impl Comm {
             begun: AtomicU32::new(first_number()),
             history: History::default(),
             parent: None,
+            maker: unfinished::site(),
             is_internal: false,
             meetings: Meetings::default(),
             sites: OnceLock::new(),
@@ -152,27 +155,50 @@ impl Comm {
         if !name.is_empty() {
             return name;
         }
+        if let Some(remote) = &self.remote {
+            let [near, far] = [&self.group, remote].map(|group| members_shown(group));
+            return format!("an intercommunicator of {near} with {far}");
+        }
         match self.made_of() {
             Some(parent) if parent.everybody().members == self.everybody().members => {
                 format!("a duplicate of {}", parent.name())
             }
-            Some(parent) => format!("a part of {} with {}", parent.name(), self.members_shown()),
+            Some(parent) => {
+                format!("a part of {} with {}", parent.name(), members_shown(&self.group))
+            }
             None => "a communicator without a name".into(),
         }
     }
 
-    /// The names of its first processes, and the number of the others.
-    fn members_shown(&self) -> String {
-        const SHOWN: usize = 4;
-        let all: Vec<_> = self.group.members.iter().map(|member| *member as usize).collect();
-        let mut shown: Vec<_> = all.iter().take(SHOWN).map(|member| name_of(*member)).collect();
-        let last = match all.len() - shown.len() {
-            0 => shown.pop().unwrap_or_default(),
-            others => format!("{others} more"),
-        };
-        match shown.is_empty() {
-            true => last,
-            false => format!("{} and {last}", shown.join(", ")),
+    /// The two groups of an intercommunicator, in the same order at all processes.
+    fn groups(&self) -> [&Group; 2] {
+        let mut groups: [&Group; 2] = [&self.group, self.peers()];
+        groups.sort_by_key(|group| group.members.first().copied());
+        groups
+    }
+
+    /// A number that all processes have for a root, a rank among `everybody`: the groups of an
+    /// intercommunicator do not give the same.
+    pub fn root_for_all(&self, root: usize) -> usize {
+        if self.remote.is_none() {
+            return root;
+        }
+        let process = self.everybody().members[root];
+        let ranks = self.groups().map(|group| group.rank_of(process));
+        ranks
+            .iter()
+            .enumerate()
+            .find_map(|(nth, rank)| Some(2 * (*rank)? as usize + nth))
+            .unwrap_or(0)
+    }
+
+    /// The root with that number as a process of an intercommunicator gives it.
+    pub fn root_given(&self, root: usize, process: usize) -> String {
+        let group = self.groups()[root % 2];
+        match group.rank_of(process as c_int) {
+            None => (root / 2).to_string(),
+            Some(rank) if rank as usize == root / 2 => "MPI_ROOT".into(),
+            Some(_) => "MPI_PROC_NULL".into(),
         }
     }
 
@@ -194,6 +220,21 @@ impl Comm {
 
     pub fn set_name(&self, name: String) {
         *lock(&self.name) = name;
+    }
+}
+
+/// The names of a group's first processes, and the number of the others.
+fn members_shown(group: &Group) -> String {
+    const SHOWN: usize = 4;
+    let all: Vec<_> = group.members.iter().map(|member| *member as usize).collect();
+    let mut shown: Vec<_> = all.iter().take(SHOWN).map(|member| name_of(*member)).collect();
+    let last = match all.len() - shown.len() {
+        0 => shown.pop().unwrap_or_default(),
+        others => format!("{others} more"),
+    };
+    match shown.is_empty() {
+        true => last,
+        false => format!("{} and {last}", shown.join(", ")),
     }
 }
 

@@ -18,6 +18,7 @@ use sfm_native::calls::Channel;
 use sfm_native::core::Core;
 use sfm_native::sync::lock;
 
+use crate::engine::text_of_loss;
 use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
 use crate::home::{Found, Home};
@@ -209,14 +210,11 @@ impl Home for Endpoint {
         let all: Vec<_> =
             self.identity.everybody().into_iter().map(|process| process as usize).collect();
         let names: Vec<Name> = all.iter().map(|process| process::shown(*process)).collect();
-        self.inner.wait_for(&names, None).map_err(failure)?;
-        for (process, name) in all.into_iter().zip(names) {
-            if self.member(process).is_none() {
-                let text = format!("process {name} has ended before MPI_Init");
-                return Err(fail(MPI_ERR_PROC_ABORTED, text));
-            }
+        self.inner.wait_for_start(&names).map_err(failure)?;
+        match all.into_iter().find(|process| self.has_lost(*process)) {
+            Some(ended) => Err(fail(MPI_ERR_PROC_ABORTED, text_of_loss(ended))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn is_program(&self) -> bool {

@@ -134,10 +134,20 @@ pub fn string(code: c_int) -> Answer<String> {
         Some(last) => in_full(code, &class, &last),
         None => class,
     };
-    while text.len() >= MPI_MAX_ERROR_STRING as usize {
-        text.pop();
-    }
+    cut(&mut text, MPI_MAX_ERROR_STRING as usize - 1);
     Ok(text)
+}
+
+/// Cut a text to this many bytes, where possible behind a sentence.
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        while text.len() > most {
+            text.pop();
+        }
+        let end = text.rfind(['.', ';', ':']).filter(|end| text[*end..].len() < most / 2);
+        let end = text.rfind('\n').or(end.map(|end| end + 1));
+        text.truncate(end.unwrap_or(text.len()));
+    }
 }
 
 /// The text of an error with its class, and with the function if the program has called it by that
@@ -177,5 +187,25 @@ pub fn answer(function: &str, on: Option<On>, answer: Answer) -> c_int {
     match answer {
         Ok(()) => MPI_SUCCESS,
         Err(failure) => failure.raise(function, on),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_behind_a_sentence() {
+        for (text, expected) in [
+            ("short", "short"),
+            ("Deadlock: A.\nA is in a.py, line 3.\nB is", "Deadlock: A.\nA is in a.py, line 3."),
+            ("Two sentences. One is", "Two sentences."),
+            ("nothing but words and words", "nothing but words an"),
+        ] {
+            let mut text = text.to_owned();
+            let most = if text.contains('\n') { 38 } else { 20 };
+            cut(&mut text, most);
+            assert_eq!(text, expected);
+        }
     }
 }

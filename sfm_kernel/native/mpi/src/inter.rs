@@ -155,7 +155,13 @@ pub async fn merge(comm: &Comm, team: &Team<'_>, high: bool) -> Answer<Comm> {
     let words = [u64::from(highs[0]), number];
     let received = exchange(&side, 0, across(team), &words).await?;
     if highs.contains(&!high) {
-        let text = "argument high is true at some processes of this group and false at others";
+        let one = |high| highs.iter().position(|other| *other == high).unwrap_or_default();
+        let text = format!(
+            "argument high is true in process {} of this group and false in process {}; it must be \
+             the same in a group",
+            one(true),
+            one(false)
+        );
         return Err(fail(MPI_ERR_ARG, text));
     }
     let (local, remote) = (&comm.group.members, &comm.peers().members);

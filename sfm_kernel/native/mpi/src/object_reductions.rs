@@ -94,12 +94,12 @@ mod tests {
     #[test]
     fn a_reduction_fits_into_a_word() {
         let (method, op) = ("allreduce".to_owned(), Some("MPI_MAXLOC".to_owned()));
-        let (root, is_fixed) = (Some((1 << 13) - 2), true);
+        let (root, is_fixed) = (Some((1 << 11) - 3), true);
         let (method, asked) = words(&Reduction { method, op, root, is_fixed });
         assert_eq!(method & asked, 0);
         assert_eq!(What::of((method >> WHAT_AT) as u8), What::Allreduce);
-        let arguments = Alike::of(asked >> ALIKE_AT).arguments();
-        assert_eq!(arguments, [("op", "MPI_MAXLOC".into()), ("root", "8190".into())]);
+        let arguments = Alike::of(asked >> ALIKE_AT).arguments(None, 0);
+        assert_eq!(arguments, [("op", "MPI_MAXLOC".into()), ("root", "2045".into())]);
     }
 
     #[test]

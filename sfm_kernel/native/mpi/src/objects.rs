@@ -15,8 +15,11 @@ const FRAMED: usize = 11;
 /// True if `length` bytes that begin so are a pickled object, or the beginning of one: no number is
 /// likely to have these eleven bytes. Shorter pickles are not recognized.
 fn is_pickled(start: &[u8], length: usize) -> bool {
-    let Some((head, frame)) = start.split_at_checked(3) else { return false };
-    let frame = frame.try_into().map_or(u64::MAX, u64::from_le_bytes);
+    let Some((head, begun)) = start.split_at_checked(3) else { return false };
+    // What is longer than its buffer may end in the length, whose highest bytes are 0.
+    let mut frame = [0; 8];
+    frame[..begun.len()].copy_from_slice(begun);
+    let frame = u64::from_le_bytes(frame);
     matches!(head, [0x80, 4 | 5, 0x95]) && frame >= 4 && frame <= (length - FRAMED) as u64
 }
 
@@ -91,6 +94,7 @@ mod tests {
     fn a_pickle_is_recognized_by_its_frame() {
         let pickle = b"\x80\x05\x95\x0c\0\0\0\0\0\0\0\x8c\x08a string\x94.";
         assert!(is_pickled(&pickle[..FRAMED], pickle.len()));
+        assert!(is_pickled(&pickle[..8], pickle.len()), "cut");
         assert!(!is_pickled(&pickle[..FRAMED], 20), "the frame is longer");
         assert!(!is_pickled(&1.5f64.to_le_bytes(), 80) && !is_pickled(&[0x80; 11], 80));
     }

@@ -24,6 +24,9 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::Work;
 
+/// The most partitions that observers are told.
+const MISSING: usize = 6;
+
 /// The sending or the receiving side.
 #[derive(Clone)]
 pub enum Side {
@@ -37,6 +40,15 @@ impl Side {
             Side::Sending(this) => this.start(),
             Side::Receiving(this) => this.start(),
         }
+    }
+
+    /// The partitions that it waits for, if they are few, for observers.
+    pub fn missing(&self) -> Option<(&'static str, String)> {
+        let (name, all) = match self {
+            Side::Sending(this) => ("not_ready", this.not_ready()),
+            Side::Receiving(this) => ("not_arrived", this.not_there()),
+        };
+        (1..=MISSING).contains(&all.len()).then(|| (name, format!("{all:?}")))
     }
 }
 
@@ -150,6 +162,12 @@ impl Outgoing {
         Work::Schedule(Schedule::with(to, Outcome::of_send(), algorithm))
     }
 
+    /// The partitions that the program has not made ready.
+    fn not_ready(&self) -> Vec<usize> {
+        let ready = &lock(&self.round).ready;
+        (0..ready.len()).filter(|nth| !ready[*nth]).collect()
+    }
+
     /// Ready when all partitions are sent.
     fn sent(&self) -> Poll<Answer> {
         let round = lock(&self.round);
@@ -261,6 +279,12 @@ impl Incoming {
         Poll::Ready(ended(outcome).map(|()| Partitioning::of(words)))
     }
 
+    /// The partitions that have not arrived.
+    fn not_there(&self) -> Vec<usize> {
+        let is_missing = |nth: &usize| matches!(self.has_arrived(*nth as c_int), Ok(false));
+        (0..self.partitions).filter(is_missing).collect()
+    }
+
     pub fn has_arrived(&self, partition: c_int) -> Answer<bool> {
         let nth = checked(partition, self.partitions)?;
         if self.pattern.is_none() {
@@ -277,7 +301,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if let Some((receiving, _)) = &self.partitioning {
-            engine().cancel_receive(receiving, Outcome::cancelled());
+            engine().release(receiving);
         }
     }
 }
@@ -288,9 +312,7 @@ struct Posted(Vec<Arc<Receiving>>);
 
 impl Drop for Posted {
     fn drop(&mut self) {
-        for receiving in self.0.iter().filter(|receiving| !receiving.end.is_done()) {
-            engine().cancel_receive(receiving, Outcome::cancelled());
-        }
+        self.0.iter().for_each(|receiving| engine().release(receiving));
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Request {
     site: AtomicU32,
     work: Mutex<Work>,
     start: Option<Start>,
+    /// The call that has made a persistent request.
+    maker: Option<u32>,
     /// For partitioned requests only.
     pub side: Option<Side>,
 }
@@ -64,7 +66,8 @@ static REQUESTS: Table<Request> = Table::new(0xac00_0000);
 impl Request {
     fn new(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> Request {
         let site = AtomicU32::new(site);
-        Request { comm, partner, site, work: Mutex::new(work), start: None, side: None }
+        let work = Mutex::new(work);
+        Request { comm, partner, site, work, start: None, maker: None, side: None }
     }
 }
 
@@ -84,14 +87,16 @@ pub fn open_at(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> MPI_R
 /// The handle of a persistent request, which `start` begins each time.
 pub fn persistent(comm: MPI_Comm, partner: Partner, start: Start) -> MPI_Request {
     let inactive = Request::new(NOWHERE, comm, partner, Work::Inactive);
-    REQUESTS.insert(Arc::new(Request { start: Some(start), ..inactive }))
+    let maker = Some(unfinished::site());
+    REQUESTS.insert(Arc::new(Request { start: Some(start), maker, ..inactive }))
 }
 
 /// The same for a partitioned message.
 pub fn partitioned(comm: MPI_Comm, partner: Partner, side: Side) -> MPI_Request {
     let (inactive, started) = (Request::new(NOWHERE, comm, partner, Work::Inactive), side.clone());
     let start: Option<Start> = Some(Box::new(move || Ok(started.start())));
-    REQUESTS.insert(Arc::new(Request { start, side: Some(side), ..inactive }))
+    let maker = Some(unfinished::site());
+    REQUESTS.insert(Arc::new(Request { start, maker, side: Some(side), ..inactive }))
 }
 
 /// All requests that were not completed or freed.

@@ -5,21 +5,35 @@ use std::os::fd::RawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
 
-use crate::engine;
+use crate::engine::{self, report, From, What};
 
 /// Milliseconds between two calls of `advance`: waiting for a socket takes longer.
 const PAUSE: i32 = 5;
 
-/// Wait until a socket can be read from (POLLIN) or written to.
+/// Wait until a socket can be read from (POLLIN) or written to. Observers see one that waits for
+/// another program as a call that polls: processes that they do not know may end it.
 pub fn wait_for(fd: RawFd, events: i16) -> io::Result<()> {
+    let waited = wait_seen(fd, events);
+    if let Some(engine) = engine::running() {
+        engine.poll_succeeded();
+    }
+    waited
+}
+
+fn wait_seen(fd: RawFd, events: i16) -> io::Result<()> {
     let mut entry = libc::pollfd { fd, events, revents: 0 };
+    let meets = matches!(What::Making.exactly(), What::CommAccept | What::CommConnect);
     loop {
         if let Some(engine) = engine::running() {
             engine.advance();
         }
         // SAFETY: one entry.
         match unsafe { libc::poll(&mut entry, 1, PAUSE) } {
-            0 => {}
+            0 => {
+                if let Some(engine) = engine::running().filter(|_| meets) {
+                    engine.poll_failed(|| report::some(vec![], From::Nobody));
+                }
+            }
             -1 => {
                 let error = io::Error::last_os_error();
                 if error.kind() != io::ErrorKind::Interrupted {

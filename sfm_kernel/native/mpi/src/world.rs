@@ -9,7 +9,7 @@ use sfm_endpoint::{callers, Program, Surroundings};
 use sfm_native::sync::lock;
 
 use crate::endpoint::Endpoint;
-use crate::engine::{self, engine, From};
+use crate::engine::{self, engine};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -261,7 +261,7 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
     joined.times += 1;
     let engine = engine();
     // A process that has died does not get it any more.
-    let _ = engine.wait(From::Nobody, || engine.has_sent_all());
+    let _ = engine.send_all();
     Program.flush(); // before the other processes see that it is done
     launcher::report(launcher::FINISHED, 0, "{}");
     pmi::finish();

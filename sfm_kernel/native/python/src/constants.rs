@@ -14,7 +14,7 @@ use sfm_native::main_thread::In;
 use sfm_native::packet::LIBRARY;
 use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{
-    Activity, INBOX_IRRELEVANT, JUDGEMENT_BYTES, OTHERS_BYTES, SLOTS, UNSETTLED,
+    Activity, INBOX_IRRELEVANT, JUDGEMENT_BYTES, OBSERVER_SHIFT, OTHERS_BYTES, SLOTS, UNSETTLED,
 };
 use sfm_native::summary::{LONGEST, UNIT};
 
@@ -29,6 +29,7 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("LIBRARY", LIBRARY),
         ("MAX_MEMBERS", SLOTS as u64),
         ("MOST_CONNECTIONS", u64::from(MOST_CONNECTIONS)),
+        ("OBSERVER_SHIFT", OBSERVER_SHIFT.into()),
         ("OTHERS_BYTES", OTHERS_BYTES as u64),
         ("RING_BYTES", RING_BYTES as u64),
         ("SHOWN_CHARACTERS", LONGEST as u64),

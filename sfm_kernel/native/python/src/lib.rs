@@ -14,6 +14,7 @@
 //! packet/template         the template of a receive
 //! transport/segment       a process's file in shared memory
 //! transport/exchange      Exchange and Link, the transport between machines
+//! transport/keys          fresh pairs of keys
 //! transport/tcp           the kernel's facts about a connection
 //! transport/channel       sends to one peer, through a ring, a link or a local inbox
 //! endpoint/inbox          the receiving half of an endpoint, and its network thread
@@ -56,6 +57,7 @@ mod packet {
 mod transport {
     pub mod channel;
     pub mod exchange;
+    pub mod keys;
     pub mod segment;
     pub mod tcp;
 }
@@ -121,7 +123,7 @@ mod native {
     #[pymodule_export]
     use crate::observe::location::{location_words, set_locator};
     #[pymodule_export]
-    use crate::observe::main_thread::set_main_line;
+    use crate::observe::main_thread::{set_main_line, sleeps};
     #[pymodule_export]
     use crate::observe::native_handlers::native_handlers;
     #[pymodule_export]
@@ -143,7 +145,9 @@ mod native {
     #[pymodule_export]
     use crate::transport::channel::Channel;
     #[pymodule_export]
-    use crate::transport::exchange::{abandon_connections, knock, Exchange, Link};
+    use crate::transport::exchange::{abandon_connections, Exchange, Link};
+    #[pymodule_export]
+    use crate::transport::keys::key_pair;
     #[pymodule_export]
     use crate::transport::segment::PySegment;
     #[pymodule_export]

@@ -7,14 +7,14 @@ use super::{End, Host, WaitFacts};
 use crate::clock::now;
 use crate::core::Core;
 use crate::other_threads::OtherThreads;
-use crate::segment::{PREPARED, UNSETTLED};
+use crate::segment::{judged_call, PREPARED, UNSETTLED};
 
 /// The interval at which a blocked call checks for signals that another thread took, and for dead
 /// peers.
 pub const TICK: Duration = Duration::from_millis(100);
 
 /// Ticks after which bystanders are looked for although no other thread has run.
-const LOOK_EVERY: u32 = 5;
+const LOOK_EVERY: u32 = 10;
 
 /// Time that an observer may take between preparing a judgement and committing it. One that has died
 /// in between had proven the deadlock.
@@ -32,6 +32,9 @@ pub enum Verdict {
 pub struct Blocked<'a> {
     core: &'a Core,
     call: u64,
+    /// What observers are shown, and the time at which the call ends by itself.
+    shown: WaitFacts,
+    until: u64,
     /// Published as `examined` once the call has published what else could go on.
     examined: u64,
     /// When its latest look began; published with that.
@@ -48,12 +51,14 @@ pub struct Blocked<'a> {
 
 impl<'a> Blocked<'a> {
     /// `limit`: the time after which the wait ends by itself.
-    pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
+    pub fn enter(core: &'a Core, shown: WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
         let call = core.shared().begin_call(shown.activity, &shown.text, &shown.facts, until);
         Blocked {
             core,
             call,
+            shown,
+            until,
             examined: UNSETTLED,
             looked_at: 0,
             published: false,
@@ -68,7 +73,15 @@ impl<'a> Blocked<'a> {
     pub fn publish<H: Host>(&mut self, host: &H, facts: Option<&str>) -> Result<(), H::Error> {
         let shared = self.core.shared();
         if let Some(facts) = facts {
-            shared.facts.write(facts);
+            facts.clone_into(&mut self.shown.facts);
+        }
+        if !self.is_shown() {
+            if !is_main_thread() {
+                return Ok(());
+            }
+            self.show_again();
+        } else if facts.is_some() {
+            shared.facts.write(&self.shown.facts);
         }
         let others = if self.should_look() { host.bystanders()? } else { None };
         if let Some(others) = others {
@@ -80,6 +93,21 @@ impl<'a> Blocked<'a> {
         }
         self.settle(self.examined);
         Ok(())
+    }
+
+    /// Whether observers see this call; not if one of another thread has begun since.
+    fn is_shown(&self) -> bool {
+        self.core.shared().call.load(Ordering::Relaxed) == self.call
+    }
+
+    /// A segment has room for one call, and another thread's has replaced this one, and has perhaps
+    /// ended: it would seem that the process computes.
+    fn show_again(&mut self) {
+        let WaitFacts { activity, text, facts } = &self.shown;
+        self.call = self.core.shared().begin_call(*activity, text, facts, self.until);
+        (self.published, self.looked) = (false, None);
+        self.others.clear();
+        self.prepared = None;
     }
 
     /// Whether there may be other bystanders than at the last look: to look for them is most of what
@@ -104,6 +132,9 @@ impl<'a> Blocked<'a> {
     /// The call is about to sleep, and has examined this much in its latest look.
     pub fn settle(&mut self, examined: u64) {
         self.examined = examined;
+        if !self.is_shown() {
+            return; // what observers see is another thread's call
+        }
         let known = if self.published { examined } else { UNSETTLED };
         let shared = self.core.shared();
         shared.looked.store(self.looked_at, Ordering::Relaxed);
@@ -115,7 +146,7 @@ impl<'a> Blocked<'a> {
         let shared = self.core.shared();
         // SYNC POINT judged: the number is read before the text (observed/judgement.rs).
         let judged = shared.judged.load(Ordering::Acquire);
-        if judged & !PREPARED != self.call {
+        if judged_call(judged) != self.call {
             self.prepared = None;
             return Verdict::None;
         }
@@ -129,6 +160,14 @@ impl<'a> Blocked<'a> {
 
 impl Drop for Blocked<'_> {
     fn drop(&mut self) {
-        self.core.shared().end_call();
+        if self.is_shown() {
+            self.core.shared().end_call();
+        }
     }
+}
+
+/// Whether this thread is the one that the process began with: what it does is what the process does.
+fn is_main_thread() -> bool {
+    // SAFETY: they only return numbers.
+    unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::credit::{block_until, Room};
 use super::{End, Host, Peer};
-use crate::net::{Link, MAX_SINGLE_FRAME};
+use crate::link::MAX_SINGLE_FRAME;
+use crate::net::Link;
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
 

@@ -80,7 +80,7 @@ pub fn wait<H: Host, G: Goal<H>>(
                 continue;
             }
             watched = match goal.facts(host)? {
-                Some(shown) => Watched::By(Blocked::enter(core, &shown, remaining())),
+                Some(shown) => Watched::By(Blocked::enter(core, shown, remaining())),
                 None => Watched::Never,
             };
             ticked = Some(Instant::now());

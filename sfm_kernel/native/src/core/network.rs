@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Core;
 use crate::matching::Taken;
+use crate::other_threads::has_only_served;
 use crate::summary::summary;
 use crate::sync::lock;
 
@@ -95,6 +96,9 @@ impl Core {
         let limit = self.work_for_library(limit);
         self.tidy();
         if !self.is_closed() {
+            if !active() {
+                has_only_served();
+            }
             shared.network.0.sleep(limit, || {
                 self.is_closed()
                     || shared.requests.load(Ordering::SeqCst) != *seen

@@ -9,8 +9,8 @@ use super::flow::Frame;
 use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
-use crate::net::control::LARGEST_HELLO;
-use crate::net::frame::{Header, HEADER};
+use crate::frame::control::LARGEST_HELLO;
+use crate::frame::{Header, HEADER};
 
 /// Bytes of frames that the scheduler has given out, beyond the first frame.
 pub const BATCH: usize = 64 << 10;
@@ -264,7 +264,7 @@ mod tests {
 
     use super::super::flow::tests::frame;
     use super::*;
-    use crate::net::frame::{Class, LARGEST};
+    use crate::frame::{Class, LARGEST};
 
     fn pair(remote: Remote) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

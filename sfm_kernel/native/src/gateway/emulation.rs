@@ -109,7 +109,7 @@ impl Engine {
 mod tests {
     use super::super::flow::tests::frame;
     use super::*;
-    use crate::net::frame::Class;
+    use crate::frame::Class;
 
     #[test]
     fn frames_come_out_in_order_at_the_rate_and_after_the_delay() {

@@ -19,8 +19,8 @@ use super::sockets;
 use super::strangers::{limit, Strangers};
 use super::table::Table;
 use super::FOR_PROCESS;
-use crate::net::control::{ControlCodec, Counters};
-use crate::net::frame::{site_number, Kind, FRAME};
+use crate::frame::control::{ControlCodec, Counters};
+use crate::frame::{site_number, Kind, FRAME};
 
 /// Time between two ticks with other gateways, and without any.
 const TICK: Duration = Duration::from_millis(50);

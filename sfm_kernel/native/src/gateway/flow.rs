@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::poll::Id;
-pub use crate::net::control::Pair;
-use crate::net::control::Reason;
-use crate::net::frame::{Class, Header, HEADER};
+pub use crate::frame::control::Pair;
+use crate::frame::control::Reason;
+use crate::frame::{Class, Header, HEADER};
 
 /// Time for which an idle flow is remembered; much longer if it has lost something, so that its
 /// sender hears when there is a route again.
@@ -197,7 +197,7 @@ impl Flows {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::net::frame::{HOPS, INNER, TAG};
+    use crate::frame::{HOPS, INNER, TAG};
 
     /// A frame whose body is `length` zeros.
     pub fn frame(sender: u128, receiver: u128, class: Class, length: usize, ahead: u32) -> Frame {

@@ -6,11 +6,11 @@
 //! hash. Two gateways have one connection, or as many as the options say. After: O. Glück and J.-C.
 //! Mignot, Splitting TCP for MPI Applications Executed on Grids, 2011, section 3. The difference:
 //! the processes' connections are not split. A gateway may drop any frame at any time; processes
-//! keep what they have sent until it has arrived (net/frame.rs), and gateways report drops, so that
+//! keep what they have sent until it has arrived (link), and gateways report drops, so that
 //! processes need not wait for a timeout. A gateway therefore has no state whose loss would matter.
 //!
-//! A gateway has the *gateway key*, derived from the world's (seal.rs). It opens only frames to
-//! itself (net/control.rs); of the frames that it forwards it knows sender, receiver, and size.
+//! A gateway has the *gateway key*, derived from the world's (frame/seal.rs). It opens only frames to
+//! itself (frame/control.rs); of the frames that it forwards it knows sender, receiver, and size.
 //! Somebody who has that key can stop messages, but can neither read nor forge them.
 //!
 //! ```text
@@ -33,7 +33,7 @@
 //! One thread does everything. It blocks only in epoll, and its memory is bounded. Up to `HELD`
 //! bytes of processes' frames wait for other sites; all connected processes share them. The gateway
 //! stops reading the connection of a process that has more, so TCP holds the process up, and its
-//! acknowledgements too, except those that the process has put ahead (net/connection.rs). Up to
+//! acknowledgements too, except those that the process has put ahead (wire/send_queue.rs). Up to
 //! `FOR_PROCESS` bytes wait for a process that does not read: the gateway drops more, and reports
 //! that to the sender.
 

@@ -16,8 +16,8 @@ use super::handle::{Listed, MOST_CONNECTIONS};
 use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
-use crate::net::control::{ControlFrame, Reason, Role};
-use crate::net::frame::{site_number, Header, Kind};
+use crate::frame::control::{ControlFrame, Reason, Role};
+use crate::frame::{site_number, Header, Kind};
 
 const DIAL_ANYWAY_AFTER: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);

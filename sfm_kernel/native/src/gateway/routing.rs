@@ -8,8 +8,8 @@ use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
-use crate::net::control::{parse_hello, ControlFrame, Reason, Role};
-use crate::net::frame::{Class, Kind};
+use crate::frame::control::{parse_hello, ControlFrame, Reason, Role};
+use crate::frame::{Class, Kind};
 use crate::splitmix::SplitMix;
 
 /// Counts since the gateway's start.

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::flow::{Frame, Pair};
-use crate::net::frame::{Class, FRAME};
+use crate::frame::{Class, FRAME};
 
 /// The order in which flows take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

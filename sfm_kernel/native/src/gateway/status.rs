@@ -9,8 +9,8 @@ use super::engine::Engine;
 use super::peers::Peer;
 use super::sockets;
 use super::wide::Wide;
+use crate::frame::control::Reason;
 use crate::json::Json;
-use crate::net::control::Reason;
 use crate::tcp_history::unix_time;
 use crate::tcp_info::{self, Value, FIELDS};
 

@@ -1,27 +1,24 @@
-//! Connections that do not belong to a peer: strangers, which have not shown the key yet, and
-//! watchers.
+//! Connections of strangers, which have not shown the key yet.
 //!
 //! Anybody who can reach the address may open connections, and each takes a descriptor. If there
 //! are too many, some are ended: first those that have not sent anything, because a member sends at
 //! once. Chance decides which of them; an evicted member tries again, so members come in however
 //! many strangers there are.
 
-use std::collections::{HashMap, VecDeque};
-use std::os::fd::RawFd;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use super::exchange::{Exchange, Remote, LISTENER};
 use super::now;
-use super::socket::Socket;
 use crate::splitmix::SplitMix;
 use crate::sync::lock;
+use crate::tcp_info::{TcpInfo, BYTES_RECEIVED};
+use crate::wire::gateway::Socket;
+use crate::wire::zmq::Descriptor;
+use crate::wire::{Connection, Wire};
 
 /// Nanoseconds within which a connection must show the key.
 const HELLO_TIMEOUT: u64 = 3_000_000_000;
-/// Connections that may watch whether this process lives: a directory server's and witnesses'. A
-/// replayed knock costs no more than these.
-const MAX_WATCHERS: usize = 8;
 /// Nanoseconds between two warnings about evicted strangers.
 const WARN_EVERY: u64 = 60_000_000_000;
 /// Nanoseconds without accepting after the process has run out of descriptors.
@@ -29,18 +26,24 @@ const PAUSE: u64 = 50_000_000;
 /// Connections that are accepted before existing ones have their turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
-pub(super) struct Admission {
+/// A connection that has not shown the key.
+pub(super) trait Stranger {
+    /// Whether it has sent something.
+    fn has_sent(&self) -> bool;
+}
+
+pub(super) struct Admission<S = Arc<Connection>> {
     limit: usize,
     address: String,
-    strangers: HashMap<u64, (u64, Arc<Connection>)>,
+    /// With the times when they came.
+    strangers: HashMap<u64, (u64, S)>,
     warned_until: u64,
     paused_since: Option<u64>,
     random: SplitMix,
-    watchers: VecDeque<Arc<Connection>>,
 }
 
-impl Admission {
-    pub fn new(limit: usize, address: &str) -> Admission {
+impl<S: Stranger> Admission<S> {
+    pub fn new(limit: usize, address: &str) -> Admission<S> {
         Admission {
             limit,
             address: address.to_owned(),
@@ -48,25 +51,16 @@ impl Admission {
             warned_until: 0,
             paused_since: None,
             random: SplitMix::new(now()),
-            watchers: VecDeque::new(),
         }
+    }
+
+    pub fn enter(&mut self, id: u64, stranger: S) {
+        self.strangers.insert(id, (now(), stranger));
     }
 
     /// A connection has shown the key, or has ended.
     pub fn forget(&mut self, id: u64) {
         self.strangers.remove(&id);
-    }
-
-    /// This stranger only wants to see that this process lives. Returns the watcher that must be
-    /// ended to make room for it.
-    pub fn admit_watcher(&mut self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
-        self.forget(connection.id);
-        self.watchers.retain(|watcher| !watcher.has_ended());
-        self.watchers.push_back(connection.clone());
-        if self.watchers.len() > MAX_WATCHERS {
-            return self.watchers.pop_front();
-        }
-        None
     }
 
     /// When `end_late_strangers` is due.
@@ -76,19 +70,27 @@ impl Admission {
     }
 
     /// Remove strangers until `limit` are left; returns the removed ones.
-    fn evict(&mut self, limit: usize) -> Vec<Arc<Connection>> {
+    fn evict(&mut self, limit: usize) -> Vec<S> {
         let mut evicted = Vec::new();
         if self.strangers.len() <= limit {
             return evicted;
         }
         let (mut silent, mut others): (Vec<u64>, Vec<u64>) =
-            self.strangers.keys().partition(|id| !has_sent(self.strangers[id].1.socket.raw()));
+            self.strangers.keys().partition(|id| !self.strangers[id].1.has_sent());
         while self.strangers.len() > limit {
             let from = if silent.is_empty() { &mut others } else { &mut silent };
             let id = from.swap_remove(self.random.below(from.len()));
             evicted.extend(self.strangers.remove(&id).map(|(_, connection)| connection));
         }
         evicted
+    }
+
+    /// The same for the limit of all times, or for half of them; and a warning if there are some.
+    pub fn make_room(&mut self, halve: bool) -> (Vec<S>, Option<String>) {
+        let limit = if halve { self.strangers.len() / 2 } else { self.limit };
+        let evicted = self.evict(limit);
+        let warning = if evicted.is_empty() { None } else { self.warning() };
+        (evicted, warning)
     }
 
     /// A warning for the user, at most one per `WARN_EVERY`.
@@ -108,40 +110,30 @@ impl Admission {
 impl Exchange {
     /// Accept the connections that wait at the listening socket.
     pub(super) fn accept(&self) {
-        let listener = self.listener.raw();
+        let Some(listener) = self.listener.as_ref().map(Socket::raw) else { return };
         for _ in 0..ACCEPTS_PER_TURN {
             match Socket::accept(listener) {
                 Ok(Some(socket)) => {
                     let connection = self.add_connection(socket, Remote::Stranger);
-                    lock(&self.admission).strangers.insert(connection.id, (now(), connection));
+                    lock(&self.admission).enter(connection.id(), connection);
                 }
                 Ok(None) => break,
                 Err(_) => {
                     // No descriptor is left, and the kernel would report the waiting connection
                     // again and again.
                     self.watch(listener, LISTENER, libc::EPOLL_CTL_MOD, false);
-                    let half = {
-                        let mut admission = lock(&self.admission);
-                        admission.paused_since = Some(now());
-                        admission.strangers.len() / 2
-                    };
-                    self.evict_strangers(half);
+                    lock(&self.admission).paused_since = Some(now());
+                    self.evict_strangers(true);
                     self.core.poke();
                     break;
                 }
             }
         }
-        let limit = lock(&self.admission).limit;
-        self.evict_strangers(limit);
+        self.evict_strangers(false);
     }
 
-    fn evict_strangers(&self, limit: usize) {
-        let (evicted, warning) = {
-            let mut admission = lock(&self.admission);
-            let evicted = admission.evict(limit);
-            let warning = if evicted.is_empty() { None } else { admission.warning() };
-            (evicted, warning)
-        };
+    fn evict_strangers(&self, halve: bool) {
+        let (evicted, warning) = lock(&self.admission).make_room(halve);
         for connection in evicted {
             self.end(&connection);
         }
@@ -156,7 +148,9 @@ impl Exchange {
         let late: Vec<Arc<Connection>> = {
             let mut admission = lock(&self.admission);
             if admission.paused_since.take_if(|since| now >= *since + PAUSE).is_some() {
-                self.watch(self.listener.raw(), LISTENER, libc::EPOLL_CTL_MOD, true);
+                if let Some(listener) = &self.listener {
+                    self.watch(listener.raw(), LISTENER, libc::EPOLL_CTL_MOD, true);
+                }
             }
             let late =
                 admission.strangers.values().filter(|(since, _)| now >= since + HELLO_TIMEOUT);
@@ -168,10 +162,21 @@ impl Exchange {
     }
 }
 
-/// Whether the socket has received bytes that nobody has read yet.
-fn has_sent(fd: RawFd) -> bool {
-    let mut bytes = 0i32;
-    // SAFETY: room for an int.
-    unsafe { libc::ioctl(fd, libc::FIONREAD, &mut bytes) };
-    bytes > 0
+impl Stranger for Arc<Connection> {
+    fn has_sent(&self) -> bool {
+        let mut bytes = 0i32;
+        // SAFETY: room for an int.
+        self.with_socket(|fd| unsafe { libc::ioctl(fd, libc::FIONREAD, &mut bytes) });
+        bytes > 0 // nobody has read them yet
+    }
+}
+
+/// libzmq reads at once whatever comes: bytes of a greeting after which it is taken for one.
+const SIGNATURE: u64 = 10;
+
+impl Stranger for Descriptor {
+    fn has_sent(&self) -> bool {
+        let received = self.with(|fd| TcpInfo::read(fd).ok()?.number(BYTES_RECEIVED)).flatten();
+        received.is_some_and(|received| received >= SIGNATURE)
+    }
 }

@@ -4,11 +4,10 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use super::exchange::Exchange;
-use super::link::Link;
-use super::{now, SECOND};
+use super::{now, Link, SECOND};
 use crate::sync::lock;
+use crate::wire::{Connection, Wire};
 
 /// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow
 /// connection adds to it, up to `MAX_PATIENCE`.
@@ -73,11 +72,13 @@ impl Closing {
             // connection closes without a reset, which could overtake frames that the peer has not
             // read.
             for flushed in saying_bye.iter().filter(|connection| connection.is_flushed()) {
-                flushed.socket.end();
+                flushed.end_sending();
             }
             return false;
         }
-        exchange.listener.break_off(); // refuses newcomers, though it is not closed yet
+        if let Some(listener) = &exchange.listener {
+            listener.break_off(); // refuses newcomers, though it is not closed yet
+        }
         for link in exchange.links() {
             link.close("(this endpoint is closed)");
         }
@@ -93,13 +94,12 @@ impl Closing {
         let mut connections: Vec<_> =
             exchange.site_gateways().iter().filter_map(|gateway| gateway.connection()).collect();
         for link in exchange.links() {
-            let connection =
-                link.connection().filter(|connection| connection.confirmed.load(Ordering::Relaxed));
+            let connection = link.connection().filter(|connection| connection.is_confirmed());
             if link.lost().is_none() {
                 link.bye();
             }
             link.lose("(this endpoint is closed)");
-            connections.extend(connection.filter(|connection| !connection.shared));
+            connections.extend(connection.filter(|connection| !connection.is_shared()));
         }
         exchange.leave_gateways();
         connections

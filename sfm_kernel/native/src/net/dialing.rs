@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use super::exchange::{Event, Exchange, Remote};
 use super::gateways::{GatewayMonitor, SiteGateway};
-use super::link::Link;
 use super::monitor::{
-    ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER,
+    dial, ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER,
 };
 use super::report::REPORT_EVERY;
-use super::{elapsed, now, SECOND};
+use super::{elapsed, now, Link, SECOND};
+use crate::wire::{Connection, Wire};
 
 /// State of the network thread.
 #[derive(Default)]
@@ -36,7 +35,7 @@ impl Dialing {
                     self.probe_connected(exchange, &connection, &link)
                 }
                 Event::Ended(connection, remote, error) => match remote {
-                    Remote::Stranger | Remote::Watcher => {}
+                    Remote::Stranger => {}
                     Remote::Gateway(gateway) => self.gateway_ended(exchange, &connection, &gateway),
                     Remote::Peer(link) => self.ended(exchange, &connection, &link, None, error),
                     Remote::Dialed { link, probe } => {
@@ -90,10 +89,17 @@ impl Dialing {
         }
         let former = link.connection();
         monitor.next = now() + RETURN_AFTER;
-        link.use_connection(connection.clone(), true);
         monitor.reached();
         link.end_silence();
-        if let Some(former) = former.filter(|connection| !connection.shared) {
+        if exchange.direct.is_some() {
+            // It was plain TCP, to see whether somebody listens there.
+            exchange.end(connection);
+            monitor.broke = true;
+            dial(exchange, monitor, false, &mut self.warned);
+        } else {
+            link.use_connection(connection.clone(), true);
+        }
+        if let Some(former) = former.filter(|connection| !connection.is_shared()) {
             exchange.end(&former);
         }
     }
@@ -107,14 +113,14 @@ impl Dialing {
         dialed: Option<bool>,
         error: Option<i32>,
     ) {
-        let was_current = link.drop_connection(connection.id);
+        let was_current = link.drop_connection(connection.id());
         if link.lost().is_some() {
             return self.drop_monitor(exchange, link.uid);
         }
         let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
-        let attempt = monitor.attempt.take_if(|(attempt, _)| attempt.id == connection.id);
+        let attempt = monitor.attempt.take_if(|(attempt, _)| attempt.id() == connection.id());
         let begun = attempt.map_or_else(now, |(_, begun)| begun);
-        if connection.confirmed.load(Ordering::Relaxed) {
+        if connection.is_confirmed() {
             monitor.broke = true;
             if was_current {
                 monitor.hangups = 0;
@@ -130,6 +136,8 @@ impl Dialing {
             Some(libc::ECONNREFUSED) => monitor.refused(),
             // A process listens there, and has ended the connection.
             None | Some(libc::ECONNRESET | libc::EPIPE) => monitor.hung_up(begun),
+            // libzmq could not connect, and does not say why.
+            Some(libc::ENOTCONN) => dial(exchange, monitor, true, &mut self.warned),
             _ => {
                 (monitor.refusals, monitor.hangups) = (0, 0);
                 link.begin_silence(begun);
@@ -186,16 +194,15 @@ impl Dialing {
         connection: &Arc<Connection>,
         gateway: &Arc<SiteGateway>,
     ) {
-        gateway.drop_connection(connection.id);
+        gateway.drop_connection(connection.id());
         let Some(monitor) = self.gateway_monitors.get_mut(&gateway.listed.uid) else { return };
         monitor.attempt = None;
-        monitor.next =
-            now() + if connection.confirmed.load(Ordering::Relaxed) { RETRY_AFTER } else { SECOND };
+        monitor.next = now() + if connection.is_confirmed() { RETRY_AFTER } else { SECOND };
         if !exchange.is_listed(gateway) {
             self.gateway_monitors.remove(&gateway.listed.uid);
         }
         for monitor in self.monitors.values_mut() {
-            if monitor.link.drop_connection(connection.id) {
+            if monitor.link.drop_connection(connection.id()) {
                 monitor.broke = true;
                 monitor.choose_connection(exchange, &mut self.warned);
             }

@@ -7,21 +7,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::admission::Admission;
-use super::connection::Connection;
-use super::control::ControlCodec;
-use super::elapsed;
-use super::frame::{Class, Header, Inner, Kind, HOPS};
+use super::direct::Direct;
 use super::gateways::{SiteGateway, SiteGateways};
-use super::link::{Identity, Link};
-use super::seal::Secret;
-use super::socket::Socket;
+use super::{elapsed, Link};
 use crate::core::Core;
 use crate::event_fd::{owned, EventFd};
+use crate::frame::control::ControlCodec;
+use crate::frame::seal::{gateway_key, Secret};
+use crate::link::Identity;
 use crate::sync::lock;
+use crate::wire::gateway::{self, Socket};
+use crate::wire::zmq::Library;
+use crate::wire::{Connection, Wire};
 
 /// Event ids: the listening socket's, and that of the alarm which wakes a driving thread.
 pub(super) const LISTENER: u64 = 0;
 pub(super) const ALARM: u64 = 1;
+/// Where ZeroMQ's connections are accepted.
+pub(super) const ROUTER: u64 = 2;
+/// Where it is asked who may connect there.
+pub(super) const AUTHENTICATOR: u64 = 3;
 /// Nanoseconds of silence after a peer's death until nothing more can come.
 const SETTLED_AFTER: u64 = 150_000_000;
 
@@ -46,8 +51,6 @@ pub(super) enum Remote {
     Dialed { link: Arc<Link>, probe: bool },
     /// Accepted.
     Peer(Arc<Link>),
-    /// Accepted; nothing more is sent on it.
-    Watcher,
     /// A gateway of this site, which leads to other peers; made by this process.
     Gateway(Arc<SiteGateway>),
 }
@@ -68,19 +71,30 @@ pub(super) struct ReceiverRole {
     pub events: Vec<libc::epoll_event>,
 }
 
+/// Where peers connect directly.
+pub enum Listening {
+    /// To a non-blocking listening socket at this address.
+    Tcp(Socket, String),
+    /// By ZeroMQ, at an address such as "tcp://IP:*".
+    Zmq(&'static Library, String),
+}
+
 pub struct Exchange {
     pub core: Arc<Core>,
     pub(super) identity: Arc<Identity>,
     pub(super) role: Mutex<ReceiverRole>,
     /// Reports events of connections, the listening socket and `alarm`.
-    pub(super) epoll: OwnedFd,
-    pub(super) listener: Socket,
+    pub(super) epoll: Arc<OwnedFd>,
+    /// For direct connections over TCP; None if they go over ZeroMQ.
+    pub(super) listener: Option<Socket>,
+    /// ZeroMQ's side; None if direct connections go over TCP.
+    pub(super) direct: Option<Direct>,
     pub(super) admission: Mutex<Admission>,
     /// The network thread had the role last, and sockets wake it. Set to true only with the role's
     /// lock held.
     pub(super) attending: AtomicBool,
     /// Wakes a driving thread.
-    pub(super) alarm: EventFd,
+    pub(super) alarm: Arc<EventFd>,
     /// A waiting thread has the role, or had it until `driven_at` (see network_thread.rs).
     pub(super) driving: AtomicBool,
     pub(super) driven_at: AtomicU64,
@@ -102,40 +116,40 @@ pub struct Exchange {
     events: Mutex<Vec<Event>>,
 }
 
-/// The frame that keeps a connection of `sender`, which is no member, open at the member
-/// `receiver`.
-pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
-    let header = Header {
-        length: 0,
-        hops: HOPS,
-        class: Class::Control,
-        ahead: 0,
-        from_site: 0,
-        to_site: 0,
-        sender,
-        receiver,
-        counter: 0,
-    };
-    let inner = Inner { kind: Kind::Knock, flag: false, number: 0, arrived: 0 };
-    secret.sealer(sender, receiver).seal(&header, &inner, 0, |_| {})
-}
-
 impl Exchange {
-    /// `listener` is a non-blocking listening socket. `strangers`: the number of connections that
-    /// may exist without having shown the key.
+    /// `strangers`: the number of connections that may exist without having shown the key.
     pub fn new(
         core: Arc<Core>,
-        identity: Identity,
-        gateway_key: &[u8],
-        listener: Socket,
+        uid: u128,
+        site: u32,
+        key: &[u8],
+        listening: Listening,
         strangers: usize,
         patience: u64,
     ) -> std::io::Result<Exchange> {
         // SAFETY: a plain system call.
-        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let epoll = Arc::new(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?);
+        let alarm = Arc::new(EventFd::new()?);
+        let (listener, direct, address, kind) = match listening {
+            Listening::Tcp(listener, address) => (Some(listener), None, address, "tcp"),
+            Listening::Zmq(library, address) => {
+                let direct = Direct::new(
+                    library,
+                    key,
+                    &address,
+                    strangers,
+                    Arc::clone(&epoll),
+                    Arc::clone(&alarm),
+                )?;
+                let address = direct.address.clone();
+                (None, Some(direct), address, "zmq")
+            }
+        };
+        let secret = Secret::of_world(key);
+        let identity = Identity { uid, site, address, secret, direct: kind };
         let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
-        let codec = ControlCodec::new(gateway_key, identity.uid, identity.site);
+        let codec = ControlCodec::new(&gateway_key(key), uid, site);
         let exchange = Exchange {
             core,
             admission: Mutex::new(Admission::new(strangers, &identity.address)),
@@ -143,8 +157,9 @@ impl Exchange {
             role: Mutex::default(),
             epoll,
             listener,
+            direct,
             attending: AtomicBool::new(true),
-            alarm: EventFd::new()?,
+            alarm,
             driving: AtomicBool::new(false),
             driven_at: AtomicU64::new(0),
             received_at: AtomicU64::new(0),
@@ -154,14 +169,21 @@ impl Exchange {
             gateways: Mutex::default(),
             codec: Mutex::new(codec),
             congestion,
-            next: AtomicU64::new(ALARM + 1),
+            next: AtomicU64::new(AUTHENTICATOR + 1),
             links: Mutex::default(),
             connections: Mutex::default(),
             events: Mutex::default(),
         };
-        exchange.watch(exchange.listener.raw(), LISTENER, libc::EPOLL_CTL_ADD, true);
+        if let Some(listener) = &exchange.listener {
+            exchange.watch(listener.raw(), LISTENER, libc::EPOLL_CTL_ADD, true);
+        }
         exchange.watch(exchange.alarm.as_raw_fd(), ALARM, libc::EPOLL_CTL_ADD, true);
         Ok(exchange)
+    }
+
+    /// Where others connect directly: "tcp://IP:port".
+    pub fn address(&self) -> &str {
+        &self.identity.address
     }
 
     pub(super) fn watch(&self, fd: RawFd, id: u64, operation: i32, on: bool) {
@@ -214,7 +236,7 @@ impl Exchange {
 
     fn has_connection(&self, uid: u128) -> bool {
         self.all().iter().any(|(_, reading)| match &lock(reading).remote {
-            Remote::Stranger | Remote::Watcher | Remote::Gateway(_) => false,
+            Remote::Stranger | Remote::Gateway(_) => false,
             Remote::Dialed { link, .. } | Remote::Peer(link) => link.uid == uid,
         })
     }
@@ -254,16 +276,33 @@ impl Exchange {
     // ---- connections ----
 
     pub(super) fn add_connection(&self, socket: Socket, remote: Remote) -> Arc<Connection> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
         let waits = matches!(remote, Remote::Dialed { probe: true, .. });
         let shared = matches!(remote, Remote::Gateway(_));
+        let made = |id| {
+            let epoll = self.epoll.as_raw_fd();
+            Ok(Connection::Tcp(gateway::Connection::new(id, socket, epoll, waits, shared)))
+        };
+        self.enter(remote, made).expect("nothing here fails")
+    }
+
+    /// Make a connection with a fresh number, and enter it.
+    pub(super) fn enter(
+        &self,
+        remote: Remote,
+        make: impl FnOnce(u64) -> std::io::Result<Connection>,
+    ) -> std::io::Result<Arc<Connection>> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
         let reading = Arc::new(Mutex::new(Reading { remote, partial: Vec::new() }));
         let mut connections = lock(&self.connections);
         // Under the lock: events must not come before the connection can be found.
-        let connection =
-            Arc::new(Connection::new(id, socket, self.epoll.as_raw_fd(), waits, shared));
+        let connection = Arc::new(make(id)?);
         connections.insert(id, (connection.clone(), reading));
-        connection
+        Ok(connection)
+    }
+
+    /// The reader's state of a connection that is in use.
+    pub(super) fn reading(&self, connection: &Connection) -> Option<Arc<Mutex<Reading>>> {
+        lock(&self.connections).get(&connection.id()).map(|(_, reading)| reading.clone())
     }
 
     /// A live connection that this peer has made and confirmed.
@@ -271,7 +310,7 @@ impl Exchange {
         let found = self.all().into_iter().find(|(connection, reading)| {
             let remote = &lock(reading).remote;
             let leads = matches!(remote, Remote::Peer(link) if Arc::ptr_eq(link, to));
-            leads && !connection.has_ended() && connection.confirmed.load(Ordering::Relaxed)
+            leads && !connection.has_ended() && connection.is_confirmed()
         });
         found.map(|(connection, _)| connection)
     }
@@ -294,7 +333,7 @@ impl Exchange {
     /// End a connection; returns whether it was still in use.
     pub(super) fn end(&self, connection: &Connection) -> bool {
         connection.end();
-        lock(&self.admission).forget(connection.id);
-        lock(&self.connections).remove(&connection.id).is_some()
+        lock(&self.admission).forget(connection.id());
+        lock(&self.connections).remove(&connection.id()).is_some()
     }
 }

@@ -9,14 +9,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::connection::Connection;
-use super::control::{parse_dropped, Reason, Role};
 use super::exchange::{Event, Exchange, Remote};
-use super::frame::{Header, Inner, Kind};
-use super::link::Link;
 use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY};
-use super::{elapsed, now, SECOND};
+use super::{elapsed, now, Link, SECOND};
+use crate::frame::control::{parse_dropped, Reason, Role};
+use crate::frame::{Header, Inner, Kind};
 use crate::sync::lock;
+use crate::wire::gateway::Socket;
+use crate::wire::{Connection, Wire};
 
 /// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
 /// waits in this process.
@@ -48,7 +48,7 @@ impl SiteGateway {
     }
 
     pub(super) fn drop_connection(&self, id: u64) {
-        lock(&self.connection).take_if(|connection| connection.id == id);
+        lock(&self.connection).take_if(|connection| connection.id() == id);
     }
 }
 
@@ -78,7 +78,7 @@ impl GatewayMonitor {
         match (self.gateway.connection(), &self.attempt) {
             // It is connected and does not answer: what goes there is lost.
             (Some(connection), _) if late => {
-                connection.socket.break_off();
+                connection.break_off();
                 CHECK_EVERY
             }
             (Some(_), _) if asked != 0 => CHECK_EVERY,
@@ -130,7 +130,7 @@ impl Exchange {
         };
         for removed in before.iter().filter(is_removed) {
             if let Some(connection) = removed.connection() {
-                connection.socket.break_off(); // reported like any other end
+                connection.break_off(); // reported like any other end
             }
         }
         drop(gateways);
@@ -187,7 +187,7 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
-        if connection.confirmed.load(Ordering::Relaxed) {
+        if connection.is_confirmed() {
             // The gateway is there, though the question may wait behind messages.
             gateway.asked.store(0, Ordering::Relaxed);
         }
@@ -201,25 +201,27 @@ impl Exchange {
         if header.receiver != self.identity.uid {
             return Some(()); // it was for an earlier process at this address, or the gateway errs
         }
-        if let Some(link) = self.known(header.sender) {
-            // A frame that cannot be opened is not the peer's: the gateway key is not enough to
-            // forge one.
-            if let Some((inner, body)) = link.opener.open(header, frame) {
-                if inner.kind == Kind::Hello && link.connection().is_none() {
-                    link.use_connection(connection.clone(), false);
-                }
-                self.arrived(connection, &link, &inner, body);
+        let known = self.known(header.sender);
+        let opened = match &known {
+            Some(link) => link.opener.open(header, frame),
+            None => self.identity.secret.opener(header.sender, header.receiver).open(header, frame),
+        };
+        // A frame that cannot be opened is not the peer's: the gateway key is not enough to forge
+        // one.
+        let Some((inner, body)) = opened else { return Some(()) };
+        let is_hello = inner.kind == Kind::Hello;
+        let (link, new) = match (known, std::str::from_utf8(body)) {
+            (Some(link), _) => (link, false),
+            (None, Ok(address)) if is_hello => {
+                self.link_of(header.sender, header.from_site, address)
             }
-            return Some(());
+            _ => return Some(()),
+        };
+        // Whoever has recorded a `Hello` can send it again through the gateways.
+        if !is_hello || link.greet_through(connection, header) {
+            self.arrived(connection, &link, &inner, body);
         }
-        let opener = self.identity.secret.opener(header.sender, header.receiver);
-        let Some((inner, body)) = opener.open(header, frame) else { return Some(()) };
-        let Ok(address) = std::str::from_utf8(body) else { return Some(()) };
-        if inner.kind == Kind::Hello {
-            let (link, _) = self.link_of(header.sender, header.from_site, address);
-            link.last_hello.fetch_max(header.counter, Ordering::SeqCst);
-            link.use_connection(connection.clone(), false);
-            self.arrived(connection, &link, &inner, b"");
+        if new {
             self.post(Event::CheckLink(link));
         }
         Some(())
@@ -236,9 +238,9 @@ impl Exchange {
         match inner.kind {
             Kind::Welcome if sender == gateway.listed.uid => {
                 gateway.asked.store(0, Ordering::Relaxed);
-                connection.confirmed.store(true, Ordering::Relaxed);
+                connection.confirm(true);
                 let before = lock(&gateway.connection).replace(connection.clone());
-                if before.is_none_or(|before| before.id != connection.id) {
+                if before.is_none_or(|before| before.id() != connection.id()) {
                     self.post(Event::Gateway(gateway.clone()));
                 }
             }
@@ -265,7 +267,7 @@ impl Exchange {
         &self,
         gateway: &Arc<SiteGateway>,
     ) -> std::io::Result<Arc<Connection>> {
-        let socket = super::socket::Socket::connect(&gateway.listed.address)?;
+        let socket = Socket::connect(&gateway.listed.address)?;
         socket.limit_unsent(MAX_UNSENT);
         let connection = self.add_connection(socket, Remote::Gateway(gateway.clone()));
         self.ask_gateway(gateway, &connection);

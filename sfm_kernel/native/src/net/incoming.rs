@@ -5,13 +5,15 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::connection::Connection;
-use super::exchange::{Event, Exchange, Reading, ReceiverRole, Remote, ALARM, LISTENER};
-use super::frame::{Header, Inner, Kind, FRAME, HEADER};
-use super::link::Link;
-use super::now;
+use super::exchange::{
+    Event, Exchange, Reading, ReceiverRole, Remote, ALARM, AUTHENTICATOR, LISTENER, ROUTER,
+};
+use super::{now, Link};
 use crate::event_fd::drain;
+use crate::frame::{Header, Inner, Kind, FRAME, HEADER};
+use crate::link::{Effect, Greeting};
 use crate::sync::lock;
+use crate::wire::{zmq, Connection, Wire};
 
 /// Bytes of one read.
 const READ_SIZE: usize = 256 << 10;
@@ -36,13 +38,35 @@ impl Exchange {
             let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
             match id {
                 LISTENER => self.accept(),
-                ALARM => drain(&self.alarm),
-                id => {
-                    let found = lock(&self.connections).get(&id).cloned();
-                    let Some((connection, reading)) = found else { continue };
-                    self.serve(&connection, &mut lock(&reading), events, &mut role.scratch);
+                ALARM => {
+                    drain(&*self.alarm);
+                    let unseen = self.direct.as_ref().map(|direct| direct.watch.unseen());
+                    for id in unseen.into_iter().flatten() {
+                        self.look_at(id, 0, &mut role.scratch);
+                    }
                 }
+                id => self.look_at(id, events, &mut role.scratch),
             }
+        }
+    }
+
+    /// Something may have happened at the socket with this number.
+    fn look_at(&self, id: u64, events: i32, scratch: &mut Vec<u8>) {
+        let (id, report) = zmq::parts(id);
+        match (&self.direct, id) {
+            (Some(direct), ROUTER) => return self.serve_router(direct, report),
+            (Some(direct), AUTHENTICATOR) => return direct.admit(),
+            _ => {}
+        }
+        let found = lock(&self.connections).get(&id).cloned();
+        let Some((connection, reading)) = found else { return };
+        let reading = &mut lock(&reading);
+        match (&*connection, &self.direct) {
+            (Connection::Tcp(_), _) => self.serve(&connection, reading, events, scratch),
+            (Connection::Zmq(_), Some(direct)) => {
+                self.serve_direct(direct, &connection, reading, report);
+            }
+            _ => {}
         }
     }
 
@@ -53,9 +77,10 @@ impl Exchange {
         events: i32,
         scratch: &mut Vec<u8>,
     ) {
+        let Connection::Tcp(wire) = &**connection else { return };
         if events & libc::EPOLLOUT != 0 {
             if let Remote::Dialed { link, probe: probe @ true } = &mut reading.remote {
-                if connection.is_made() {
+                if wire.is_made() {
                     *probe = false;
                     self.post(Event::ProbeConnected(connection.clone(), link.clone()));
                 }
@@ -68,15 +93,15 @@ impl Exchange {
         scratch.resize(READ_SIZE, 0);
         let mut filled = reading.partial.len();
         scratch[..filled].copy_from_slice(&reading.partial);
-        let failure = match connection.socket.receive(&mut scratch[filled..]) {
-            Ok(0) => Some(connection.error()),
+        let failure = match wire.socket.receive(&mut scratch[filled..]) {
+            Ok(0) => Some(wire.error()),
             Ok(count) => {
                 filled += count;
                 self.received_at.store(now(), Ordering::Relaxed);
                 None
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) => Some(connection.error().or(error.raw_os_error())),
+            Err(error) => Some(wire.error().or(error.raw_os_error())),
         };
         if failure.is_none() {
             match self.frames(connection, reading, &mut scratch[..filled]) {
@@ -86,15 +111,29 @@ impl Exchange {
                     return;
                 }
                 None if connection.has_ended() => {}
-                None => connection.confirmed.store(false, Ordering::Relaxed), // nonsense
+                None => connection.confirm(false), // nonsense
             }
         }
+        self.finish(connection, reading, failure.unwrap_or(None));
+    }
+
+    /// A connection has ended, with this error or without one.
+    pub(super) fn finish(
+        &self,
+        connection: &Arc<Connection>,
+        reading: &Reading,
+        failure: Option<i32>,
+    ) {
         // A connection that another one has replaced is already out of the table: nothing to
         // report.
-        if self.end(connection) && !matches!(reading.remote, Remote::Stranger | Remote::Watcher) {
-            let failure = failure.unwrap_or(None);
+        if self.end(connection) && !matches!(reading.remote, Remote::Stranger) {
             self.post(Event::Ended(connection.clone(), reading.remote.clone(), failure));
         }
+    }
+
+    /// Whether a frame with this header may come from there.
+    pub(super) fn is_welcome(&self, reading: &Reading, header: &Header) -> bool {
+        !matches!(reading.remote, Remote::Stranger) || header.length <= MAX_FIRST_TEXT
     }
 
     /// Take in all complete frames; returns the number of bytes that remain. None: end the
@@ -107,7 +146,7 @@ impl Exchange {
     ) -> Option<usize> {
         while bytes.len() >= HEADER {
             let header = Header::read(bytes)?;
-            if matches!(reading.remote, Remote::Stranger) && header.length > MAX_FIRST_TEXT {
+            if !self.is_welcome(reading, &header) {
                 return None;
             }
             if bytes.len() < header.frame() {
@@ -124,7 +163,7 @@ impl Exchange {
         Some(bytes.len())
     }
 
-    fn frame(
+    pub(super) fn frame(
         &self,
         connection: &Arc<Connection>,
         reading: &mut Reading,
@@ -139,7 +178,6 @@ impl Exchange {
                 reading.remote = self.admit(connection, header, frame)?;
                 Some(())
             }
-            Remote::Watcher => None,
             Remote::Gateway(gateway) => {
                 self.through_gateway(connection, &gateway.clone(), header, frame)
             }
@@ -148,10 +186,10 @@ impl Exchange {
                     return self.check_successor(link, header, frame);
                 }
                 let (inner, body) = link.opener.open(header, frame)?;
-                connection.confirmed.store(true, Ordering::Relaxed);
+                connection.confirm(true);
                 if inner.kind == Kind::Hello {
                     // A replay of this `Hello` cannot begin a connection any more.
-                    link.last_hello.fetch_max(header.counter, Ordering::SeqCst);
+                    link.note_hello(header);
                 }
                 let link = link.clone();
                 self.arrived(connection, &link, &inner, body);
@@ -169,48 +207,26 @@ impl Exchange {
     ) -> Option<Remote> {
         let opener = self.identity.secret.opener(header.sender, header.receiver);
         let (inner, body) = opener.open(header, frame)?;
-        match inner.kind {
-            Kind::Hello => {}
-            Kind::Knock if header.receiver == self.identity.uid => {
-                let evicted = lock(&self.admission).admit_watcher(connection);
-                if let Some(evicted) = evicted {
-                    self.end(&evicted);
-                }
-                return Some(Remote::Watcher);
-            }
-            _ => return None,
+        if inner.kind != Kind::Hello {
+            return None;
         }
         let address = std::str::from_utf8(body).ok()?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
-        // A larger counter shows that nobody has recorded and replayed this `Hello`.
-        if link.last_hello.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
+        if !link.note_hello(header) {
             return None;
         }
-        lock(&self.admission).forget(connection.id);
-        connection.confirmed.store(true, Ordering::Relaxed);
-        if link.lost().is_some() {
-            // The link has given up what the peer sent meanwhile: the peer hears it, and hangs up.
-            link.send_on(Kind::Bye, 0, connection);
-            return Some(Remote::Peer(link));
-        }
-        let current = link.connection();
-        let takes_over = inner.flag;
-        let replaces = match &current {
-            None => true,
-            // If both sides have dialed at once, the connection of the smaller uid stays.
-            Some(current) if !current.confirmed.load(Ordering::Relaxed) => {
-                takes_over && header.sender < self.identity.uid
-            }
-            Some(_) => takes_over,
+        lock(&self.admission).forget(connection.id());
+        connection.confirm(true);
+        let replaced = match link.greet(connection, inner.flag) {
+            Greeting::TooLate => return Some(Remote::Peer(link)),
+            Greeting::Spare => None,
+            Greeting::Used(former) => former,
         };
-        if replaces {
-            link.use_connection(connection.clone(), false);
-            if let Some(former) = current.as_ref().filter(|current| !current.shared) {
-                self.end(former);
-            }
+        if let Some(former) = replaced.as_ref().filter(|former| !former.is_shared()) {
+            self.end(former);
         }
         self.arrived(connection, &link, &inner, b"");
-        if new || (replaces && current.is_some()) {
+        if new || replaced.is_some() {
             self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection
         }
         Some(Remote::Peer(link))
@@ -250,58 +266,15 @@ impl Exchange {
         inner: &Inner,
         body: &[u8],
     ) {
-        link.set_received_at(self.received_at.load(Ordering::Relaxed));
-        link.settle(inner.arrived);
-        match inner.kind {
-            Kind::Data | Kind::First | Kind::Fragment | Kind::Abort => {
-                if link.lost().is_some() {
-                    // The peer was out of reach for too long and does not know that it was given
-                    // up.
-                    return link.send_on(Kind::Bye, 0, connection);
-                }
-                if self.core.is_closed() {
-                    return;
-                }
-                if let Err(why) = link.take(inner, body) {
-                    self.refuse(link, &why);
-                }
-                self.acks_pending.store(true, Ordering::Relaxed);
+        match link.arrived(connection, inner, body, self.received_at.load(Ordering::Relaxed)) {
+            Effect::None => {}
+            Effect::AckPending => self.acks_pending.store(true, Ordering::Relaxed),
+            Effect::Damaged(why) => {
+                self.warn(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
             }
-            Kind::Hello => {
-                link.reassembly().note_question(inner.number);
-                link.send_on(Kind::Welcome, inner.number, connection);
-                link.repeat_state();
-            }
-            Kind::Welcome => {
-                link.welcomed(inner.number);
-                link.repeat_state(); // the former connection may have lost it
-            }
-            Kind::Arrived if inner.flag => link.resend_missing(inner.number),
-            Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
-            Kind::Ask => {
-                if !self.core.ask(link.inbound()) {
-                    link.repeat_state(); // the peer may have missed the answer
-                }
-            }
-            Kind::Credit => link.credit.credit(usize::from(inner.flag), inner.number),
-            Kind::Refused => link.refused(inner.number),
-            Kind::Bye => {
-                link.lose("");
-                if !connection.shared {
-                    connection.end(); // the peer waits for it
-                }
-            }
-            Kind::Broken => {
-                link.lose("and messages to it were lost on the way");
-                self.post(Event::CheckLink(link.clone()));
-            }
+            Effect::GivenUp => self.post(Event::CheckLink(link.clone())),
+            Effect::Left if connection.is_shared() => {}
+            Effect::Left => connection.end(), // the peer waits for it
         }
-    }
-
-    /// Accept nothing more from a peer, and report that to it: order and completeness are promised.
-    fn refuse(&self, link: &Link, why: &str) {
-        self.warn(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
-        link.control(Kind::Broken, false, 0, why.as_bytes());
-        link.lose(&format!("({why})"));
     }
 }

@@ -1,21 +1,12 @@
-//! Messages between machines: sealed frames over TCP.
+//! Messages between machines: which connection each link uses, who receives, and who is lost.
 //!
 //! ```text
-//! frame           the wire format of a frame
-//! seal            encrypts and authenticates frames
-//! socket          non-blocking TCP
-//! connection      sends frames on one connection, in order
-//! window          how many bytes may be under way to one peer
-//! reassembly      puts one peer's frames in order and packets together
-//! control         frames to and from gateways
 //! gateways        connections to the gateways of this process's site
-//! link            delivers everything to one peer once and in order
-//! resuming        chooses a link's connection, and resends on a new one
 //! report          what observers read of connections to other sites
-//! outgoing        sends to one peer
 //! exchange        all links and connections of an endpoint
-//! incoming        receives frames and acts on them
+//! incoming        receives frames and hands them to the links
 //! admission       connections that have not shown the key
+//! direct          direct connections over ZeroMQ
 //! network_thread  who receives: a waiting thread or the network thread
 //! dialing         makes and replaces connections
 //! monitor         judges whether a connection is up, silent or lost
@@ -29,35 +20,21 @@
 
 mod admission;
 mod closing;
-mod connection;
-pub mod control;
 mod dialing;
+mod direct;
 mod exchange;
-pub mod frame;
 mod gateways;
 mod incoming;
-mod link;
 mod monitor;
 mod network_thread;
-mod outgoing;
-mod reassembly;
 mod report;
-mod resuming;
-pub mod seal;
-mod socket;
-mod window;
 
 pub use crate::clock::monotonic as now;
-pub use exchange::{knock, Exchange};
+use crate::clock::{elapsed, SECOND};
+use crate::wire::Connection;
+pub use exchange::{Exchange, Listening};
 pub use gateways::Listed;
-pub use link::{Identity, Link};
-pub use outgoing::MAX_SINGLE_FRAME;
 pub use report::ConnectionReport;
-pub use socket::{abandon_all, Socket};
 
-const SECOND: u64 = 1_000_000_000;
-
-/// Nanoseconds since a time of `now`; 0 if another thread has noted that time only just now.
-fn elapsed(time: u64) -> u64 {
-    now().saturating_sub(time)
-}
+/// Reliable delivery to a peer, on the connections that this layer makes.
+pub type Link = crate::link::Link<Connection>;

@@ -10,14 +10,12 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use super::exchange::{Exchange, Remote};
-use super::frame::Kind;
-use super::link::Link;
-use super::report::{choose_warmth, Warmth};
-use super::socket::Socket;
-use super::{elapsed, now, SECOND};
+use super::{elapsed, now, Link, SECOND};
+use crate::frame::Kind;
 use crate::tcp_info::{self, TcpInfo};
+use crate::wire::gateway::Socket;
+use crate::wire::{Connection, Warmth, Wire};
 
 const MILLISECOND: u64 = 1_000_000;
 /// Pause after a refusal, in nanoseconds.
@@ -64,6 +62,8 @@ pub(super) struct ConnectionMonitor {
     first_refusal: u64,
     pub hangups: u32,
     first_hangup: u64,
+    /// When the kernel's silence was last noticed first; it had begun before.
+    silence_noticed: u64,
 }
 
 impl ConnectionMonitor {
@@ -77,6 +77,7 @@ impl ConnectionMonitor {
             first_refusal: 0,
             hangups: 0,
             first_hangup: 0,
+            silence_noticed: 0,
         }
     }
 
@@ -135,11 +136,11 @@ impl ConnectionMonitor {
             // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
             let is_other = |gateway: &Arc<Connection>| {
-                connection.as_ref().is_none_or(|connection| connection.id != gateway.id)
+                connection.as_ref().is_none_or(|connection| connection.id() != gateway.id())
             };
             if let Some(gateway) = gateway.filter(is_other) {
                 link.use_connection(gateway, self.broke);
-                if let Some(former) = connection.filter(|connection| !connection.shared) {
+                if let Some(former) = connection.filter(|connection| !connection.is_shared()) {
                     exchange.end(&former);
                 }
                 return self.give_up_attempt(exchange);
@@ -160,7 +161,7 @@ impl ConnectionMonitor {
     pub fn check(&mut self, exchange: &Exchange, warned: &mut bool) -> u64 {
         let mut late = false;
         if let Some((attempt, begun)) = &self.attempt {
-            if attempt.confirmed.load(Ordering::Relaxed) {
+            if attempt.is_confirmed() {
                 self.reached();
                 self.link.end_silence();
             } else if elapsed(*begun) > SECOND {
@@ -181,11 +182,10 @@ impl ConnectionMonitor {
                 self.give_up_attempt(exchange);
                 self.link.use_connection(other, true);
                 self.reached();
-                self.link.end_silence();
             }
         }
         if let Some(ended) = self.link.connection().filter(|connection| connection.has_ended()) {
-            self.link.drop_connection(ended.id);
+            self.link.drop_connection(ended.id());
         }
         let Some(connection) = self.link.connection() else {
             if now() >= self.next {
@@ -193,10 +193,10 @@ impl ConnectionMonitor {
             }
             return CHECK_EVERY;
         };
-        if connection.shared {
+        if connection.is_shared() {
             return self.check_through_gateway(exchange, &connection, warned);
         }
-        if self.attempt.as_ref().is_some_and(|(attempt, _)| attempt.id == connection.id) {
+        if self.attempt.as_ref().is_some_and(|(attempt, _)| attempt.id() == connection.id()) {
             return CHECK_EVERY; // not confirmed yet
         }
         self.check_direct(exchange, &connection, warned)
@@ -204,7 +204,7 @@ impl ConnectionMonitor {
 
     pub fn give_up_attempt(&mut self, exchange: &Exchange) {
         if let Some((attempt, _)) = self.attempt.take() {
-            self.link.drop_connection(attempt.id);
+            self.link.drop_connection(attempt.id());
             exchange.end(&attempt);
         }
     }
@@ -231,7 +231,7 @@ impl ConnectionMonitor {
                 self.next = now() + SECOND;
                 self.link.check_losses();
                 for gateway in exchange.site_gateways() {
-                    if gateway.connection().is_some_and(|its| its.id == connection.id) {
+                    if gateway.connection().is_some_and(|its| its.id() == connection.id()) {
                         exchange.ask_gateway(&gateway, connection);
                     }
                 }
@@ -251,10 +251,13 @@ impl ConnectionMonitor {
         connection: &Arc<Connection>,
         warned: &mut bool,
     ) -> u64 {
-        let Ok(info) = TcpInfo::read(connection.socket.raw()) else { return CHECK_EVERY };
+        let Some(info) = connection.info() else { return CHECK_EVERY };
         let milliseconds = |field| info.number(field).unwrap_or(0);
-        let under_way = connection.socket.unacknowledged() > 0;
+        let under_way = connection.unacknowledged() > 0;
         if let Some(quiet) = silence(&info, under_way) {
+            if self.link.silent_since() == 0 {
+                self.silence_noticed = now();
+            }
             self.link.begin_silence(now().saturating_sub((quiet * SECOND as f64) as u64).max(1));
             if !self.is_dialing() && now() >= self.next {
                 dial(exchange, self, true, warned);
@@ -262,7 +265,13 @@ impl ConnectionMonitor {
             }
             return CHECK_EVERY;
         }
-        if self.link.silent_since() != 0 {
+        let silent_since = self.link.silent_since();
+        if silent_since != 0 {
+            // Of a connection that was made before, something must have come since it was noticed.
+            let quiet = milliseconds(tcp_info::LAST_ACK_RECV) * MILLISECOND;
+            if quiet > elapsed(silent_since.max(self.silence_noticed)) {
+                return CHECK_EVERY;
+            }
             self.link.end_silence();
             self.give_up_attempt(exchange);
         }
@@ -274,11 +283,12 @@ impl ConnectionMonitor {
             return CHECK_EVERY;
         }
         let unsent = milliseconds(tcp_info::LAST_DATA_SENT) as f64 / 1e3;
-        connection.sample(&info);
-        if connection.warmth() == Warmth::Unknown {
-            choose_warmth(&info, connection, &exchange.congestion);
+        let tcp = connection.tcp();
+        tcp.sample(&info);
+        if tcp.warmth() == Warmth::Unknown {
+            connection.with_socket(|fd| tcp.choose_warmth(fd, &info, &exchange.congestion));
         }
-        if connection.warmth() == Warmth::Beats && unsent < BEATS_FOR {
+        if tcp.warmth() == Warmth::Beats && unsent < BEATS_FOR {
             if unsent * SECOND as f64 >= 0.9 * BEAT as f64 {
                 self.link.control(Kind::Beat, false, 0, b"");
             }
@@ -295,9 +305,9 @@ impl ConnectionMonitor {
 /// Whether the peer's kernel has not answered an attempt, or no longer answers.
 fn has_no_answer(attempt: &Connection) -> bool {
     const SYN_SENT: u64 = 2;
-    let Ok(info) = TcpInfo::read(attempt.socket.raw()) else { return false };
+    let Some(info) = attempt.info() else { return true }; // libzmq has no connection yet
     let is_being_made = info.number(tcp_info::STATE) == Some(SYN_SENT);
-    is_being_made || silence(&info, attempt.socket.unacknowledged() > 0).is_some()
+    is_being_made || silence(&info, attempt.unacknowledged() > 0).is_some()
 }
 
 /// Seconds for which the peer's kernel has been silent, if that is too long.
@@ -313,12 +323,21 @@ fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
 }
 
 /// Begin a connection. Messages use it at once unless it is a `probe`.
-fn dial(exchange: &Exchange, monitor: &mut ConnectionMonitor, probe: bool, warned: &mut bool) {
+pub(super) fn dial(
+    exchange: &Exchange,
+    monitor: &mut ConnectionMonitor,
+    probe: bool,
+    warned: &mut bool,
+) {
     let link = monitor.link.clone();
-    match Socket::connect(&link.address) {
-        Ok(socket) => {
-            let remote = Remote::Dialed { link: link.clone(), probe };
-            let connection = exchange.add_connection(socket, remote);
+    let made = match &exchange.direct {
+        Some(direct) if !probe => exchange.dial_direct(direct, &link),
+        _ => Socket::connect(&link.address).map(|socket| {
+            exchange.add_connection(socket, Remote::Dialed { link: link.clone(), probe })
+        }),
+    };
+    match made {
+        Ok(connection) => {
             monitor.attempt = Some((connection.clone(), now()));
             if !probe {
                 link.use_connection(connection, monitor.broke);

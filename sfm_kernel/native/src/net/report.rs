@@ -3,82 +3,20 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::connection::Connection;
 use super::exchange::{Exchange, Remote};
-use super::link::Link;
+use super::Link;
 use super::{elapsed, SECOND};
 use crate::json::Json;
 use crate::tcp_history::{unix_time, History};
 use crate::tcp_info::{self, Field, TcpInfo};
+use crate::wire::{Connection, Seen, Warmth, Wire};
 
-/// Round trip in nanoseconds from which a connection is long: in a silence longer than its timeout
-/// it forgets its congestion window.
-const LONG_ROUND_TRIP: u64 = 4_000_000;
 /// Bytes of the report in a process's segment, which holds other things too.
 const MAX_REPORT: usize = 2400;
 /// Peers that the report of a gateway's connection names.
 const MAX_NAMED: usize = 16;
 /// Nanoseconds between two reports.
 pub(super) const REPORT_EVERY: u64 = SECOND;
-
-/// A connection's means to keep its congestion window through a silence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Warmth {
-    #[default]
-    Unknown,
-    /// Its round trip is short: nothing is needed.
-    Short,
-    /// Its congestion control does not forget.
-    Remembers,
-    Beats,
-    /// It forgets, as the user has chosen.
-    Forgets,
-}
-
-/// Find out whether a connection is long, and how it keeps its congestion window. `chosen` (from
-/// `SFM_TCP`) names the congestion control of long connections; with `still`, as in `cubic,still`,
-/// they do not beat, which shows what that costs.
-pub(super) fn choose_warmth(info: &TcpInfo, connection: &Connection, chosen: &str) {
-    let round_trip = info.number(tcp_info::MIN_RTT).unwrap_or(0) * 1000;
-    if round_trip < LONG_ROUND_TRIP {
-        return connection.set_warmth(Warmth::Short, "");
-    }
-    let (mut algorithm, mut beats) = ("bbr", true);
-    for word in chosen.split(',').filter(|word| !word.is_empty()) {
-        if word == "still" {
-            beats = false;
-        } else {
-            algorithm = word;
-        }
-    }
-    match tcp_info::set_congestion(connection.socket.raw(), algorithm) {
-        Ok(()) if algorithm == "bbr" => connection.set_warmth(Warmth::Remembers, ""),
-        Ok(()) if beats => connection.set_warmth(Warmth::Beats, ""),
-        Err(_) if beats => connection.set_warmth(Warmth::Beats, algorithm),
-        done => connection.set_warmth(Warmth::Forgets, if done.is_ok() { "" } else { algorithm }),
-    }
-}
-
-impl Warmth {
-    pub fn from_u8(number: u8) -> Warmth {
-        match number {
-            1 => Warmth::Short,
-            2 => Warmth::Remembers,
-            3 => Warmth::Beats,
-            4 => Warmth::Forgets,
-            _ => Warmth::Unknown,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Warmth::Unknown | Warmth::Short | Warmth::Forgets => "",
-            Warmth::Remembers => "bbr",
-            Warmth::Beats => "heartbeat",
-        }
-    }
-}
 
 #[derive(Default)]
 pub struct ConnectionReport {
@@ -113,16 +51,16 @@ impl ConnectionReport {
         site: u32,
         address: &str,
     ) -> ConnectionReport {
-        let (history, wrote, refused) = connection.history();
-        let raw = connection.socket.raw();
+        let Seen { history, wrote, refused } = connection.tcp().seen();
+        let algorithm = connection.with_socket(|socket| tcp_info::congestion(socket).ok());
         ConnectionReport {
             gateway,
             site,
             address: address.to_owned(),
-            algorithm: tcp_info::congestion(raw).unwrap_or_default(),
+            algorithm: algorithm.flatten().unwrap_or_default(),
             refused,
-            warmth: connection.warmth(),
-            info: TcpInfo::read(raw).ok(),
+            warmth: connection.tcp().warmth(),
+            info: connection.info(),
             history,
             unsent: ago(wrote),
             ..ConnectionReport::default()
@@ -141,7 +79,7 @@ impl Exchange {
         let mut reports = Vec::new();
         for (connection, remote) in self.each() {
             let carries =
-                |link: &Arc<Link>| link.connection().is_some_and(|its| its.id == connection.id);
+                |link: &Arc<Link>| link.connection().is_some_and(|its| its.id() == connection.id());
             match remote {
                 Remote::Gateway(gateway) => {
                     let listed = &gateway.listed;

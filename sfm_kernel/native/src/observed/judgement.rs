@@ -6,7 +6,11 @@
 //!
 //! Several observers may judge the same call. They read `judged` and write it again under a lock on
 //! its bytes of the file: otherwise one could prepare what another has committed meanwhile, and then
-//! abort it because the call of another process of the deadlock has ended.
+//! abort it because the call of another process of the deadlock has ended. For the same reason each
+//! has a number, and what one has prepared no other prepares, commits or aborts: they may have seen
+//! deadlocks of different processes, of which this one is in both.
+//!
+//! `order`: the number of the call, and that of the observer, as in `judged`.
 
 use std::io;
 use std::mem::{offset_of, size_of};
@@ -16,7 +20,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::{with_copies, Damaged, ObservedSegment, WORDS};
-use crate::segment::{Activity, Shared, PREPARED};
+use crate::segment::{judged_call, Activity, Shared, PREPARED};
 use crate::text::Text;
 
 /// Tries to get the lock, a millisecond apart: an observer that is stopped with it keeps the others
@@ -25,9 +29,11 @@ const TRIES: usize = 100;
 
 impl ObservedSegment {
     /// Prepare the end of the owner's blocked call of this number: until the judgement is committed
-    /// or aborted, the call takes no message. False if the call is over.
-    pub fn prepare(&self, call: u64, judgement: &str) -> Result<bool, Damaged> {
+    /// or aborted, the call takes no message. False if the call is over, or another observer has
+    /// prepared its end.
+    pub fn prepare(&self, order: u64, judgement: &str) -> Result<bool, Damaged> {
         let Some(_lock) = self.lock_judged() else { return Ok(false) };
+        let call = judged_call(order);
         with_copies(|copies| {
             let head = self.copy(&mut copies[0], WORDS)?;
             if !Activity::is_blocked(head.activity.0.load(Ordering::Relaxed))
@@ -35,8 +41,12 @@ impl ObservedSegment {
             {
                 return Ok(false);
             }
-            if head.judged.load(Ordering::Relaxed) == call {
+            let judged = head.judged.load(Ordering::Relaxed);
+            if judged == call {
                 return Ok(true); // another observer was faster
+            }
+            if judged & PREPARED != 0 && judged_call(judged) == call && judged != order | PREPARED {
+                return Ok(false);
             }
             let offset = offset_of!(Shared, judgement);
             let copy = &mut copies[0];
@@ -53,15 +63,16 @@ impl ObservedSegment {
             self.write(&even.wrapping_sub(1).to_ne_bytes(), offset)?;
             self.write(rest, offset + size_of::<u32>())?;
             self.write(&even.to_ne_bytes(), offset)?;
-            self.set_judged(call | PREPARED)?;
+            self.set_judged(order | PREPARED)?;
             Ok(true)
         })
     }
 
     /// End the call with the judgement that was prepared. False if it is over.
-    pub fn commit(&self, call: u64) -> Result<bool, Damaged> {
+    pub fn commit(&self, order: u64) -> Result<bool, Damaged> {
         let Some(_lock) = self.lock_judged() else { return Ok(false) };
-        let is_meant = self.has_judged(call | PREPARED)? || self.has_judged(call)?;
+        let call = judged_call(order);
+        let is_meant = self.has_judged(order | PREPARED)? || self.has_judged(call)?;
         if is_meant {
             self.set_judged(call)?;
             self.ring(offset_of!(Shared, bell));
@@ -69,10 +80,10 @@ impl ObservedSegment {
         Ok(is_meant)
     }
 
-    /// Let the call go on. False if no judgement of it is prepared.
-    pub fn abort(&self, call: u64) -> Result<bool, Damaged> {
+    /// Let the call go on. False if this observer has prepared no judgement of it.
+    pub fn abort(&self, order: u64) -> Result<bool, Damaged> {
         let Some(_lock) = self.lock_judged() else { return Ok(false) };
-        let is_meant = self.has_judged(call | PREPARED)?;
+        let is_meant = self.has_judged(order | PREPARED)?;
         if is_meant {
             self.set_judged(0)?;
             self.ring(offset_of!(Shared, bell));

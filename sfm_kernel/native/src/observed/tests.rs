@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::random::Random;
-use crate::segment::{self, Segment, PREPARED};
+use crate::segment::{self, Segment, OBSERVER_SHIFT, PREPARED};
 use crate::trace::EventKind;
 
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
@@ -117,6 +117,22 @@ fn an_observer_prepares_nothing_that_another_commits_meanwhile() {
     let segment = &fixture.segment;
     assert_eq!(segment.judged.load(Ordering::Acquire), 1);
     assert_eq!(segment.judgement.read().as_deref(), Some("first"));
+}
+
+#[test]
+fn an_observer_aborts_nothing_that_another_has_prepared() {
+    let fixture = Fixture::new("prepared");
+    let (observed, segment) = (fixture.observed(), &fixture.segment);
+    let [first, second] = [5, 6].map(|observer| observer << OBSERVER_SHIFT | 1);
+    assert_eq!(observed.prepare(first, "first"), Ok(true));
+    assert_eq!(observed.prepare(second, "second"), Ok(false));
+    assert_eq!((observed.abort(second), observed.commit(second)), (Ok(false), Ok(false)));
+    assert_eq!(segment.judged.load(Ordering::Acquire), first | PREPARED);
+    assert_eq!(segment.judgement.read().as_deref(), Some("first"));
+    // The first one gives up, and the second one ends the call.
+    assert_eq!((observed.abort(first), observed.prepare(second, "second")), (Ok(true), Ok(true)));
+    assert_eq!((observed.commit(second), segment.judged.load(Ordering::Acquire)), (Ok(true), 1));
+    assert_eq!(segment.judgement.read().as_deref(), Some("second"));
 }
 
 #[test]

@@ -70,6 +70,11 @@ impl Envelope {
 }
 
 impl Front {
+    /// The length of the packet.
+    pub fn packet_length(&self) -> usize {
+        u64_at(&self.bytes, 16) as usize
+    }
+
     /// The packet with the bytes at `from`, as many as the front was made for.
     ///
     /// # Safety

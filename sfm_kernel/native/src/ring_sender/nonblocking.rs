@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::{Progress, RingSender, Step, Writing};
-use crate::packet::Gather;
+use crate::packet::{cost, Gather};
+use crate::ring::Memory;
 use crate::ring_file::RingFile;
+use crate::send_credit::may_send;
 
 impl RingSender {
-    /// Send `packet`, which is much smaller than the ring, or do nothing: for a caller that must
-    /// not wait in the middle of it.
+    /// Send `packet`, whose payload is not longer than `longest`, or do nothing: for a caller that
+    /// must not wait in the middle of it.
     pub fn try_send(&self, writing: &mut Writing, packet: &Gather<'_>, buffering: u64) -> Step {
         if !writing.writer.has_room(writing.writer.room_for(packet.len())) {
             return Step::Blocked;
@@ -17,6 +19,25 @@ impl RingSender {
         let step = self.step(writing, packet, &mut progress, buffering);
         debug_assert!(step == Step::Done || !progress.is_started());
         step
+    }
+
+    /// The longest payload for which there can be room: half of the ring. A head and frames fit
+    /// into the rest.
+    pub fn longest(&self, writing: &Writing) -> usize {
+        writing.writer.memory().capacity() as usize / 2
+    }
+
+    /// Whether `try_send` would now send a packet of `length` bytes on this account.
+    pub fn has_room(
+        &self,
+        writing: &mut Writing,
+        account: usize,
+        length: usize,
+        buffering: u64,
+    ) -> bool {
+        let (writer, sent) = (&mut writing.writer, writing.sent[account]);
+        writer.has_room(writer.room_for(length))
+            && writer.has_taken(account, |taken| may_send(sent - taken, cost(length), buffering))
     }
 
     /// Ask to be woken when the peer has read or received something, until `end_wait`; the caller

@@ -6,6 +6,7 @@
 //! that ran only once has explored nothing, and fails.
 #![cfg(loom)]
 
+mod biased_lock;
 mod combining_tree;
 
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};

@@ -47,6 +47,10 @@ int main(int argc, char **argv)
         exit(3);
     if (!strcmp(deed, "abort"))
         MPI_Abort(MPI_COMM_WORLD, 7);
+    if (!strcmp(deed, "stay")) {
+        puts("in");
+        fflush(stdout);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;

@@ -1,6 +1,7 @@
 /* 2 ranks. A loop of MPI_Test asks for a message whose tag nobody uses; it may end, for all we know.
  * title: It would be a deadlock but for 0's calls of MPI_Test(source=1, tag=7): 0 → 1 → 0
- * says: 0 polls MPI_Test(source=1, tag=7) in test_in_a_loop.c, line 18 (main):
+ * says: 0 polls MPI_Test(source=1, tag=7) in test_in_a_loop.c, line 19 (main):
+ * says: The request was begun by MPI_Irecv(source=1, tag=7) in test_in_a_loop.c, line
  * says: 0's inbox holds 1 message that nearly fits: tag is 8, not 7.
  */
 #include <mpi.h>

@@ -27,6 +27,9 @@ pub struct Member {
     pub info: Map<String, Value>,
     #[serde(default)]
     pub site: String,
+    /// Of a process that listens; programs without Python do not.
+    #[serde(default)]
+    pub public: String,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -131,8 +134,9 @@ impl Table {
         }
         let slot = self.free_slot(&remaining);
         let Newcomer { uid, pid, host, segment, site } = newcomer;
-        let (address, info) = Default::default();
-        let member = Member { uid, slot, rank, name, pid, host, segment, address, info, site };
+        let (address, info, public) = Default::default();
+        let member =
+            Member { uid, slot, rank, name, pid, host, segment, address, info, site, public };
         remaining.push(member.clone());
         remaining.sort_by_key(|member| member.slot);
         self.members = remaining;
@@ -253,6 +257,18 @@ mod tests {
         assert!(JoinRequest { rank: Some(1), guest: true, ..JoinRequest::default() }
             .check()
             .is_err());
+    }
+
+    #[test]
+    fn the_public_keys_of_processes_that_listen_stay() {
+        let mut table = Table::default();
+        enter(&mut table, "1", named("A"), &[]).unwrap();
+        table.members[0].public = "7f".repeat(32);
+        let text = table.dumps();
+        let mut read = Table::loads(&text).unwrap();
+        enter(&mut read, "2", named("B"), &[]).unwrap();
+        let publics: Vec<&str> = read.members.iter().map(|one| one.public.as_str()).collect();
+        assert_eq!(publics, ["7f".repeat(32).as_str(), ""]);
     }
 
     #[test]

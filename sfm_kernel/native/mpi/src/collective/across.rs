@@ -66,7 +66,7 @@ pub async fn run(call: &Call, team: &Team<'_>, sites: &Sites) -> Answer {
             let from = from.as_ref().unwrap_or(into);
             Values::of_all(&view(0), from).await?.combine(team.rank, op, into)
         }
-        Call::Nothing
+        Call::Nothing(_)
         | Call::Alltoall { .. }
         | Call::Scan { .. }
         | Call::Exscan { .. }

@@ -6,6 +6,7 @@ use super::items::Items;
 use crate::checks::{array, root as check_root, Numbers};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
+use crate::engine::What;
 use crate::errors::Answer;
 use crate::handles::*;
 
@@ -163,7 +164,9 @@ pub unsafe fn barrier(comm: MPI_Comm) -> Answer<Call> {
 }
 
 pub unsafe fn bcast(buffer: UserBuffer, root: c_int, comm: MPI_Comm) -> Answer<Call> {
-    let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
+    let Some(root) = Root::of(&*comm::get(comm)?, root)? else {
+        return Ok(Call::Nothing(What::Bcast));
+    };
     Ok(Call::Bcast { items: buffer.items()?, root: root.rank })
 }
 
@@ -174,7 +177,7 @@ pub unsafe fn gather(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(What::Gather)) };
     let local = root.local_block(&sendbuf)?;
     let blocks = root.blocks(&recvbuf, &comm)?;
     Ok(Call::Gather { local, blocks, root: root.rank })
@@ -187,7 +190,7 @@ pub unsafe fn scatter(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(What::Scatter)) };
     let local = root.local_block(&recvbuf)?;
     let blocks = root.blocks(&sendbuf, &comm)?;
     Ok(Call::Scatter { blocks, local, root: root.rank })

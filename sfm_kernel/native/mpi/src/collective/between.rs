@@ -22,7 +22,7 @@ pub async fn run(call: &Call, team: &Team<'_>) -> Answer {
     let (first, is_first) = (team.near, team.rank == 0);
     let is_root = |root: &usize| *root == team.rank;
     match call {
-        Call::Nothing => Ok(()),
+        Call::Nothing(_) => Ok(()),
         Call::Barrier => {
             barrier(&side).await?;
             if is_first {

@@ -41,10 +41,11 @@ impl Route<'_> {
 
 /// Run a blocking collective.
 pub fn run(comm: &Comm, team: &Team, call: &Call, mut state: Turn<'_>) -> Answer {
-    let arguments = || call.arguments();
+    let arguments = || call.arguments(comm);
     // Processes of several sites share no memory, nor do those of an intercommunicator agree on it.
     if team.size == 1 || team.near < team.size || team.sites.is_some() {
-        return complete_beside(None, team, arguments, || None, call.run(team));
+        let other = || team.contradicted().filter(|_| team.near < team.size);
+        return complete_beside(None, team, arguments, other, call.run(team));
     }
     let route = Route::of(call, team);
     if !matches!(route, Route::Messages) {
@@ -57,7 +58,7 @@ pub fn run(comm: &Comm, team: &Team, call: &Call, mut state: Turn<'_>) -> Answer
         open.wake_others();
     }
     if let Route::Tree(contribution) = &route {
-        if let Some(answer) = open.meet(team, call, contribution) {
+        if let Some(answer) = open.meet(team, contribution, arguments) {
             return answer;
         }
     }

@@ -10,16 +10,20 @@ use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::engine::report::Arguments;
-use crate::engine::{Alike, What};
+use crate::engine::{engine, Alike, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
 use crate::request::{self, Partner, Work};
+use crate::topology::Topology;
+
+/// The most neighbours that observers are told.
+const NEIGHBORS: usize = 6;
 
 #[derive(Clone)]
 pub enum Call {
     /// This process is in the root's group of an intercommunicator, but is not the root.
-    Nothing,
+    Nothing(What),
     Barrier,
     Bcast {
         items: Items,
@@ -88,7 +92,7 @@ unsafe impl Sync for Call {}
 impl Call {
     fn what(&self) -> What {
         match self {
-            Call::Nothing => What::Message,
+            Call::Nothing(what) => *what,
             Call::Barrier => What::Barrier,
             Call::Bcast { .. } => What::Bcast,
             Call::Gather { .. } => What::Gather,
@@ -127,9 +131,10 @@ impl Call {
 
     /// What all processes give alike.
     fn alike(&self, comm: &Comm) -> Alike {
-        // The two groups of an intercommunicator do not give the same root.
-        let root = self.root().filter(|_| comm.remote.is_none());
-        Alike::new(root, self.op())
+        if let Call::Nothing(_) = self {
+            return Alike::without_part();
+        }
+        Alike::new(self.root().map(|root| comm.root_for_all(root)), self.op())
     }
 
     /// The bytes of its data, if it has the same number of them at all processes.
@@ -143,7 +148,7 @@ impl Call {
     }
 
     /// The arguments that distinguish it from others, for observers.
-    pub fn arguments(&self) -> Arguments {
+    pub fn arguments(&self, comm: &Comm) -> Arguments {
         let count = match self {
             Call::Bcast { items, .. } => Some(items.count),
             Call::Reduce { from, into, .. } => from.as_ref().or(into.as_ref()).map(|all| all.count),
@@ -161,7 +166,21 @@ impl Call {
             _ => count.map(|count| ("count", count)),
         };
         let count = count.map(|(name, count)| (name, count.to_string()));
-        count.into_iter().chain(Alike::new(self.root(), self.op()).arguments()).collect()
+        let alike = self.alike(comm).arguments(Some(comm), engine().rank);
+        count.into_iter().chain(alike).chain(self.neighbors(comm)).collect()
+    }
+
+    /// The neighbours in a graph that the program has given process by process: they may differ.
+    fn neighbors(&self, comm: &Comm) -> Arguments {
+        let Call::Neighbors { out, into, .. } = self else { return vec![] };
+        let is_graph = matches!(comm.topology, Some(Topology::Distributed(_)));
+        let all = [("sources", into), ("destinations", out)].into_iter().filter(|_| is_graph);
+        let shown = |blocks: &[(usize, Items)]| {
+            format!("{:?}", blocks.iter().map(|(rank, _)| *rank).collect::<Vec<_>>())
+        };
+        all.filter(|(_, blocks)| blocks.len() <= NEIGHBORS)
+            .map(|(name, blocks)| (name, shown(blocks)))
+            .collect()
     }
 
     /// Refuse send and receive buffers that share memory.
@@ -170,7 +189,7 @@ impl Call {
             |buffer: &Items, all: &[Items]| all.iter().any(|other| buffer.share_memory(other));
         let is_shared = match self {
             // Neighbours send and receive blocks of one array, whose datatypes have gaps.
-            Call::Nothing | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,
+            Call::Nothing(_) | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,
             Call::Gather { local, blocks, .. }
             | Call::Scatter { local, blocks, .. }
             | Call::Allgather { local, blocks } => {
@@ -213,7 +232,7 @@ impl Call {
     /// Run it by messages, ignoring sites.
     pub async fn run_near(&self, team: &Team<'_>) -> Answer {
         match self {
-            Call::Nothing => Ok(()),
+            Call::Nothing(_) => Ok(()),
             Call::Barrier => barrier::barrier(team).await,
             Call::Bcast { items, root } => bcast::bcast(team, items, *root).await,
             Call::Gather { local, blocks, root } => {

@@ -13,7 +13,7 @@ use sfm_native::sync::lock;
 
 use super::team::BEGUN;
 use crate::comm::Comm;
-use crate::engine::{report, Alike, What};
+use crate::engine::{engine, report, Alike, What};
 
 /// Calls that are kept of either kind, blocking and non-blocking.
 const KEPT: usize = 8;
@@ -23,7 +23,7 @@ const KEPT: usize = 8;
 #[derive(Default)]
 pub struct History([AtomicU64; 2 * KEPT], Mutex<VecDeque<(u64, What, u32)>>);
 
-/// Reductions of objects that are kept.
+/// Reductions of objects that are kept, and calls of processes that make a communicator alone.
 const OBJECTS_KEPT: usize = 3;
 
 /// Numbers of reductions of objects are not smaller.
@@ -34,8 +34,16 @@ pub fn of_objects(tag: i32) -> u64 {
     OF_OBJECTS + tag as u64
 }
 
+/// Numbers of calls that make a communicator of some processes alone are not smaller.
+const APART: u64 = 1 << 41;
+
+/// The number of a call with this tag in which some processes make a communicator alone.
+pub fn apart(tag: i32) -> u64 {
+    APART + tag as u64
+}
+
 const SITE_BITS: u32 = 11;
-const WHAT_BITS: u32 = 5;
+const WHAT_BITS: u32 = 6;
 const WHAT_AT: u32 = Alike::BITS + SITE_BITS;
 const NUMBER_AT: u32 = WHAT_AT + WHAT_BITS;
 
@@ -66,6 +74,13 @@ impl History {
         }
     }
 
+    /// Note a call in which some processes make a communicator alone.
+    pub fn note_apart(&self, tag: i32, what: What, mark: u32) {
+        let mut latest = lock(&self.1);
+        latest.truncate(OBJECTS_KEPT - 1);
+        latest.push_front((apart(tag), what, mark));
+    }
+
     /// The latest reduction of objects whose messages have this communicator.
     pub fn turn_of_objects(&self) -> Option<u64> {
         lock(&self.1).front().map(|(number, ..)| *number)
@@ -74,8 +89,17 @@ impl History {
     /// The reductions of objects with their numbers, the latest first.
     pub fn of_objects(&self) -> Vec<(u64, EarlierCall)> {
         let calls = lock(&self.1).clone().into_iter().map(|(number, what, mark)| {
-            let arguments = Alike::of(mark).arguments();
+            let arguments = Alike::of(mark).arguments(None, 0);
             (number, report::earlier_call(site_of(mark), &what.method(), arguments))
+        });
+        calls.collect()
+    }
+
+    /// The calls in which some processes have made a communicator alone.
+    fn apart(&self) -> Vec<(u64, EarlierCall)> {
+        let calls = lock(&self.1).clone().into_iter().map(|(number, what, mark)| {
+            let arguments = vec![("tag", (number - APART).to_string())];
+            (number, report::earlier_call(site_of(mark), what.name(), arguments))
         });
         calls.collect()
     }
@@ -91,10 +115,13 @@ impl History {
             let mark = word as u32 & ((1 << WHAT_AT) - 1);
             let arguments = match comm.is_internal {
                 true => vec![], // the program has not given them
-                false => Alike::of(mark).arguments(),
+                false => Alike::of(mark).arguments(Some(comm), engine().rank),
             };
-            ((word >> NUMBER_AT) - 1, report::earlier_call(site_of(mark), what.name(), arguments))
+            (
+                (word >> NUMBER_AT).wrapping_sub(1),
+                report::earlier_call(site_of(mark), what.name(), arguments),
+            )
         });
-        calls.collect()
+        calls.chain(if comm.is_internal { vec![] } else { self.apart() }).collect()
     }
 }

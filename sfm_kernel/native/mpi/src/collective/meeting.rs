@@ -85,8 +85,8 @@ impl OpenTree {
     pub fn meet(
         &mut self,
         team: &Team,
-        call: &Call,
         contribution: &Contribution,
+        arguments: impl Fn() -> Arguments,
     ) -> Option<Answer> {
         if self.tree.broken_by().is_some() {
             return None;
@@ -95,7 +95,7 @@ impl OpenTree {
         if contribution.enter(&mut self.tree, about) {
             self.tree.conclude();
             self.wake_others();
-        } else if let Err(failure) = self.wait(team, contribution.bytes, || call.arguments()) {
+        } else if let Err(failure) = self.wait(team, contribution.bytes, arguments) {
             team.leave(&failure);
             return Some(Err(failure));
         }
@@ -107,7 +107,7 @@ impl OpenTree {
             contribution.take(result.bytes());
             return Some(Ok(()));
         }
-        Some(Err(mismatch_of_all(&self.tree, team, about)))
+        Some(Err(mismatch_of_all(self, team, about)))
     }
 
     /// Wait until all have entered, or a process has broken the meeting off.

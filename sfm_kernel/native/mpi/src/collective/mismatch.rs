@@ -8,7 +8,7 @@ use sfm_native::packet::Envelope;
 
 use super::history;
 use super::team::BEGUN;
-use crate::comm;
+use crate::comm::{self, Comm};
 use crate::engine::{self, engine, origin, report, Alike, Note, Outcome, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -60,15 +60,13 @@ impl Caller {
     }
 
     /// That it calls a function.
-    pub fn calls(&self, what: What, alike: Alike) -> String {
-        // Only the program has a name for it.
-        let making = || origin::blocked_call(self.process?, &self.at);
-        let call = match (what == What::Making).then(making).flatten() {
-            Some(call) => call,
-            _ if self.of_objects => call_text(&what.method(), alike),
-            _ if self.begins => call_text(&what.begun(), alike),
-            _ => call_text(what.name(), alike),
+    pub fn calls(&self, what: What, alike: Alike, comm: Option<&Comm>) -> String {
+        let name = match self.begins {
+            _ if self.of_objects || alike.are_objects() => what.method(),
+            true => what.begun(),
+            false => what.name().into(),
         };
+        let call = call_text(&name, alike, comm, self.process.unwrap_or_default());
         format!("{} calls {call}{}", self.name, self.at)
     }
 
@@ -87,22 +85,24 @@ pub fn other_call(
     (what, alike): (What, Alike),
     mark: u32,
 ) -> Failure {
+    let comm = comm::of_messages(engine::messages_of_collectives(context));
+    let comm = comm.as_deref();
     let earlier = by.process.and_then(|process| earlier_reduction(process, context));
     let (by, other) = earlier.unwrap_or((by, other));
     let same = match other.0 == what {
         false => "",
-        true if by.of_objects && !other.1.differs(alike) => {
+        true if other.1.passes_otherwise(alike) || by.of_objects && !other.1.differs(alike) => {
             " (those of objects and those of arrays are two)"
         }
-        true => ", with the same root and operation",
+        true => &format!(", with the same root and operation{}", roots_between(comm)),
     };
     // The program's name of its own call, which mpi4py may make of several.
     let own = sites::get(history::site_of(mark)).map_or(what.name(), |site| &site.call);
     let text = format!(
         "{} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order{same}",
-        by.calls(other.0, other.1),
-        call_text(own, alike)
+        by.calls(other.0, other.1, comm),
+        call_text(own, alike, comm, process::this().number() as usize)
     );
     fail(MPI_ERR_OTHER, text)
 }
@@ -122,9 +122,20 @@ fn earlier_reduction(process: usize, context: u64) -> Option<(Caller, (What, Ali
     engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(is_one))
 }
 
-/// A call with what all processes give alike.
-pub fn call_text(name: &str, alike: Alike) -> String {
-    let mut arguments = alike.arguments();
+/// What else holds for the roots of an intercommunicator.
+pub fn roots_between(comm: Option<&Comm>) -> String {
+    match comm.is_some_and(|comm| comm.remote.is_some()) {
+        false => String::new(),
+        true => report::spelled(
+            "; the root itself gives MPI_ROOT, the others of its group \
+            MPI_PROC_NULL, and those of the other group the root's rank",
+        ),
+    }
+}
+
+/// A call of a process, with what all give alike; `comm`: of the call, if it is known.
+pub fn call_text(name: &str, alike: Alike, comm: Option<&Comm>, process: usize) -> String {
+    let mut arguments = alike.arguments(comm, process);
     report::spell(&mut arguments);
     match arguments.is_empty() {
         true => name.to_owned(),

@@ -11,7 +11,7 @@ use sfm_native::combining_tree::posts::{Cell, ROOM};
 use super::agreement::OpenTree;
 use super::calls::Call;
 use super::items::Items;
-use super::shared_calls::{about, different_post};
+use super::shared_calls::{about, can_be_same, different_post};
 use super::team::{ended, Team};
 use crate::data::Data;
 use crate::engine::{engine, report};
@@ -169,7 +169,7 @@ impl Posts<'_> {
     async fn posted(&self, rank: usize) -> Answer<&Cell> {
         let (tree, nth) = (&self.open.tree, self.nth);
         let cell = ended(self.team.process(rank), || tree.posted(rank, nth)).await;
-        match cell.call == self.about {
+        match can_be_same(cell.call, self.about) {
             true => Ok(cell),
             false => Err(different_post(self.team, rank, cell, Some(self.bytes))),
         }

@@ -165,6 +165,8 @@ impl Engine {
                 let length = schedules.len();
                 schedules.retain(|other| !Arc::ptr_eq(other, &schedule));
                 self.running.fetch_sub(length - schedules.len(), Ordering::Release);
+                drop(schedules);
+                self.wake_resting();
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Calls in shared memory, as words of a cell, and the failures when they do not fit together.
 
-use sfm_native::combining_tree::{posts, CombiningTree};
+use sfm_native::code_location::current;
+use sfm_native::combining_tree::posts;
 
 use super::agreement::OpenTree;
 use super::mismatch::{self, fits, other_call, Caller};
 use super::team::Team;
-use crate::engine::{origin, Alike, What};
+use crate::engine::{engine, origin, Alike, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -28,6 +29,13 @@ fn differ(one: (What, Alike), other: (What, Alike)) -> bool {
     one.0 != other.0 || one.1.differs(other.1)
 }
 
+/// True if two calls can be the same: one of them may not know how mpi4py passes its data.
+pub fn can_be_same(one: [u64; 2], other: [u64; 2]) -> bool {
+    let rest = |about: [u64; 2]| [about[0] & !(u64::from(Alike::PASSES) << ALIKE_AT), about[1]];
+    let otherwise = || call_of(one).1.passes_otherwise(call_of(other).1);
+    one == other || rest(one) == rest(other) && !otherwise()
+}
+
 /// The call in the words of a cell.
 pub fn call_of(about: [u64; 2]) -> (What, Alike) {
     (What::of(about[1] as u8), Alike::of((about[0] >> ALIKE_AT) as u32))
@@ -39,7 +47,8 @@ impl OpenTree {
         let waiting = (0..team.size).filter_map(|rank| Some((rank, self.tree.waits(rank)?)));
         let mut same = waiting.filter(|(_, about)| number_of(*about) == team.number());
         if let Some((rank, call)) = same.next().filter(|_| !self.tree.is_over()) {
-            return Some(mismatch_with(team, rank, call, None));
+            let at = origin::of_blocked(team.process(rank)); // it still waits in that call
+            return Some(mismatch_with(team, rank, call, None, at));
         }
         self.other_post(team, bytes)
     }
@@ -48,7 +57,7 @@ impl OpenTree {
     pub fn other_post(&self, team: &Team, bytes: Option<usize>) -> Option<Failure> {
         let (ours, nth) = (about(team, bytes.unwrap_or(0)), self.nth(team));
         let posts = (0..team.size).filter_map(|rank| Some((rank, self.tree.posted(rank, nth)?)));
-        let mut different = posts.filter(|(_, cell)| cell.call != ours);
+        let mut different = posts.filter(|(_, cell)| !can_be_same(cell.call, ours));
         different.next().map(|(rank, cell)| different_post(team, rank, cell, bytes))
     }
 }
@@ -62,14 +71,25 @@ pub fn other_message(team: &Team, bytes: usize) -> Answer {
 }
 
 /// The failure when all processes have entered, but with calls that differ.
-pub fn mismatch_of_all(tree: &CombiningTree, team: &Team, ours: [u64; 2]) -> Failure {
+pub fn mismatch_of_all(open: &OpenTree, team: &Team, ours: [u64; 2]) -> Failure {
+    let (tree, nth) = (&open.tree, open.nth(team));
     let bytes = (ours[1] >> BYTES_AT) as usize;
+    // Each tells the others its line, which the tree does not have.
+    let location = current();
+    engine().core.shared().codes.note(location);
+    tree.post(nth, ours, location, |_| {});
     if let Err(failure) = other_message(team, bytes) {
         return failure;
     }
     let is_other = |rank: &usize| tree.cell(*rank).call != ours;
     let rank = (0..team.size).find(is_other).unwrap_or(team.rank);
-    mismatch_with(team, rank, tree.cell(rank).call, Some(bytes))
+    let theirs = tree.cell(rank).call;
+    let line = || Some(origin::of_location(team.process(rank), tree.posted(rank, nth)?.location));
+    let at = match number_of(theirs) == team.number() {
+        true => origin::patiently(line),
+        false => String::new(),
+    };
+    mismatch_with(team, rank, theirs, Some(bytes), at)
 }
 
 /// The failure when a process has posted in a different call of this number; `bytes`: of this one.
@@ -101,14 +121,18 @@ fn differs(
 }
 
 /// The failure when a process has entered the tree with `call`, which is not this process's call;
-/// `bytes`: of this one, if it is at the tree.
-fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>) -> Failure {
-    let (process, number) = (team.process(rank), number_of(about));
+/// `bytes`: of this one, if it is at the tree; `at`: the line of its call.
+fn mismatch_with(
+    team: &Team,
+    rank: usize,
+    about: [u64; 2],
+    bytes: Option<usize>,
+    at: String,
+) -> Failure {
+    let number = number_of(about);
     let theirs = call_of(about);
     let what = theirs.0;
-    // It still waits in that call, unless all have entered.
-    let at = if bytes.is_none() { origin::of_blocked(process) } else { String::new() };
-    let by = Caller::new(process, at);
+    let by = Caller::new(team.process(rank), at);
     if what != team.what || number == team.number() && differ(theirs, team.call()) {
         other_call(by, theirs, team.context, team.call(), team.mark())
     } else if number != team.number() {
@@ -116,7 +140,7 @@ fn mismatch_with(team: &Team, rank: usize, about: [u64; 2], bytes: Option<usize>
         let text = format!(
             "{} after {} {which} collective calls than this process: all processes of a \
             communicator make the same collective calls in the same order",
-            by.calls(what, theirs.1),
+            by.calls(what, theirs.1, team.comm().as_deref()),
             number.abs_diff(team.number())
         );
         fail(MPI_ERR_OTHER, text)

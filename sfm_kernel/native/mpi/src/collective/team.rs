@@ -13,16 +13,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::task::Poll;
 
+use sfm_native::packet::Envelope;
+
 use super::history;
 use super::items::Items;
-use super::mismatch::{checked, fits, Caller, Sent};
+use super::mismatch::{checked, fits, other_call, Caller, Sent};
 use super::sites::Sites;
 use crate::comm::{self, Comm};
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, report, Alike, Mode, Outcome, Pattern, Receiving, Sending, To, What,
+    self, engine, probed, report, Alike, Mode, Note, Pattern, Receiving, Sending, To, What,
 };
-use crate::errors::Answer;
+use crate::errors::{Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::message::Message;
@@ -82,7 +84,7 @@ impl<'a> Team<'a> {
     pub fn begun(comm: &Comm, what: What, alike: Alike) -> Team<'static> {
         let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
         let team = Team::numbered(comm, what, alike, number as c_int | BEGUN);
-        let Team { rank, size, near, mark, context, tag, sites, .. } = team;
+        let Team { rank, size, near, what, alike, mark, context, tag, sites, .. } = team;
         let group = Cow::Owned(team.group.into_owned());
         Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
@@ -94,7 +96,9 @@ impl<'a> Team<'a> {
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
         let sites = comm.sites.get_or_init(|| Sites::of(comm)).clone();
-        let (size, mark) = (group.members.len(), history::mark(unfinished::site(), alike));
+        let (size, site) = (group.members.len(), unfinished::site());
+        let (what, alike) = (what.exactly(), alike.passed(what, site));
+        let mark = history::mark(site, alike);
         comm.history.note(tag, what, mark);
         Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
@@ -123,12 +127,15 @@ impl<'a> Team<'a> {
 
     /// The team of processes that create a communicator alone; `tag` distinguishes such teams.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
-        Team::making(comm.context, group, rank, tag & LARGEST as c_int | APART)
+        let team = Team::making(comm.context, group, rank, tag & LARGEST as c_int | APART);
+        comm.history.note_apart(tag, team.what, team.mark);
+        team
     }
 
     fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
         let (size, context) = (group.members.len(), engine::collectives(context));
-        let (what, alike, mark) = (What::Making, Alike::default(), 0);
+        let (what, alike) = (What::Making.exactly(), Alike::default());
+        let mark = history::mark(unfinished::site(), alike);
         let group = Cow::Owned(group);
         Team { rank, size, near: size, what, alike, mark, context, tag, group, sites: None }
     }
@@ -161,9 +168,31 @@ impl<'a> Team<'a> {
         comm::of_messages(engine::messages_of_collectives(self.context))
     }
 
+    /// True if only some processes of the communicator make the call.
+    pub fn is_apart(&self) -> bool {
+        self.tag & APART != 0
+    }
+
     /// The number of this collective on its communicator.
     pub fn number(&self) -> u64 {
-        self.tag as u64
+        match self.is_apart() {
+            true => history::apart(self.tag & !APART),
+            false => self.tag as u64,
+        }
+    }
+
+    /// The failure, if a message that has come for this call is of another one.
+    pub fn contradicted(&self) -> Option<Failure> {
+        let other = |envelope: &Envelope| {
+            let is_ours = envelope.context == self.context && envelope.tag as c_int == self.tag;
+            let note = Note::of(envelope);
+            let pattern = Pattern { what: self.what, alike: self.alike, ..self.pattern(0) };
+            (is_ours && pattern.contradicts(&note)).then(|| (note.rank, (note.what, note.alike())))
+        };
+        let (process, theirs) =
+            engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(other))?;
+        let by = Caller::of((process, self.context, self.tag));
+        Some(other_call(by, theirs, self.context, self.call(), self.mark))
     }
 
     /// Another message of this collective's number in the inbox: its sender, call, and bytes.
@@ -252,8 +281,8 @@ impl Taking {
     /// Receive the message after `length` has returned.
     fn receive(&self, data: Data) -> Coming {
         // SAFETY: as in `Team::receive`.
-        let receiving = unsafe { engine().receive_taken(&self.message, self.pattern.what, data) };
-        Coming(receiving, self.mark)
+        let taken = unsafe { engine().receive_taken(&self.message, self.pattern.what, data) };
+        Coming(taken.shared(), self.mark)
     }
 }
 
@@ -299,9 +328,7 @@ impl Coming {
 impl Drop for Coming {
     /// The collective has failed: nothing may be written any more to memory that is released.
     fn drop(&mut self) {
-        if !self.0.end.is_done() && !engine().cancel_receive(&self.0, Outcome::cancelled()) {
-            engine().abandon(&self.0);
-        }
+        engine().release(&self.0);
     }
 }
 

@@ -8,7 +8,7 @@ use sfm_native::packet::Envelope;
 
 use super::offers::Offer;
 use super::operation::Outcome;
-use super::peer::Waiting;
+use super::queue::Waiting;
 use super::together::{Accept, Helped};
 use super::{cancelling, engine, lock, Alike, Engine, Receiving, Sending, What, CONTROL};
 use crate::window::served;
@@ -187,23 +187,10 @@ impl Engine {
 
     /// Do the queued work, and help those who fetch from this process.
     pub(super) fn catch_up(&self) {
-        let (mut helped, mut looks) = (Helped::new(), 0u32);
-        loop {
-            while let Some(todo) = self.next_todo() {
-                self.carry_out(todo, &mut helped);
-            }
-            let has_copied = self.help(&mut helped, looks);
-            if helped.is_empty() {
-                return;
-            }
-            looks = match has_copied || self.take_in_chunks() {
-                true => 0,
-                false => looks.saturating_add(1),
-            };
-        }
+        self.catch_up_and_help(Helped::new(), 0);
     }
 
-    fn next_todo(&self) -> Option<Todo> {
+    pub(super) fn next_todo(&self) -> Option<Todo> {
         let mut all = lock(&self.todo);
         let next = all.pop_front();
         if all.is_empty() {
@@ -212,11 +199,11 @@ impl Engine {
         next
     }
 
-    fn carry_out(&self, todo: Todo, helped: &mut Helped) {
+    pub(super) fn carry_out(&self, todo: Todo, helped: &mut Helped) {
         match todo {
             Todo::Answer(rank, number) => self.send_control(Kind::Received, rank, number, 0, &[]),
             Todo::Fetch(receiving, envelope, offer) => {
-                self.fetch(&receiving, &envelope, &offer, helped)
+                self.fetch(&receiving, envelope, offer, helped)
             }
             Todo::Received(number) => {
                 if let Some(sending) = self.take_answered(number) {
@@ -240,6 +227,7 @@ impl Engine {
                 }
             }
         }
+        self.wake_resting();
     }
 
     /// The send with this number, about which no further message will come.

@@ -21,10 +21,12 @@ const fn bytes(number: usize) -> Limit {
     Limit(AtomicUsize::new(number))
 }
 
+/// A message of this size fits into the smallest ring (core: ring_sender.rs).
+pub const ALWAYS_FITS: usize = 2048;
 /// Messages of at least this size are offered: below it, two copies through the ring cost less than
 /// a system call and the answer.
 pub static OFFER_FROM: Limit = bytes(128 << 10);
-/// The same between machines, where a message has to fit into one frame (core: net/frame.rs).
+/// The same between machines, where a message has to fit into one frame (core: frame/mod.rs).
 pub const OFFER_FAR_FROM: usize = 48 << 10;
 /// From this size on, the sender helps to copy.
 pub static HELP_FROM: Limit = bytes(64 << 10);

@@ -10,7 +10,8 @@
 //!
 //! ```text
 //! path        the route of messages to a peer
-//! peer        one other process: its path, and the sends that wait for room
+//! peer        one other process, and its path
+//! queue       the messages that wait for room
 //! peers       all of them
 //! origin      the line in which another process has sent a message
 //! operation   the common half of sends and receives: an end, with an outcome
@@ -22,6 +23,7 @@
 //! offers      large messages, whose bytes their receivers fetch
 //! together    those that both sides copy
 //! streaming   their bytes that come through the ring
+//! landing     the memory into which their bytes come
 //! report      the description of a waiting call for observers
 //! wait        progress, waiting, and the detection of dead processes
 //! what        the collective call that a message belongs to
@@ -30,6 +32,7 @@
 mod cancelling;
 mod control;
 mod early;
+mod landing;
 pub mod limits;
 mod offers;
 mod operation;
@@ -37,10 +40,13 @@ pub mod origin;
 mod path;
 mod peer;
 mod peers;
+mod queue;
 mod receiving;
 pub mod report;
 mod sending;
 mod streaming;
+#[cfg(test)]
+mod tests;
 mod together;
 mod wait;
 mod what;
@@ -56,7 +62,7 @@ use sfm_native::sync::lock;
 pub use control::{Kind, Note};
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
-pub use receiving::{found, probed, Pattern, Receiving};
+pub use receiving::{found, probed, Pattern, Receiving, Taken};
 pub use sending::{Mode, Sending, To};
 pub use wait::{text_of_loss, About, From};
 pub use what::{Alike, What};
@@ -67,6 +73,7 @@ use crate::process;
 use control::Todo;
 use peers::Peers;
 use streaming::Streaming;
+use together::Unfinished;
 
 pub struct Engine {
     pub core: Arc<Core>,
@@ -74,13 +81,15 @@ pub struct Engine {
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
-    /// Sends in the queues of all peers.
-    queued: AtomicUsize,
+    /// What waits for other processes: sends in the queues of all peers, and `unfinished`.
+    held_back: AtomicUsize,
     /// Whether the network thread tries to send them.
     is_sent_later: AtomicBool,
     /// Work that arrived messages cause, done outside the core's lock.
     todo: Mutex<VecDeque<Todo>>,
     has_todo: AtomicBool,
+    /// Large messages that are partly copied.
+    unfinished: Mutex<Unfinished>,
     /// Sends that end with the peer's answer, by number.
     answered: Mutex<Numbered<Arc<Sending>>>,
     /// Large messages that arrive in fragments, by number.
@@ -91,6 +100,8 @@ pub struct Engine {
     /// Non-blocking collectives in progress.
     pub schedules: Mutex<Vec<Arc<Schedule>>>,
     pub running: AtomicUsize,
+    /// Threads that sleep, or are about to, until an operation of theirs has ended.
+    resting: AtomicUsize,
 }
 
 struct Numbered<T> {
@@ -139,23 +150,9 @@ pub fn is_python() -> bool {
 
 /// Start the engine. The process has joined its world: from now on it can send messages.
 pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
-    let (core, this) = (endpoint.core().clone(), process::this());
-    let engine = Engine {
-        rank: this.number() as usize,
-        peers: Peers::new(this.first_number(), this.size),
-        core,
-        endpoint,
-        queued: AtomicUsize::new(0),
-        is_sent_later: AtomicBool::new(false),
-        todo: Mutex::default(),
-        has_todo: AtomicBool::new(false),
-        answered: Mutex::default(),
-        streamed: Mutex::default(),
-        left_calls: Mutex::default(),
-        has_left_calls: AtomicBool::new(false),
-        schedules: Mutex::default(),
-        running: AtomicUsize::new(0),
-    };
+    let this = process::this();
+    let peers = Peers::new(this.first_number(), this.size);
+    let engine = Engine::new(endpoint, this.number() as usize, peers);
     let engine = Box::into_raw(Box::new(engine));
     ENGINE.store(engine, Ordering::Release);
     let engine = self::engine();
@@ -166,6 +163,27 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
 }
 
 impl Engine {
+    fn new(endpoint: Box<dyn Home>, rank: usize, peers: Peers) -> Engine {
+        Engine {
+            rank,
+            peers,
+            core: endpoint.core().clone(),
+            endpoint,
+            held_back: AtomicUsize::new(0),
+            is_sent_later: AtomicBool::new(false),
+            todo: Mutex::default(),
+            has_todo: AtomicBool::new(false),
+            unfinished: Mutex::default(),
+            answered: Mutex::default(),
+            streamed: Mutex::default(),
+            left_calls: Mutex::default(),
+            has_left_calls: AtomicBool::new(false),
+            schedules: Mutex::default(),
+            running: AtomicUsize::new(0),
+            resting: AtomicUsize::new(0),
+        }
+    }
+
     /// The number of processes in MPI_COMM_WORLD.
     pub fn size(&self) -> usize {
         process::this().size

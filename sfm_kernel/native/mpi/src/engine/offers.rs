@@ -11,6 +11,7 @@
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -18,10 +19,12 @@ use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
 
 use super::control::{Kind, Note};
+use super::landing::Landing;
 use super::operation::Outcome;
-use super::peer::SMALL;
+use super::queue::SMALL;
 use super::together::Helped;
 use super::{limits, Engine, Receiving, Sending};
+use crate::data::Data;
 use crate::handles::*;
 
 /// The word at `Offer::valid_at` while the bytes are at the offered address.
@@ -95,14 +98,6 @@ impl Offer {
     pub fn read(payload: Payload<'_>) -> Option<Offer> {
         read(payload)
     }
-
-    pub(super) fn pid(&self) -> u64 {
-        self.from.pid
-    }
-
-    pub(super) fn address(&self) -> usize {
-        self.address
-    }
 }
 
 /// Let the peers, which are processes of the same user, read this process's memory, if the kernel's
@@ -149,27 +144,61 @@ fn word(pid: u64, at: usize) -> Option<u64> {
     unsafe { copy(pid, (&raw mut found).cast(), at, 8, false) }.then_some(found)
 }
 
-/// Fetch the offered bytes, then the word that tells whether they were still at that address.
-/// Usually that takes one system call, which copies in this order.
-///
-/// # Safety
-/// `length` bytes at `to` are ours to write.
-unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u64, c_int> {
-    let mut found = 0u64;
-    let local = [
-        libc::iovec { iov_base: to.cast(), iov_len: length },
-        libc::iovec { iov_base: (&raw mut found).cast(), iov_len: 8 },
-    ];
-    let remote = [
-        libc::iovec { iov_base: offer.address as *mut c_void, iov_len: length },
-        libc::iovec { iov_base: offer.valid_at as *mut c_void, iov_len: 8 },
-    ];
-    let pid = offer.from.pid as libc::pid_t;
-    let copied = libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0);
-    if copied == (length + 8) as isize {
-        return Ok(found);
+/// A message that this process fetches.
+pub(super) struct Fetch {
+    pub receiving: Arc<Receiving>,
+    pub offer: Offer,
+    landing: Landing,
+    envelope: Envelope,
+}
+
+impl Fetch {
+    fn new(receiving: &Arc<Receiving>, envelope: Envelope, offer: Offer) -> Fetch {
+        let landing = Landing::of(receiving, offer.length);
+        Fetch { receiving: receiving.clone(), offer, landing, envelope }
     }
-    check_valid(offer, copy(offer.from.pid, to, offer.address, length, false))
+
+    /// The destination, contiguous.
+    pub fn to(&self) -> &Data {
+        &self.landing.to
+    }
+
+    pub fn note(&self) -> Note {
+        Note::of(&self.envelope)
+    }
+
+    /// Copy a range of the bytes; false if the kernel refuses. Nothing is copied to memory that is
+    /// released.
+    pub fn copy(&self, range: Range<usize>) -> bool {
+        let (at, from) =
+            (self.landing.start().wrapping_add(range.start), self.offer.address + range.start);
+        // SAFETY: a part of the destination.
+        let copy = || unsafe { copy(self.offer.from.pid, at, from, range.len(), false) };
+        self.receiving.write(copy).unwrap_or(true)
+    }
+
+    /// Copy all bytes, then the word that tells whether they were still at that address. Usually
+    /// that takes one system call, which copies in this order.
+    fn copy_with_word(&self) -> Result<u64, c_int> {
+        let (mut found, length) = (0u64, self.to().len());
+        let local = [
+            libc::iovec { iov_base: self.landing.start().cast(), iov_len: length },
+            libc::iovec { iov_base: (&raw mut found).cast(), iov_len: 8 },
+        ];
+        let remote = [
+            libc::iovec { iov_base: self.offer.address as *mut c_void, iov_len: length },
+            libc::iovec { iov_base: self.offer.valid_at as *mut c_void, iov_len: 8 },
+        ];
+        let pid = self.offer.from.pid as libc::pid_t;
+        // SAFETY: the destination, and eight bytes of ours.
+        let read =
+            || unsafe { libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
+        match self.receiving.write(read) {
+            None => Ok(VALID),
+            Some(copied) if copied == (length + 8) as isize => Ok(found),
+            Some(_) => check_valid(&self.offer, self.copy(0..length)),
+        }
+    }
 }
 
 /// The word after a fetch. The fetch may have failed if the word says that the bytes have moved.
@@ -183,47 +212,46 @@ pub(super) fn check_valid(offer: &Offer, is_fetched: bool) -> Result<u64, c_int>
 }
 
 impl Engine {
-    /// Fetch the offer that a receive has matched.
+    /// Fetch the offer that a receive has matched, or leave it `unfinished`.
     pub(super) fn fetch(
         &self,
         receiving: &Arc<Receiving>,
-        envelope: &Envelope,
-        offer: &Offer,
+        envelope: Envelope,
+        offer: Offer,
         helped: &mut Helped,
     ) {
-        let note = Note::of(envelope);
-        let peer = self.peer(note.rank);
-        if !*peer.readable.get_or_init(|| offer.from.holds()) {
-            return self.pull(receiving, envelope, offer);
+        let rank = Note::of(&envelope).rank;
+        if !*self.peer(rank).readable.get_or_init(|| offer.from.holds()) {
+            return self.pull(receiving, &envelope, &offer);
         }
-        let length = offer.length.min(receiving.data.len());
-        let mut packed = Vec::new();
-        let to = receiving.data.contiguous().unwrap_or_else(|| {
-            packed.reserve_exact(length);
-            packed.as_mut_ptr()
-        });
-        // SYNC POINT offer: the bytes before the word. SAFETY: the memory is the receive's, and at
-        // least `length` bytes.
-        let valid = unsafe {
-            match length >= limits::HELP_FROM.get() {
-                true => self.fetch_together(receiving, envelope, offer, (to, length), helped),
-                false => fetch_with_word(offer, to, length),
+        let fetch = Fetch::new(receiving, envelope, offer);
+        let is_shared = fetch.to().len() >= limits::HELP_FROM.get();
+        match is_shared.then(|| self.free_claim(rank)).flatten() {
+            Some(claim) => self.fetch_together(fetch, claim, helped),
+            None => {
+                let valid = fetch.copy_with_word();
+                self.end_fetch(fetch, valid);
             }
-        };
+        }
+    }
+
+    /// All bytes of a message were copied; `valid`: the word that was read after them.
+    pub(super) fn end_fetch(&self, mut fetch: Fetch, valid: Result<u64, c_int>) {
+        let receiving = &fetch.receiving;
+        // SYNC POINT offer: the bytes before the word.
         match valid {
-            Err(code) => return receiving.end.set(Outcome::failed(code)),
-            Ok(0) => return self.pull(receiving, envelope, offer),
+            Err(code) => {
+                receiving.end.set(Outcome::failed(code));
+                return self.wake_resting();
+            }
+            Ok(0) => return self.pull(receiving, &fetch.envelope, &fetch.offer),
             Ok(_) => {}
         }
-        if receiving.data.contiguous().is_none() {
-            // SAFETY: just read.
-            unsafe {
-                packed.set_len(length);
-                receiving.data.fill(Payload(&packed, &[]));
-            }
-        }
+        fetch.landing.finish(receiving);
+        let note = fetch.note();
         self.send_control(Kind::Received, note.rank, note.number, 0, &[]);
-        receiving.finish(envelope, offer.length);
+        receiving.finish(&fetch.envelope, fetch.offer.length);
+        self.wake_resting();
     }
 
     /// True if the kernel lets us read and write a peer's memory.

@@ -5,7 +5,6 @@
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
 use sfm_native::code_location::{code_of, line_of, words_of, CodeLocation};
 use sfm_native::observed::ObservedSegment;
 use sfm_native::packet::{next_entry, Kind};
@@ -36,23 +35,6 @@ pub fn of_blocked(process: usize) -> String {
     })
 }
 
-/// The call in which `process` is blocked in this line, as its program has it.
-pub fn blocked_call(process: usize, at: &str) -> Option<String> {
-    let find = || {
-        let state = segment(process)?.state().ok()?;
-        let is_there = in_words(&state.code?, line_of(state.location)) == at;
-        let facts: Value = serde_json::from_str(&state.facts.filter(|_| is_there)?).ok()?;
-        facts["purpose"].as_str().filter(|call| !call.is_empty()).map(str::to_owned)
-    };
-    let found = patiently(|| find().or_else(|| (!is_blocked(process)).then(String::new)));
-    Some(found).filter(|found| !found.is_empty())
-}
-
-fn is_blocked(process: usize) -> bool {
-    let state = || segment(process)?.state().ok();
-    state().is_some_and(|state| state.activity.starts_with("blocked"))
-}
-
 /// A location in the program of `process`, which it has noted.
 pub fn of_location(process: usize, location: CodeLocation) -> String {
     let find = || {
@@ -69,7 +51,7 @@ fn noted(codes: &[(u64, String)], location: CodeLocation) -> Option<String> {
 }
 
 /// What is found within a moment: a process may be between an action and its record.
-fn patiently(find: impl Fn() -> Option<String>) -> String {
+pub fn patiently(find: impl Fn() -> Option<String>) -> String {
     let later = || {
         thread::sleep(Duration::from_millis(1));
         find()

@@ -5,23 +5,35 @@ use std::sync::{Arc, MutexGuard};
 
 use sfm_native::calls::Channel;
 use sfm_native::net::Link;
-use sfm_native::packet::{cost, Gather};
+use sfm_native::packet::{account, cost, Envelope, Gather};
 use sfm_native::ring_file::RingFile;
 use sfm_native::ring_sender::{account_of, RingSender, Step, Writing};
 
 use super::peer::Sent;
 
 /// The path to a peer, on which a send never blocks.
-pub struct Path(pub Channel);
+pub struct Path {
+    channel: Channel,
+    /// The largest number of bytes in a message that `send` can send.
+    pub longest: usize,
+}
 
 impl Path {
+    pub fn new(channel: Channel) -> Path {
+        let longest = match &channel {
+            Channel::Ring(ring) => ring.longest(&writing(ring)),
+            Channel::Link(_) | Channel::Local { .. } => usize::MAX,
+        };
+        Path { channel, longest }
+    }
+
     /// Send a packet now, unless the peer would then have more than `limit` bytes that it has not
     /// received.
     pub fn send(&self, packet: &Gather<'_>, limit: u64) -> Sent {
-        match &self.0 {
+        match &self.channel {
             Channel::Ring(ring) => {
                 let mut writing = writing(ring);
-                if ring.peer_departed() || ring.peer_died(&writing) || ring.is_refused(&writing) {
+                if is_lost(ring, &writing) {
                     return Sent::Lost;
                 }
                 match ring.try_send(&mut writing, packet, limit) {
@@ -41,10 +53,24 @@ impl Path {
         }
     }
 
+    /// Whether `send` would now send an envelope with `length` bytes.
+    pub fn room(&self, envelope: &Envelope, length: usize, limit: u64) -> Sent {
+        let Channel::Ring(ring) = &self.channel else { return Sent::Full };
+        let mut writing = writing(ring);
+        if is_lost(ring, &writing) {
+            return Sent::Lost;
+        }
+        let (account, bytes) = (account(envelope.context), envelope.front(length).packet_length());
+        match ring.has_room(&mut writing, account, bytes, limit) {
+            true => Sent::Gone,
+            false => Sent::Full,
+        }
+    }
+
     /// Announce that this process waits to send; returns a value that changes when it may be able
     /// to.
     pub fn announce_wait(&self) -> u64 {
-        match &self.0 {
+        match &self.channel {
             Channel::Ring(ring) => {
                 let writing = writing(ring);
                 ring.announce_wait(&writing);
@@ -60,7 +86,7 @@ impl Path {
 
     /// True if that value has changed.
     pub fn has_news(&self, pulse: u64) -> bool {
-        match &self.0 {
+        match &self.channel {
             Channel::Ring(ring) => {
                 ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse)
             }
@@ -70,7 +96,7 @@ impl Path {
     }
 
     pub fn end_wait(&self) {
-        if let Channel::Ring(ring) = &self.0 {
+        if let Channel::Ring(ring) = &self.channel {
             if let Some(writing) = ring.try_lock() {
                 ring.end_wait(&writing);
             }
@@ -79,11 +105,16 @@ impl Path {
 
     /// The ring; None if the processes do not share memory.
     pub fn ring(&self) -> Option<Arc<RingFile>> {
-        match &self.0 {
+        match &self.channel {
             Channel::Ring(ring) => Some(ring.ring(&writing(ring))),
             Channel::Link(_) | Channel::Local { .. } => None,
         }
     }
+}
+
+#[inline]
+fn is_lost(ring: &RingSender, writing: &Writing) -> bool {
+    ring.peer_departed() || ring.peer_died(writing) || ring.is_refused(writing)
 }
 
 fn send_through(link: &Link, packet: &Gather<'_>, limit: u64) -> Sent {

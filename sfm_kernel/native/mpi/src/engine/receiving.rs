@@ -1,7 +1,8 @@
 //! The receiving half of a message.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use sfm_native::core::{Found, Payload, Receiver};
 use sfm_native::matching::Numbers;
@@ -23,12 +24,42 @@ use crate::{comm, unfinished};
 pub struct Receiving {
     pub end: End,
     /// The receive buffer.
-    pub(super) data: Data,
+    data: Data,
+    /// True once its memory is released.
+    released: Mutex<bool>,
     pub pattern: Pattern,
     /// Its number in the core while it is posted; otherwise 0.
     posted: AtomicU64,
     /// The length of a message that was too long.
     sent: AtomicU64,
+}
+
+/// The receive of a message that was taken out of the inbox.
+pub enum Taken {
+    /// It has ended at once, and nobody else knows it.
+    Ended(Receiving),
+    GoesOn(Arc<Receiving>),
+}
+
+impl Taken {
+    /// As a receive that others may know.
+    pub fn shared(self) -> Arc<Receiving> {
+        match self {
+            Taken::Ended(receiving) => Arc::new(receiving),
+            Taken::GoesOn(receiving) => receiving,
+        }
+    }
+}
+
+impl Deref for Taken {
+    type Target = Receiving;
+
+    fn deref(&self) -> &Receiving {
+        match self {
+            Taken::Ended(receiving) => receiving,
+            Taken::GoesOn(receiving) => receiving,
+        }
+    }
 }
 
 // SAFETY: the user leaves the memory to the receive until it has ended.
@@ -44,6 +75,12 @@ impl Receiving {
 
     pub fn data(&self) -> &Data {
         &self.data
+    }
+
+    /// Write what was fetched of a large message to the receive's memory; None if that is released.
+    pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> Option<T> {
+        let released = lock(&self.released);
+        (!*released).then(write)
     }
 
     /// The length of a message that was longer than the buffer; 0 for any other.
@@ -102,6 +139,29 @@ impl Receiving {
         self.end.set(Outcome { status, code: MPI_ERR_OTHER });
     }
 
+    /// Take a message, and end; an offer is returned: its bytes are still to be fetched.
+    fn take(&self, envelope: &Envelope, payload: Payload<'_>) -> Option<Offer> {
+        let note = Note::of(envelope);
+        if self.pattern.contradicts(&note) {
+            self.refuse(&note);
+            return None;
+        }
+        if note.kind == Kind::Offer {
+            let offer = Offer::read(payload);
+            if offer.is_none() {
+                self.end.set(Outcome::failed(MPI_ERR_INTERN));
+            }
+            return offer;
+        }
+        // SAFETY: the receive owns the memory until it has ended.
+        unsafe { self.data.fill(payload) };
+        self.finish(envelope, payload.len());
+        if note.kind == Kind::Synchronous {
+            engine().queue_todo(Todo::Answer(note.rank, note.number));
+        }
+        None
+    }
+
     /// End a receive whose message has `length` bytes.
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
@@ -124,24 +184,8 @@ fn status_of(envelope: &Envelope, length: usize) -> MPI_Status {
 
 impl Receiver for Receiving {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
-        let note = Note::of(envelope);
-        if self.pattern.contradicts(&note) {
-            self.refuse(&note);
-            return;
-        }
-        match note.kind {
-            Kind::Offer => match Offer::read(payload) {
-                Some(offer) => engine().queue_todo(Todo::Fetch(self, *envelope, offer)),
-                None => self.end.set(Outcome::failed(MPI_ERR_INTERN)),
-            },
-            kind => {
-                // SAFETY: the receive owns the memory until it has ended.
-                unsafe { self.data.fill(payload) };
-                self.finish(envelope, payload.len());
-                if kind == Kind::Synchronous {
-                    engine().queue_todo(Todo::Answer(note.rank, note.number));
-                }
-            }
+        if let Some(offer) = self.take(envelope, payload) {
+            engine().queue_todo(Todo::Fetch(self, *envelope, offer));
         }
     }
 }
@@ -164,7 +208,7 @@ pub struct Pattern {
 impl Pattern {
     /// True for a message of another collective call, or of the same call with other arguments.
     /// Only plain messages say what these are, and some of mpi4py's do not say the call.
-    fn contradicts(&self, note: &Note) -> bool {
+    pub fn contradicts(&self, note: &Note) -> bool {
         if note.what == What::Message || self.what == What::Message {
             return false;
         }
@@ -223,12 +267,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for `receive`.
-    pub unsafe fn receive_taken(
-        &self,
-        message: &Message,
-        what: What,
-        data: Data,
-    ) -> Arc<Receiving> {
+    pub unsafe fn receive_taken(&self, message: &Message, what: What, data: Data) -> Taken {
         let (envelope, bytes) = message.get().expect("only what has come has a handle");
         let pattern = Pattern {
             context: envelope.context,
@@ -238,14 +277,18 @@ impl Engine {
             what,
             alike: Alike::default(),
         };
-        let receiving = Arc::new(Self::receiving(pattern, data));
-        receiving.clone().receive(envelope, Payload(bytes, &[]));
-        receiving
+        let receiving = Self::receiving(pattern, data);
+        let Some(offer) = receiving.take(envelope, Payload(bytes, &[])) else {
+            return Taken::Ended(receiving);
+        };
+        let receiving = Arc::new(receiving);
+        self.queue_todo(Todo::Fetch(receiving.clone(), *envelope, offer));
+        Taken::GoesOn(receiving)
     }
 
     fn receiving(pattern: Pattern, data: Data) -> Receiving {
         let (end, posted, sent) = (End::new(), AtomicU64::new(0), AtomicU64::new(0));
-        Receiving { end, data, pattern, posted, sent }
+        Receiving { end, data, released: Mutex::default(), pattern, posted, sent }
     }
 
     /// Cancel a receive; false if its message has come.
@@ -270,20 +313,14 @@ impl Engine {
         Some((note.rank, call, found(&first.packet).bytes() as usize))
     }
 
-    /// The memory of a receive that could not be cancelled is released: the bytes of an offered
-    /// large message must not go there any more. The sender gets the answer that they have been
-    /// received.
-    pub fn abandon(&self, receiving: &Arc<Receiving>) {
-        for todo in &mut *lock(&self.todo) {
-            match todo {
-                Todo::Fetch(other, envelope, _) if Arc::ptr_eq(other, receiving) => {
-                    let note = Note::of(envelope);
-                    *todo = Todo::Answer(note.rank, note.number);
-                }
-                _ => {}
-            }
+    /// The memory of a receive is released: from now on nothing is written there, also if its
+    /// message has come. The sender of a large message gets the answer that it was received.
+    ///
+    /// Blocks: while another thread copies a chunk there.
+    pub fn release(&self, receiving: &Receiving) {
+        if !receiving.end.is_done() && !self.cancel_receive(receiving, Outcome::cancelled()) {
+            *lock(&receiving.released) = true;
         }
-        lock(&self.streamed).all.retain(|_, message| !message.is_open(receiving));
     }
 
     /// The first matching message, which stays in the inbox.

@@ -51,11 +51,17 @@ pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
 
 /// Write constants as the program's language does.
 pub fn spell(arguments: &mut Arguments) {
-    if !engine().endpoint.surroundings().has_addresses() {
-        // Names of objects are the program's.
-        for (_, shown_as) in arguments.iter_mut().filter(|(name, _)| *name != "comm") {
-            *shown_as = shown_as.replace("MPI_", "MPI.");
-        }
+    // Names of objects are the program's.
+    for (_, shown_as) in arguments.iter_mut().filter(|(name, _)| *name != "comm") {
+        *shown_as = spelled(shown_as);
+    }
+}
+
+/// A text with constants, as the program's language writes them.
+pub fn spelled(text: &str) -> String {
+    match engine().endpoint.surroundings().has_addresses() {
+        true => text.into(),
+        false => text.replace("MPI_", "MPI."),
     }
 }
 
@@ -138,7 +144,17 @@ fn call_on(comm: Option<&Comm>, arguments: Arguments, waits: Waits, details: Det
 /// The latest collective calls on a communicator, with reductions of objects.
 fn made(comm: &Comm) -> Vec<(u64, EarlierCall)> {
     let of_objects = comm.of_objects().map(|internal| internal.history.of_objects());
-    of_objects.into_iter().flatten().chain(comm.history.latest(comm)).collect()
+    let calls = of_objects.into_iter().flatten().chain(comm.history.latest(comm));
+    maker(comm).into_iter().chain(calls).collect()
+}
+
+/// The number of the call that has made a communicator, among those on it.
+const MAKER: u64 = 1 << 42;
+
+/// The call that has made a communicator without a name.
+fn maker(comm: &Comm) -> Option<(u64, EarlierCall)> {
+    let is_unnamed = comm.given_name().is_empty() && sites::get(comm.maker).is_some();
+    is_unnamed.then(|| (MAKER, earlier_call(comm.maker, "", vec![])))
 }
 
 /// A call of which only the processes are known whose death would end it.
@@ -218,7 +234,8 @@ pub fn collective_of(
     let (waits, comm) = (Waits::Members(missing.map(shown).collect()), team.comm());
     arguments.extend(comm.iter().filter_map(|comm| communicator(comm)));
     let details = comm.as_ref().map_or_else(Details::default, |comm| Details {
-        group: Some(group(comm)),
+        group: (!team.is_apart()).then(|| group(comm)),
+        on: team.is_apart().then(|| key(comm)),
         turn: Some(team.number()),
         members: members(comm),
         made: made(comm),

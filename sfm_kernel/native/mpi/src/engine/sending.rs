@@ -8,7 +8,8 @@ use sfm_native::packet::Envelope;
 use super::control::{Kind, Note};
 use super::offers::{Offer, VALID};
 use super::operation::{End, Outcome};
-use super::peer::{Sent, Waiting};
+use super::peer::Sent;
+use super::queue::Waiting;
 use super::{limits, lock, Engine, What};
 use crate::collective::history;
 use crate::data::Data;
@@ -144,7 +145,8 @@ impl Engine {
             counting::sent(&to, length);
         }
         let is_large = length >= limits::OFFER_FROM.get()
-            || length >= limits::OFFER_FAR_FROM && !self.endpoint.is_near(to.rank);
+            || length >= limits::OFFER_FAR_FROM && !self.endpoint.is_near(to.rank)
+            || length > limits::ALWAYS_FITS && length > self.longest(to.rank);
         let offered = is_large && to.rank != self.rank;
         let kind = match mode {
             _ if offered => Kind::Offer,
@@ -209,8 +211,13 @@ impl Engine {
         receivers
     }
 
+    /// The receivers of all sends that are not answered.
+    pub fn receivers(&self) -> Vec<usize> {
+        lock(&self.answered).all.values().map(|sending| sending.dest).collect()
+    }
+
     /// True if all sends are sent and answered.
     pub fn has_sent_all(&self) -> bool {
-        self.queued.load(Ordering::Acquire) == 0 && lock(&self.answered).all.is_empty()
+        self.held_back.load(Ordering::Acquire) == 0 && lock(&self.answered).all.is_empty()
     }
 }

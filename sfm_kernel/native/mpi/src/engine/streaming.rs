@@ -7,6 +7,7 @@ use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
 
 use super::control::{Kind, Note};
+use super::landing::Landing;
 use super::offers::Offer;
 use super::together::Shared;
 use super::{lock, Engine, Receiving};
@@ -15,15 +16,13 @@ use crate::data::Data;
 /// The destination of fragments.
 pub struct Streaming {
     receiving: Arc<Receiving>,
-    /// Contiguous: the user's memory, or a packed copy.
-    to: Data,
     of: Of,
 }
 
 enum Of {
     Whole(Whole),
-    /// The chunks of a message that both sides copy.
-    Chunks(Shared),
+    /// The chunks of a message that both sides copy, to contiguous memory.
+    Chunks(Data, Shared),
 }
 
 /// A message all of whose bytes come so.
@@ -31,57 +30,45 @@ struct Whole {
     envelope: Envelope,
     length: usize,
     come: usize,
-    /// Holds the bytes until all have come, if the user's memory is not contiguous.
-    packed: Vec<u8>,
+    landing: Landing,
 }
 
 impl Streaming {
     fn of_message(receiving: &Arc<Receiving>, envelope: Envelope, length: usize) -> Streaming {
-        let room = length.min(receiving.data.len());
-        let mut packed = Vec::new();
-        let start = receiving.data.contiguous().unwrap_or_else(|| {
-            packed.resize(room, 0);
-            packed.as_mut_ptr()
-        });
-        let of = Of::Whole(Whole { envelope, length, come: 0, packed });
-        Streaming { receiving: receiving.clone(), to: Data::bytes(start, room), of }
+        let landing = Landing::of(receiving, length);
+        let of = Of::Whole(Whole { envelope, length, come: 0, landing });
+        Streaming { receiving: receiving.clone(), of }
     }
 
     pub(super) fn of_chunks(receiving: &Arc<Receiving>, to: Data, shared: Shared) -> Streaming {
-        Streaming { receiving: receiving.clone(), to, of: Of::Chunks(shared) }
+        Streaming { receiving: receiving.clone(), of: Of::Chunks(to, shared) }
     }
 
     /// Take a fragment. True if that was the last one of the message.
     fn take(&mut self, at: usize, payload: Payload<'_>) -> bool {
-        let (start, room) = (self.to.contiguous().expect("it is contiguous"), self.to.len());
+        let (Of::Whole(Whole { landing: Landing { to, .. }, .. }) | Of::Chunks(to, _)) = &self.of;
+        let (start, room) = (to.contiguous().expect("it is contiguous"), to.len());
         if at < room {
             // SAFETY: inside the message's memory.
-            unsafe { payload.copy(start.add(at), room - at) };
+            self.receiving.write(|| unsafe { payload.copy(start.add(at), room - at) });
         }
         match &mut self.of {
             Of::Whole(whole) => {
                 whole.come += payload.len();
                 whole.come >= whole.length
             }
-            Of::Chunks(shared) => {
+            Of::Chunks(_, shared) => {
                 shared.claim().copied();
                 false
             }
         }
     }
 
-    /// True if it is of this receive, and nobody waits for its end.
-    pub(super) fn is_open(&self, receiving: &Arc<Receiving>) -> bool {
-        matches!(self.of, Of::Whole(_)) && Arc::ptr_eq(&self.receiving, receiving)
-    }
-
     fn finish(self) {
-        let Of::Whole(Whole { envelope, length, packed, .. }) = self.of else { return };
-        if self.receiving.data.contiguous().is_none() {
-            // SAFETY: the receive owns the memory until it has ended.
-            unsafe { self.receiving.data.fill(Payload(&packed, &[])) };
-        }
-        self.receiving.finish(&envelope, length);
+        let Streaming { receiving, of } = self;
+        let Of::Whole(Whole { envelope, length, mut landing, .. }) = of else { return };
+        landing.finish(&receiving);
+        receiving.finish(&envelope, length);
     }
 }
 

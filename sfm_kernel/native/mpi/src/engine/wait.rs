@@ -1,7 +1,7 @@
 //! Progress, and waiting for the end of an operation.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{fence, Ordering};
 use std::time::{Duration, Instant};
 
 use sfm_endpoint::calltext::Call;
@@ -16,6 +16,7 @@ use crate::collective::team::Team;
 
 use crate::endpoint::failure;
 use crate::errors::Answer;
+use crate::file::tally;
 use crate::handles::*;
 use crate::home::Here;
 use crate::tool::{self, counting};
@@ -103,7 +104,7 @@ impl Engine {
         while self.has_todo.load(Ordering::Acquire) {
             self.advance();
         }
-        if self.queued.load(Ordering::Relaxed) > 0 {
+        if self.held_back.load(Ordering::Relaxed) > 0 {
             self.send_later();
         }
     }
@@ -125,7 +126,7 @@ impl Engine {
     }
 
     fn wait_seen(&self, about: About<'_>, is_done: &mut dyn FnMut() -> bool) -> Answer {
-        let until = Until { was_done: Cell::new(false), is_done: RefCell::new(is_done) };
+        let until = Until::new(is_done);
         let (version, examined, shown) = Default::default();
         let mut goal = Waiting { engine: self, about, until, version, examined, shown };
         let began = counting::is_on().then(Instant::now);
@@ -137,19 +138,32 @@ impl Engine {
     }
 
     /// Sleep until there may be something to do.
-    fn rest(&self, version: u64, limit: Duration, until: &Until<'_>) -> Woken {
+    pub(super) fn rest(&self, version: u64, limit: Duration, until: &Until<'_>) -> Woken {
         let blocked = self.announce_waits();
         if !blocked.is_empty() {
             self.flush();
         }
         let has_room = || blocked.iter().any(|(path, pulse)| path.has_news(*pulse));
-        // Another thread may have done the queued work, and ended what we wait for.
         let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || until.is_done();
+        // SYNC POINT engine/resting: before the last check for news.
+        self.resting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let woken = self.core.wait_for(version, limit, news);
+        self.resting.fetch_sub(1, Ordering::Relaxed);
         for (path, _) in &blocked {
             path.end_wait();
         }
         woken
+    }
+
+    /// Wake the threads that sleep until operations end, because this thread has ended some. A
+    /// message that arrives wakes them itself.
+    pub fn wake_resting(&self) {
+        // SYNC POINT engine/resting: after the end of the operation.
+        fence(Ordering::SeqCst);
+        if self.resting.load(Ordering::SeqCst) > 0 {
+            self.core.ring();
+        }
     }
 
     /// Finalize: wait until all sends are complete, and no other process needs this one to make
@@ -158,28 +172,41 @@ impl Engine {
         let of = |sending: &Sending| {
             Some(report::sending(&*comm::of_messages(sending.context())?, sending))
         };
+        let needed = || self.receivers();
         let call = || {
             let first = self.first_not_received();
             first
                 .and_then(|sending| of(&sending))
-                .unwrap_or_else(|| report::some(vec![], From::Nobody))
+                .unwrap_or_else(|| report::some(vec![], From::Now(&needed)))
         };
-        self.wait(About::sending(From::Nobody, &call), || self.has_sent_all())?;
+        self.wait(About::sending(From::Now(&needed), &call), || self.has_sent_all())?;
         if !self.endpoint.is_program() {
             return Ok(());
         }
         let world = comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
-        blocking::last_barrier(&world, &team)?;
-        // With sessions, other processes may be further ahead.
-        if let Some(text) = what::unreceived_collective().filter(|_| !world::has_sessions()) {
-            launcher::report_difference(&text);
+        if let Err(failure) = blocking::last_barrier(&world, &team) {
+            // Python's end, which usually calls MPI_Finalize, tells nobody that it has failed.
+            if failure.code == MPI_ERR_OTHER && super::is_python() {
+                launcher::report_difference(&failure.text);
+            }
+            return Err(failure);
         }
+        // With sessions, other processes may be further ahead.
         if !world::has_sessions() {
+            let of_files = tally::found_at_end()?;
+            if let Some(text) = what::unreceived_collective().or(of_files) {
+                launcher::report_difference(&text);
+            }
             unfinished::report_requests();
             unfinished::ask_senders();
         }
-        self.wait(From::Nobody, || self.has_sent_all())
+        self.send_all()
+    }
+
+    /// Wait until all sends are sent and answered. Err if one of their receivers has ended.
+    pub fn send_all(&self) -> Answer {
+        self.wait(From::Now(&|| self.receivers()), || self.has_sent_all())
     }
 
     /// Called by an unsuccessful test or probe, described by `call`, which the program will repeat:
@@ -230,12 +257,16 @@ pub fn text_of_loss(rank: usize) -> String {
 
 /// The condition that a call waits for. Several checks share it, and none runs it again after it
 /// was true.
-struct Until<'a> {
+pub(super) struct Until<'a> {
     was_done: Cell<bool>,
     is_done: RefCell<&'a mut dyn FnMut() -> bool>,
 }
 
-impl Until<'_> {
+impl<'a> Until<'a> {
+    pub fn new(is_done: &'a mut dyn FnMut() -> bool) -> Until<'a> {
+        Until { was_done: Cell::new(false), is_done: RefCell::new(is_done) }
+    }
+
     fn is_done(&self) -> bool {
         // The condition may itself cause another check.
         let ask = || self.is_done.try_borrow_mut().is_ok_and(|mut is_done| is_done());

@@ -2,23 +2,24 @@
 //! give alike. The sender puts both into the message, and a receive of another call fails: the
 //! processes do not make the same calls in the same order.
 
+use sfm_endpoint::{callers, sites};
 use sfm_native::packet::{Envelope, LIBRARY};
 
 use super::report::Arguments;
 use super::{engine, messages_of_collectives, origin, Note};
-use crate::collective::mismatch::call_text;
-use crate::comm;
+use crate::collective::mismatch::{self, call_text};
+use crate::comm::{self, Comm};
 use crate::handles::c_int;
 use crate::op::{self, Op};
 use crate::process;
 
-/// Fits into eight bits of a message's note.
+/// Fits into six bits (`history`) of the eight of a message's note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum What {
     /// None: one of the program's own messages.
     Message,
-    /// Any call that makes a communicator.
+    /// A call that makes a communicator, if nothing else is known (`exactly`).
     Making,
     Barrier,
     Bcast,
@@ -34,17 +35,53 @@ pub enum What {
     NeighborAllgather,
     NeighborAlltoall,
     Finalize,
-    /// Any collective call of a file.
+    /// The same for a collective call of a file.
     File,
-    /// Any call that makes a window.
+    /// The same for a call that makes a window.
     Window,
     Fence,
     WinFree,
+    CommDup,
+    CommSplit,
+    CommSplitType,
+    CommCreate,
+    CommCreateGroup,
+    CommCreateFromGroup,
+    IntercommCreate,
+    IntercommFromGroups,
+    IntercommMerge,
+    CartCreate,
+    CartSub,
+    GraphCreate,
+    DistGraphCreate,
+    DistGraphAdjacent,
+    CommSpawn,
+    CommAccept,
+    CommConnect,
+    FileOpen,
+    FileClose,
+    FileSetView,
+    FileSetSize,
+    FilePreallocate,
+    FileSetAtomicity,
+    FileSetInfo,
+    FileSync,
+    FileSeekShared,
+    FileReadAll,
+    FileReadAtAll,
+    FileReadOrdered,
+    FileWriteAll,
+    FileWriteAtAll,
+    FileWriteOrdered,
+    WinCreate,
+    WinAllocate,
+    WinAllocateShared,
+    WinCreateDynamic,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 20] = [
+const ALL: [(What, &str); 56] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -65,6 +102,42 @@ const ALL: [(What, &str); 20] = [
     (Window, "a function that makes a window"),
     (Fence, "MPI_Win_fence"),
     (WinFree, "MPI_Win_free"),
+    (CommDup, "MPI_Comm_dup"),
+    (CommSplit, "MPI_Comm_split"),
+    (CommSplitType, "MPI_Comm_split_type"),
+    (CommCreate, "MPI_Comm_create"),
+    (CommCreateGroup, "MPI_Comm_create_group"),
+    (CommCreateFromGroup, "MPI_Comm_create_from_group"),
+    (IntercommCreate, "MPI_Intercomm_create"),
+    (IntercommFromGroups, "MPI_Intercomm_create_from_groups"),
+    (IntercommMerge, "MPI_Intercomm_merge"),
+    (CartCreate, "MPI_Cart_create"),
+    (CartSub, "MPI_Cart_sub"),
+    (GraphCreate, "MPI_Graph_create"),
+    (DistGraphCreate, "MPI_Dist_graph_create"),
+    (DistGraphAdjacent, "MPI_Dist_graph_create_adjacent"),
+    (CommSpawn, "MPI_Comm_spawn"),
+    (CommAccept, "MPI_Comm_accept"),
+    (CommConnect, "MPI_Comm_connect"),
+    (FileOpen, "MPI_File_open"),
+    (FileClose, "MPI_File_close"),
+    (FileSetView, "MPI_File_set_view"),
+    (FileSetSize, "MPI_File_set_size"),
+    (FilePreallocate, "MPI_File_preallocate"),
+    (FileSetAtomicity, "MPI_File_set_atomicity"),
+    (FileSetInfo, "MPI_File_set_info"),
+    (FileSync, "MPI_File_sync"),
+    (FileSeekShared, "MPI_File_seek_shared"),
+    (FileReadAll, "MPI_File_read_all"),
+    (FileReadAtAll, "MPI_File_read_at_all"),
+    (FileReadOrdered, "MPI_File_read_ordered"),
+    (FileWriteAll, "MPI_File_write_all"),
+    (FileWriteAtAll, "MPI_File_write_at_all"),
+    (FileWriteOrdered, "MPI_File_write_ordered"),
+    (WinCreate, "MPI_Win_create"),
+    (WinAllocate, "MPI_Win_allocate"),
+    (WinAllocateShared, "MPI_Win_allocate_shared"),
+    (WinCreateDynamic, "MPI_Win_create_dynamic"),
 ];
 
 impl What {
@@ -79,6 +152,18 @@ impl What {
         ALL.iter().map(|(what, _)| *what).find(is_it).unwrap_or(Message)
     }
 
+    /// The call more exactly, by the function that the program is in: all processes call the same one
+    /// to make a communicator or a window, or use a file.
+    pub fn exactly(self) -> What {
+        let (Making | File | Window) = self else { return self };
+        // Forms that match each other, as far as the standard says.
+        let name = callers::name().trim_end_matches("_c").replace("_with_info", "");
+        let name = name.replace("_idup", "_dup").replace("_multiple", "");
+        let name = name.replace("_iread", "_read").replace("_iwrite", "_write");
+        let name = name.trim_end_matches("_begin");
+        ALL.iter().find(|(_, known)| *known == name).map_or(self, |(what, _)| *what)
+    }
+
     /// mpi4py's method for objects: `allreduce`.
     pub fn method(self) -> String {
         self.name().trim_start_matches("MPI_").to_lowercase()
@@ -87,6 +172,7 @@ impl What {
     /// The standard's name of the non-blocking form: `MPI_Ibarrier`.
     pub fn begun(self) -> String {
         match self.name().strip_prefix("MPI_") {
+            Some("Comm_dup") => "MPI_Comm_idup".into(),
             Some(name) => format!("MPI_I{}", name.to_lowercase()),
             None => self.name().into(),
         }
@@ -98,8 +184,39 @@ impl What {
     }
 }
 
-/// The root and the predefined operation of a collective call. 0 stands for what the call does not
-/// have, or what cannot be compared.
+/// How mpi4py passes the data of a collective call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+enum Passes {
+    /// As an array, `Bcast`.
+    Arrays = 1,
+    /// As a pickled object, `bcast`, for which it makes two calls of MPI.
+    Objects = 2,
+}
+
+impl Passes {
+    /// How the program's call of this number passes it; None if that is not known.
+    fn of(what: What, site: u32) -> Option<Passes> {
+        let (Bcast | Gather | Scatter | Allgather | Alltoall | NeighborAllgather
+        | NeighborAlltoall) = what
+        else {
+            return None;
+        };
+        let (_, method) = sites::get(site)?.call.rsplit_once('.')?;
+        let name = what.name().strip_prefix("MPI_")?;
+        let is_it = method.get(..name.len())?.eq_ignore_ascii_case(name);
+        let is_lower = method.as_bytes()[0].is_ascii_lowercase();
+        is_it.then_some(if is_lower { Passes::Objects } else { Passes::Arrays })
+    }
+}
+
+/// Whether two values differ, of which 0 stands for an unknown one.
+fn differ(one: u32, two: u32) -> bool {
+    one != two && one != 0 && two != 0
+}
+
+/// The root and the predefined operation of a collective call, and whether mpi4py passes objects. 0
+/// stands for what the call does not have, or what cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Alike(u32);
 
@@ -107,12 +224,31 @@ impl Alike {
     /// The bits that are used.
     pub const BITS: u32 = 17;
     const OP_BITS: u32 = 4;
+    const PASSES_BITS: u32 = 2;
+    const ROOT_AT: u32 = Self::OP_BITS + Self::PASSES_BITS;
+    /// The bits that tell how the data is passed.
+    pub const PASSES: u32 = ((1 << Self::PASSES_BITS) - 1) << Self::OP_BITS;
 
+    /// The root of a process of an intercommunicator that has no part in the call.
+    const NO_ROOT: u32 = (1 << (Self::BITS - Self::ROOT_AT)) - 1;
+
+    /// `root`: as `Comm::root_for_all` has it.
     pub fn new(root: Option<usize>, op: Option<&Op>) -> Alike {
         // A larger root does not fit.
         let root = root.map_or(0, |root| root + 1);
-        let root = if root >> (Self::BITS - Self::OP_BITS) == 0 { root as u32 } else { 0 };
-        Alike(root << Self::OP_BITS | op.map_or(0, Op::number))
+        let root = if root < Self::NO_ROOT as usize { root as u32 } else { 0 };
+        Alike(root << Self::ROOT_AT | op.map_or(0, Op::number))
+    }
+
+    /// Of a process that gives MPI_PROC_NULL as the root.
+    pub fn without_part() -> Alike {
+        Alike(Self::NO_ROOT << Self::ROOT_AT)
+    }
+
+    /// The same with how mpi4py passes the data of this call of the program.
+    pub fn passed(self, what: What, site: u32) -> Alike {
+        let passes = Passes::of(what, site).map_or(0, |passes| passes as u32);
+        Alike(self.0 | passes << Self::OP_BITS)
     }
 
     /// As a number, and back; any further bits are ignored.
@@ -125,22 +261,44 @@ impl Alike {
     }
 
     fn root(self) -> u32 {
-        self.0 >> Self::OP_BITS
+        self.0 >> Self::ROOT_AT
     }
 
     fn op(self) -> u32 {
         self.0 & ((1 << Self::OP_BITS) - 1)
     }
 
-    /// True if two calls cannot be the same.
-    pub fn differs(self, other: Alike) -> bool {
-        let differ = |one: u32, two: u32| one != two && one != 0 && two != 0;
-        differ(self.root(), other.root()) || differ(self.op(), other.op())
+    fn passes(self) -> u32 {
+        (self.0 & Self::PASSES) >> Self::OP_BITS
     }
 
-    pub fn arguments(self) -> Arguments {
+    /// True if mpi4py passes pickled objects.
+    pub fn are_objects(self) -> bool {
+        self.passes() == Passes::Objects as u32
+    }
+
+    /// True if one passes objects, and the other arrays.
+    pub fn passes_otherwise(self, other: Alike) -> bool {
+        differ(self.passes(), other.passes())
+    }
+
+    /// True if two calls cannot be the same.
+    pub fn differs(self, other: Alike) -> bool {
+        let have_part = self.root() != Self::NO_ROOT && other.root() != Self::NO_ROOT;
+        have_part && differ(self.root(), other.root())
+            || differ(self.op(), other.op())
+            || self.passes_otherwise(other)
+    }
+
+    /// The arguments as a process has given them; `comm`: of the call, if it is known.
+    pub fn arguments(self, comm: Option<&Comm>, process: usize) -> Arguments {
         let op = op::name_of(self.op()).map(|name| ("op", name.to_owned()));
-        let root = self.root().checked_sub(1).map(|root| ("root", root.to_string()));
+        let given = |root: u32| match comm.filter(|comm| comm.remote.is_some()) {
+            _ if root == Self::NO_ROOT - 1 => "MPI_PROC_NULL".into(),
+            Some(comm) => comm.root_given(root as usize, process),
+            None => root.to_string(),
+        };
+        let root = self.root().checked_sub(1).map(|root| ("root", given(root)));
         op.into_iter().chain(root).collect()
     }
 }
@@ -164,27 +322,37 @@ fn unreceived_message() -> Option<String> {
     let made = comm.iter().flat_map(|comm| comm.history.latest(comm));
     let here = made.filter(|(number, _)| *number == tag as u64).map(|(_, call)| call).next();
     let here = here.map_or("has not".into(), |call| {
-        format!("has called {}{}", call.text, origin::in_words(&call.code, call.line))
+        let is_made = call.text.split('(').next().is_some_and(|name| name.ends_with("_init"));
+        let does = if is_made { "has not so often started" } else { "has called" };
+        format!("{does} {}{}", call.text, origin::in_words(&call.code, call.line))
     });
     // mpi4py broadcasts on its own communicator in this method alone.
     let theirs = match comm::are_internal(messages_of_collectives(context)) {
         true => "allreduce".into(),
-        false => call_text(note.what.name(), note.alike()),
+        false => call_text(note.what.name(), note.alike(), comm.as_deref(), note.rank),
     };
     let at = origin::of_message(note.rank, context, tag);
-    Some(difference(note.rank, &theirs, &at, &here))
+    Some(difference(note.rank, &theirs, &at, &here, &rule(note.what, comm.as_deref())))
 }
 
 fn unread_post() -> Option<String> {
-    let unread = |comm: std::sync::Arc<comm::Comm>| comm.meetings.unread(&comm);
+    let unread = |comm: std::sync::Arc<Comm>| comm.meetings.unread(&comm);
     let (process, (what, alike), at) = comm::all().into_iter().find_map(unread)?;
-    Some(difference(process, &call_text(what.name(), alike), &at, "has not"))
+    let theirs = call_text(what.name(), alike, None, process);
+    Some(difference(process, &theirs, &at, "has not", &rule(what, None)))
 }
 
-fn difference(process: usize, theirs: &str, at: &str, here: &str) -> String {
-    format!(
-        "{} has called {theirs}{at}, and this process {here}: all processes of a communicator make \
-         the same collective calls in the same order, with the same root",
-        process::named(process)
-    )
+fn difference(process: usize, theirs: &str, at: &str, here: &str, rule: &str) -> String {
+    let process = process::named(process);
+    format!("{process} has called {theirs}{at}, and this process {here}: {rule}")
+}
+
+/// The rule that two processes break whose calls differ.
+fn rule(what: What, comm: Option<&Comm>) -> String {
+    if what == CommCreateGroup {
+        return "all processes of the group call it, with the same tag".into();
+    }
+    let rule = "all processes of a communicator make the same collective calls in the same order, \
+        with the same root";
+    format!("{rule}{}", mismatch::roots_between(comm))
 }

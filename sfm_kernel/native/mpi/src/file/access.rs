@@ -50,6 +50,7 @@ impl Access {
     /// The memory is valid, and only this call uses it.
     pub unsafe fn perform(&self) -> Answer<MPI_Status> {
         let file = get(self.fh)?;
+        file.count_call();
         let ready = self.ready(&file);
         let moved = match self.start {
             Start::At(offset) => {

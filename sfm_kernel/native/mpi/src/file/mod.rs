@@ -7,7 +7,7 @@
 //! thread.
 //!
 //! - `amode`, `failures`, `hints`: the arguments of opening a file, and why opening fails
-//! - `agreeing`, `opening`: the collective calls
+//! - `agreeing`, `opening`, `tally`: the collective calls
 //! - `view`, `representation`, `sizes`: the bytes of the file that are its data, and their format
 //! - `access`, `split`, `pointer`, `locking`: one access, its start, and the exclusion of others
 //! - `moving`, `transfer`: its data, between memory and contiguous bytes, and between those and the
@@ -25,6 +25,7 @@ mod pointer;
 pub mod representation;
 mod sizes;
 pub mod split;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -46,6 +47,7 @@ use crate::info::Info;
 use crate::table::Table;
 use pointer::Pointer;
 use split::Split;
+use tally::Tally;
 use view::View;
 
 pub struct File {
@@ -65,6 +67,7 @@ pub struct File {
     position: Mutex<usize>,
     shared: Pointer,
     split: Mutex<Option<Split>>,
+    tally: Mutex<Tally>,
 }
 
 /// A handle is a number, which C sees as a pointer and nothing dereferences: the conversions to and

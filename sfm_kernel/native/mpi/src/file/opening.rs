@@ -1,6 +1,7 @@
 //! Opening, closing and deleting: each process learns whether it succeeded at all of them.
 
 use std::fs::OpenOptions;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -38,7 +39,10 @@ pub fn open(
     arguments: Answer<(PathBuf, Amode, Info)>,
 ) -> Answer<MPI_File> {
     let code = arguments.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
-    let codes = agreeing::all(comm, code)?;
+    let name_here = arguments.as_ref().map_or(0, |(name, ..)| hash_of(name));
+    let all = agreeing::all(comm, (code, name_here))?;
+    let codes: Vec<_> = all.iter().map(|(code, _)| *code).collect();
+    let other = all.iter().position(|(_, name)| *name != name_here);
     let (name, amode, info) = match (arguments, codes.iter().position(|code| *code != MPI_SUCCESS))
     {
         (Ok(arguments), None) => {
@@ -47,6 +51,12 @@ pub fn open(
         }
         (Err(failure), _) => return Err(failure),
         (_, Some(rank)) => return Err(failed_at(rank, codes[rank])),
+    };
+    let named = |mut failure: Failure| {
+        if let Some(rank) = other {
+            failure.text += &format!("; process {rank} gives another name than {name:?}");
+        }
+        failure
     };
     let mut opened = None;
     let first = agreeing::from_first(comm, || {
@@ -60,9 +70,9 @@ pub fn open(
     if comm.rank == 0 && comm.size() > 1 {
         first.pointer.forget();
     }
-    let (descriptor, shared) = opened?;
+    let (descriptor, shared) = opened.map_err(named)?;
     if let Some(rank) = codes.iter().position(|code| *code != MPI_SUCCESS) {
-        return Err(failed_at(rank, codes[rank]));
+        return Err(named(failed_at(rank, codes[rank])));
     }
     let file_comm = making::child(comm, first.number, comm.group.clone(), comm.rank as usize);
     let file = File {
@@ -78,9 +88,16 @@ pub fn open(
         position: Mutex::new(first.position),
         shared,
         split: Mutex::default(),
+        tally: Mutex::default(),
     };
     file.take_hints(&info);
     Ok(super::open(file))
+}
+
+fn hash_of(name: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new(); // gives the same hash in every process
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn failed_at(rank: usize, code: c_int) -> Failure {
@@ -163,7 +180,8 @@ fn descriptor(
 /// Close it with all processes that have opened it.
 pub fn close(handle: MPI_File) -> Answer {
     let file = super::get(handle)?;
-    agreeing::all(&file.comm, ())?;
+    file.compare_calls()?;
+    file.note_open_split();
     drop(file);
     let file = super::release(handle)?;
     let deleted = match file.amode.has(MPI_MODE_DELETE_ON_CLOSE) {

@@ -3,9 +3,10 @@
 use sfm_native::sync::lock;
 
 use super::access::{Access, Direction};
-use super::get;
+use super::{get, tally, File};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::unfinished;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -20,6 +21,8 @@ pub struct Split {
     kind: Kind,
     buf: usize,
     status: MPI_Status,
+    /// The call that has begun it (`unfinished`).
+    site: u32,
 }
 
 impl Split {
@@ -32,6 +35,21 @@ impl Split {
             Kind::Ordered => "ordered",
         };
         format!("MPI_File_{direction}_{kind}")
+    }
+}
+
+impl File {
+    /// Note for the end of the program that a split collective is open when the file is closed.
+    pub fn note_open_split(&self) {
+        let split = lock(&self.split);
+        if let Some(Split { direction, kind, site, .. }) = &*split {
+            let name = Split::name(*direction, *kind);
+            let begun = tally::shown(&format!("{name}_begin"), *site);
+            tally::note(format!(
+                "{begun} is not ended by {name}_end before {:?} is closed",
+                self.name
+            ));
+        }
     }
 }
 
@@ -49,8 +67,9 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
         );
         return Err(fail(MPI_ERR_IO, text));
     }
+    let site = unfinished::site();
     let (status, buf) = (access.perform()?, access.buffer.at as usize);
-    *split() = Some(Split { direction: access.direction, kind, buf, status });
+    *split() = Some(Split { direction: access.direction, kind, buf, status, site });
     Ok(())
 }
 

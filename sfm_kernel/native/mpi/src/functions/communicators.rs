@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use crate::checks::put;
-use crate::collective::presence::complete;
+use crate::collective::presence::{complete, complete_described};
 use crate::collective::schedule::Schedule;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::{Alike, What};
+use crate::engine::{report, Alike, What};
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
@@ -119,7 +119,8 @@ pub unsafe fn comm_create_group(
         return Ok(());
     };
     let team = Team::apart(&old, group.clone(), rank as usize, tag);
-    let number = complete(&team, making::agree(&team))?;
+    let call = || report::collective(&team, vec![("tag", tag.to_string())]);
+    let number = complete_described(&team, &call, making::agree(&team))?;
     put("newcomm", newcomm, comm::open(making::child(&old, number, group, rank as usize)))
 }
 

@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{engine, report, About, From, Mode, Outcome, Pattern, To};
+use crate::engine::{engine, report, About, From, Mode, Pattern, To};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::latest::Used;
@@ -56,7 +56,7 @@ impl Ends {
             if let Err(failure) = gone(&sending, From::One(sending.dest)) {
                 // Nothing may arrive any more in memory that is released.
                 if let Some(receiving) = receiving {
-                    engine().cancel_receive(&receiving, Outcome::cancelled());
+                    engine().release(&receiving);
                 }
                 return Err(failure);
             }

@@ -95,7 +95,9 @@ pub unsafe fn file_get_amode(fh: MPI_File, amode: *mut c_int) -> Answer {
 }
 
 pub unsafe fn file_set_info(fh: MPI_File, info: MPI_Info) -> Answer {
-    file::get(fh)?.take_hints(&info::copy_or_empty(info)?);
+    let file = file::get(fh)?;
+    file.count_call();
+    file.take_hints(&info::copy_or_empty(info)?);
     Ok(())
 }
 
@@ -120,6 +122,7 @@ pub unsafe fn file_get_atomicity(fh: MPI_File, flag: *mut c_int) -> Answer {
 /// processes of one machine share the system's memory of the file.
 pub unsafe fn file_sync(fh: MPI_File) -> Answer {
     let file = file::get(fh)?;
+    file.count_call();
     if file.amode.has(MPI_MODE_RDONLY) {
         return Ok(());
     }

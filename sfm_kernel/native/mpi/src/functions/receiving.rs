@@ -6,8 +6,10 @@ use crate::checks::put;
 use crate::comm;
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{engine, probed, report, About, From, Outcome, Pattern, Receiving, What};
-use crate::errors::{fail, Answer, On};
+use crate::engine::{
+    engine, probed, report, About, From, Outcome, Pattern, Receiving, Taken, What,
+};
+use crate::errors::{fail, Answer, On, INTERRUPTED};
 use crate::handles::*;
 use crate::message::{self, Message};
 use crate::request::{self, finish, Partner, Work};
@@ -18,7 +20,7 @@ pub(super) fn nothing() -> Outcome {
     Outcome { status: MPI_Status::of_no_process(), code: MPI_SUCCESS }
 }
 
-/// Wait for a receive.
+/// Wait for a receive. If it fails, its memory is the program's again.
 pub(super) unsafe fn complete(
     receiving: &Arc<Receiving>,
     about: About<'_>,
@@ -30,11 +32,21 @@ pub(super) unsafe fn complete(
         if engine().cancel_receive(receiving, Outcome::failed(failure.code)) {
             return Err(failure);
         }
-        // Its message has come after all; now it can fail only if it is an offer and the sender is
-        // dead.
+        // Its message has come after all. The program is interrupted all the same; otherwise it can
+        // fail now only if the message is an offer and the sender is dead.
+        if failure.code == INTERRUPTED {
+            engine().release(receiving);
+            return Err(failure);
+        }
         let about = About { from: receiving.pattern.from.map_or(about.from, From::One), ..about };
-        engine().wait(about, || receiving.end.is_done())?;
+        let waited = engine().wait(about, || receiving.end.is_done());
+        waited.inspect_err(|_| engine().release(receiving))?;
     }
+    ended(receiving, comm, status)
+}
+
+/// The answer of a receive that has ended.
+unsafe fn ended(receiving: &Receiving, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {
     let outcome = receiving.end.get().expect("waited for");
     outcome.status.put(status);
     match outcome.code {
@@ -204,7 +216,7 @@ pub unsafe fn improbe(
 unsafe fn begin_taken(
     buf: UserBuffer,
     message: *mut MPI_Message,
-) -> Answer<Option<(Arc<Receiving>, MPI_Comm)>> {
+) -> Answer<Option<(Taken, MPI_Comm)>> {
     let data = buf.data()?;
     if *message == MPI_MESSAGE_NULL {
         let text = "the message is MPI_MESSAGE_NULL: it was received before, or no probe has \
@@ -220,14 +232,15 @@ unsafe fn begin_taken(
 }
 
 pub unsafe fn mrecv(buf: UserBuffer, message: *mut MPI_Message, status: *mut MPI_Status) -> Answer {
-    match begin_taken(buf, message)? {
-        None => finish(&nothing(), MPI_COMM_WORLD, status),
-        Some((receiving, comm)) => {
-            complete(&receiving, From::Nobody.into(), comm, status)?;
-            objects::expect_object(&receiving, unfinished::site());
-            Ok(())
-        }
-    }
+    let Some((taken, comm)) = begin_taken(buf, message)? else {
+        return finish(&nothing(), MPI_COMM_WORLD, status);
+    };
+    match &taken {
+        Taken::Ended(receiving) => ended(receiving, comm, status),
+        Taken::GoesOn(receiving) => complete(receiving, From::Nobody.into(), comm, status),
+    }?;
+    objects::expect_object(&taken, unfinished::site());
+    Ok(())
 }
 
 pub unsafe fn imrecv(
@@ -237,7 +250,7 @@ pub unsafe fn imrecv(
 ) -> Answer {
     let (work, comm) = match begin_taken(buf, message)? {
         None => (Work::Ended(nothing()), MPI_COMM_WORLD),
-        Some((receiving, comm)) => (Work::Receiving(receiving), comm),
+        Some((taken, comm)) => (Work::Receiving(taken.shared()), comm),
     };
     put("request", request, request::open(comm, Partner::Others, work))
 }

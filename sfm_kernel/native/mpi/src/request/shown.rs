@@ -6,23 +6,25 @@ use sfm_native::sync::lock;
 use super::{Partner, Request, Work};
 use crate::comm::{self, Comm};
 use crate::engine::report::Arguments;
-use crate::engine::{report, From};
+use crate::engine::{engine, report, From};
 use crate::handles::*;
+use crate::partitioned::Side;
 
 impl Request {
     /// The arguments that observers see beside the call that has begun it.
     pub fn arguments(&self) -> Arguments {
-        let comm = comm::get(self.comm);
-        let comm = comm.iter().filter_map(|comm| report::communicator(comm));
+        let on = comm::get(self.comm).ok();
+        let comm = on.iter().filter_map(|comm| report::communicator(comm));
         let numbers = match self.partner {
-            Partner::All(_, alike) => alike.arguments(),
+            Partner::All(_, alike) => alike.arguments(on.as_ref().map(|on| &***on), engine().rank),
             Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
             Partner::From(source, tag) => report::pattern(source, tag),
             // It may belong to no communicator at all, such as a file's.
             Partner::Others if self.comm == MPI_COMM_SELF => return vec![],
             Partner::Others => vec![],
         };
-        numbers.into_iter().chain(comm).collect()
+        let missing = self.side.as_ref().and_then(Side::missing);
+        numbers.into_iter().chain(missing).chain(comm).collect()
     }
 
     /// The description of a call that waits for it, for observers.
@@ -46,7 +48,9 @@ impl Request {
             Work::Receiving(receiving) => Some(receiving.pattern.numbers_and_context()),
             _ => None,
         };
-        Begun { call: report::earlier_call(self.site(), "an operation", self.arguments()), receive }
+        // Of a persistent one, the call that has made it says what it is.
+        let site = self.maker.unwrap_or_else(|| self.site());
+        Begun { call: report::earlier_call(site, "an operation", self.arguments()), receive }
     }
 }
 

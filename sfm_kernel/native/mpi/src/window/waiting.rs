@@ -140,7 +140,7 @@ impl Window {
         let waited = self.wait(None, || missing(&coming));
         if waited.is_err() {
             for receiving in &coming {
-                engine().cancel_receive(receiving, engine::Outcome::cancelled());
+                engine().release(receiving);
             }
         }
         waited

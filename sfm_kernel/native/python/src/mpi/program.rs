@@ -40,8 +40,9 @@ static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
 /// Connect this process's MPI calls with its Python program. `call()` returns the text of the present
 /// frame's call and its arguments that MPI does not get, None if it is unknown; `site(frame)` returns
-/// the text of a frame's call, its code and its line, None if it is not the program's. `noted()` is called when the present call is about to raise because bytes that have
-/// come are no pickled object; it returns a function that adds a text to that exception, or None.
+/// the text of a frame's call, its code and its line, None if it is not the program's. `noted()` is
+/// called when the present call is about to raise because bytes that have come are no pickled
+/// object; it returns a function that adds a text to that exception, or None.
 /// `reduction()` returns the method, the operation and the root of the present reduction of objects,
 /// and whether they are the same in each call of that line; None if the call is another one, or its
 /// operation or root is unknown. Only the first call has an effect.

@@ -31,6 +31,13 @@ pub fn set_main_line(py: Python<'_>, function: Py<PyAny>) {
     let _ = FINDER.set(py, function);
 }
 
+/// Whether a thread of this process waits for a lock or in an event loop, without a limit of time.
+#[pyfunction]
+#[pyo3(signature = (thread, /))]
+pub fn sleeps(thread: u32) -> bool {
+    SystemCall::of_thread(thread).is_some_and(|call| call.is_for_ever())
+}
+
 type Found = Option<(String, u32, bool, bool)>;
 
 /// An observer asks for the main thread's location: start to examine it.

@@ -207,7 +207,8 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
 }
 
 /// Take a step towards the end of the blocked call number `call` of a process with DeadlockDetected;
-/// false if the call is over. "prepare" has the `judgement`: JSON, with "cycle" and "why".
+/// false if the call is over, or another observer does so. "prepare" has the `judgement`: JSON, with
+/// "cycle" and "why".
 #[pyfunction]
 #[pyo3(signature = (path, step, call, judgement = "", /))]
 pub fn judge(path: PathBuf, step: &str, call: u64, judgement: &str) -> PyResult<bool> {

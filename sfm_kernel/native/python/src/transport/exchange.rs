@@ -1,5 +1,8 @@
 //! Exchange and Link: the transport between machines.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
@@ -15,12 +18,11 @@ use crate::host::gil::without_gil;
 use crate::transport::segment::parse_uid;
 use crate::transport::tcp::fields;
 use sfm_native::core::Driver;
-use sfm_native::net::{
-    self,
-    frame::site_number,
-    seal::{gateway_key, Secret},
-    ConnectionReport, Identity, Listed,
-};
+use sfm_native::frame::site_number;
+use sfm_native::net::{self, ConnectionReport, Listed, Listening};
+use sfm_native::wire::abandon_all;
+use sfm_native::wire::gateway::Socket;
+use sfm_native::wire::zmq::Library;
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -39,34 +41,45 @@ impl Exchange {
 
 #[pymethods]
 impl Exchange {
-    /// `listener`: a nonblocking listening socket, which the exchange takes over.
+    /// Listens for peers. `listener`: a nonblocking listening socket, which the exchange takes over,
+    /// at `address`; None: ZeroMQ listens at `address`, "tcp://IP:*". `libraries`: paths of libzmq, or
+    /// of modules linked with it, to try before the system's.
     #[new]
-    #[pyo3(signature = (inbox, uid, key, site, address, listener, strangers, patience=None))]
+    #[pyo3(signature = (inbox, uid, key, site, address, strangers, patience=None, *, listener=None, libraries=vec![]))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     fn new(
         inbox: &Bound<'_, Inbox>,
         uid: &str,
         key: &[u8],
         site: &str,
-        address: &str,
-        listener: i32,
+        address: String,
         strangers: usize,
         patience: Option<f64>,
+        listener: Option<i32>,
+        libraries: Vec<PathBuf>,
     ) -> PyResult<Exchange> {
-        // SAFETY: the caller gives it away.
-        let listener = unsafe { net::Socket::own(listener) };
-        let core = inbox.get().core.clone();
-        let identity = Identity {
-            uid: parse_uid(uid)?,
-            site: site_number(site),
-            address: address.to_owned(),
-            secret: Secret::of_world(key),
+        let listening = match listener {
+            // SAFETY: the caller gives it away.
+            Some(listener) => Listening::Tcp(unsafe { Socket::own(listener) }, address),
+            None => {
+                let paths = libraries.into_iter().map(|path| path.into_os_string().into_vec());
+                let paths: Vec<_> = paths.filter_map(|path| CString::new(path).ok()).collect();
+                let library = Library::load(&paths).map_err(PyOSError::new_err)?;
+                Listening::Zmq(library, address)
+            }
         };
+        let core = inbox.get().core.clone();
         let limit = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let patience = limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
-        let exchange =
-            net::Exchange::new(core, identity, &gateway_key(key), listener, strangers, patience)?;
+        let (uid, site) = (parse_uid(uid)?, site_number(site));
+        let exchange = net::Exchange::new(core, uid, site, key, listening, strangers, patience)?;
         Ok(Exchange { exchange: Mutex::new(Some(Arc::new(exchange))), thread: Mutex::default() })
+    }
+
+    /// Others reach this process there: "tcp://IP:port".
+    #[getter]
+    fn address(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.open(py)?.address().to_owned())
     }
 
     /// Serve connections, in a thread of this name.
@@ -169,16 +182,10 @@ fn connection<'py>(py: Python<'py>, report: &ConnectionReport) -> PyResult<Bound
     Ok(about)
 }
 
-/// The bytes that let a connection to the member `receiver` stay open without a handshake.
-#[pyfunction]
-pub fn knock(key: &[u8], sender: &str, receiver: &str) -> PyResult<Vec<u8>> {
-    Ok(net::knock(&Secret::of_world(key), parse_uid(sender)?, parse_uid(receiver)?))
-}
-
 /// In a forked child: give up its copies of the parent's connections.
 #[pyfunction]
 pub fn abandon_connections() {
-    net::abandon_all();
+    abandon_all();
 }
 
 /// The messages to and from one peer.
@@ -209,7 +216,7 @@ impl Link {
         self.link.lost()
     }
 
-    /// How messages travel: "tcp", or "gateway".
+    /// How messages travel: "zmq", "tcp" or "gateway".
     #[getter]
     fn kind(&self) -> &'static str {
         self.link.kind()

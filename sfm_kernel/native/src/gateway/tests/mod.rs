@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::flow::Pair;
 use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
-use crate::net::control::{parse_dropped, ControlCodec, Reason, Role};
-use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
-use crate::net::seal::Secret;
+use crate::frame::control::{parse_dropped, ControlCodec, Reason, Role};
+use crate::frame::seal::Secret;
+use crate::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
 
 const KEY: &[u8] = b"the gateway key of a test";
 /// After this time a test fails: what it waits for will not come.

@@ -16,6 +16,10 @@ use crate::data::Data;
 use crate::datatype::layout::{Layout, Visitor};
 use crate::handles::*;
 
+/// The bytes of the six numbers, and of a run.
+pub const HEAD: usize = 24;
+pub const RUN: usize = 32;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Kind {
@@ -63,7 +67,7 @@ impl Message {
     }
 
     pub fn encoded(&self) -> Vec<u8> {
-        let mut to = Vec::with_capacity(24 + 32 * self.runs.len() + self.bytes.len());
+        let mut to = Vec::with_capacity(HEAD + RUN * self.runs.len() + self.bytes.len());
         let (runs, bytes) = (self.runs.len() as u32, self.bytes.len() as u32);
         let (op, element) = (self.op as u32, self.element as u32);
         for number in [self.kind as u32, op, element, u32::from(self.expects_result), runs, bytes] {
@@ -90,7 +94,7 @@ impl Message {
             .find(|one| *one as u32 == kind)?;
         let (op, element, expects_result) =
             (op as MPI_Op, element as MPI_Datatype, expects_result != 0);
-        if from.len() as u64 != u64::from(runs) * 32 + u64::from(bytes) {
+        if from.len() as u64 != u64::from(runs) * RUN as u64 + u64::from(bytes) {
             return None;
         }
         let run = |run: &[u8]| {
@@ -105,7 +109,7 @@ impl Message {
             bytes.checked_mul(count)?;
             Some(Runs { at, bytes, stride, count })
         };
-        let runs = from.split_off(..runs as usize * 32)?.chunks(32).map(run);
+        let runs = from.split_off(..runs as usize * RUN)?.chunks(RUN).map(run);
         let runs = runs.collect::<Option<Vec<_>>>()?;
         Some(Message { kind, op, element, expects_result, runs, bytes: from.to_vec() })
     }

@@ -28,7 +28,7 @@ use crate::handles::*;
 use message::{Kind, Message};
 
 /// The largest number of bytes in one message: for contiguous memory, and for other memory, whose
-/// runs take room, too.
+/// runs take room, too. Fewer if the ring is small.
 const CONTIGUOUS: usize = 32 << 10;
 const SCATTERED: usize = 2 << 10;
 /// The largest number of unanswered messages to one target.
@@ -115,7 +115,11 @@ pub unsafe fn issue(
     let (window, rank) = (target.window, target.rank);
     let (outgoing, process) = (&window.outgoing.0[rank], window.process(rank));
     let unit = named::get(element).map_or(1, |element| element.size);
-    let most = if target.data.contiguous().is_some() { CONTIGUOUS } else { SCATTERED };
+    let room = engine().longest(process) - message::HEAD;
+    let most = match target.data.contiguous() {
+        Some(_) => CONTIGUOUS.min(room - message::RUN),
+        None => SCATTERED.min(room / (message::RUN + 1)), // each byte may be a run
+    };
     let (most, total) = (most / unit * unit, target.data.len());
     let operation = Arc::new(Fragments::default());
     for first in (0..total).step_by(most) {

@@ -5,7 +5,7 @@
 //! and the shortest recent time. Twice their product keeps a connection busy, also while it turns
 //! out to be faster.
 
-use super::SECOND;
+use crate::clock::SECOND;
 
 /// Bytes that may always be under way. A short connection needs no more.
 const MIN_SIZE: usize = 2 << 20;

@@ -1,30 +1,46 @@
 //! A link delivers everything to one incarnation of a peer, once and in order, whatever happens to
 //! its connections.
 //!
+//! ```text
+//! window      how many bytes may be under way to one peer
+//! reassembly  puts one peer's frames in order and packets together
+//! outgoing    sends to one peer
+//! resuming    chooses a link's connection, and resends on a new one
+//! incoming    acts on what has come from one peer
+//! ```
+//!
 //! The sender keeps numbered frames, sealed, until the peer acknowledges them, which every frame of
 //! the peer does. A connection may break, or lose something at a gateway. Then `Hello` asks what
 //! has arrived, the frames under way are given up, and after `Welcome` the missing ones are sent
 //! again in order. On a pair's first connection there is nothing to ask, and messages follow
 //! `Hello` at once.
 
+mod incoming;
+mod outgoing;
+mod reassembly;
+mod resuming;
+#[cfg(test)]
+mod tests;
+mod window;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use super::connection::Connection;
-use super::control::Reason;
-use super::frame::{Inner, Kind};
-use super::reassembly::{Outcome, Reassembly};
-use super::seal::{Opener, Sealer, Secret};
-use super::window::Window;
-use super::{elapsed, now};
+use self::reassembly::Reassembly;
+use self::window::Window;
+use crate::clock::{elapsed, monotonic as now};
 use crate::core::Core;
+use crate::frame::control::Reason;
+use crate::frame::seal::{Opener, Sealer, Secret};
 use crate::reentry::Holder;
 use crate::send_credit::SendCredit;
 use crate::sync::lock;
+use crate::wire::Wire;
 
-/// Bytes after which the receiver acknowledges, even if it has nothing else to send.
-const ACK_EVERY: usize = 128 << 10;
+pub use self::incoming::{Effect, Greeting};
+pub use self::outgoing::MAX_SINGLE_FRAME;
+
 /// Nanoseconds for which a frame through a gateway proves that the peer is there.
 const RECENTLY: u64 = 1_000_000_000;
 
@@ -34,21 +50,23 @@ pub struct Identity {
     pub site: u32,
     pub address: String,
     pub secret: Secret,
+    /// The kind of its direct connections, for users: "tcp" or "zmq".
+    pub direct: &'static str,
 }
 
 /// Thread-safe.
-pub struct Link {
+pub struct Link<W: Wire> {
     pub uid: u128,
     pub site: u32,
     pub address: String,
     pub credit: Arc<SendCredit>,
     pub opener: Opener,
     /// Counter of the latest `Hello` with which the peer has begun a connection.
-    pub last_hello: AtomicU64,
+    last_hello: AtomicU64,
     uses_gateways: AtomicBool,
     /// A `Reason`; 0: none.
     dropped: AtomicU8,
-    pub(super) identity: Arc<Identity>,
+    identity: Arc<Identity>,
     lost: OnceLock<String>,
     /// The directory says that the peer is dead. What it sent before may be under way.
     pub departed: AtomicBool,
@@ -58,60 +76,60 @@ pub struct Link {
     received_at: AtomicU64,
     /// Number of the last frame that has come with all before it, and bytes that have come since
     /// the last acknowledgement.
-    pub(super) arrived: AtomicU64,
-    pub(super) unreported: AtomicUsize,
+    arrived: AtomicU64,
+    unreported: AtomicUsize,
     /// Number of the first frame of the packet that the peer has no memory for.
-    pub(super) refused: AtomicU64,
+    refused: AtomicU64,
     /// Held while a packet is sent in fragments.
-    pub(super) turn: Mutex<()>,
+    turn: Mutex<()>,
     /// The thread that has `turn`.
     pub holder: Holder,
     reassembly: Mutex<Reassembly>,
-    pub(super) inbound: OnceLock<u32>,
-    out: Mutex<Outgoing>,
+    inbound: OnceLock<u32>,
+    out: Mutex<Outgoing<W>>,
 }
 
-pub(super) struct Outgoing {
-    pub sealer: Sealer,
-    pub number: u64,
+struct Outgoing<W: Wire> {
+    sealer: Sealer,
+    number: u64,
     /// Frames that may not have arrived, by number.
-    pub unacked: VecDeque<Unacked>,
-    pub under_way: usize,
-    pub window: Window,
-    pub connection: Option<Arc<Connection>>,
+    unacked: VecDeque<Unacked>,
+    under_way: usize,
+    window: Window,
+    connection: Option<Arc<W>>,
     /// Something was sent on some connection: the next one begins with a question.
-    pub begun: bool,
+    begun: bool,
     /// The unacknowledged frames wait for `Welcome`.
-    pub held: bool,
+    held: bool,
     /// The number of questions what has arrived, and how many of them are settled: an answer to a
     /// later one is enough.
-    pub questions: u64,
-    pub answered: u64,
+    questions: u64,
+    answered: u64,
     /// When something was last known to have arrived, or nothing was under way.
-    pub progress: u64,
+    progress: u64,
     /// Number of the first frame of the packet that is being sent in fragments.
-    pub first: u64,
-    pub closed: bool,
+    first: u64,
+    closed: bool,
 }
 
-pub(super) struct Unacked {
-    pub number: u64,
-    pub frame: Arc<Vec<u8>>,
-    pub at: u64,
+struct Unacked {
+    number: u64,
+    frame: Arc<Vec<u8>>,
+    at: u64,
     /// Bytes that had arrived when it was sent.
-    pub delivered: u64,
+    delivered: u64,
     /// Nothing else was under way when it was sent.
-    pub alone: bool,
+    alone: bool,
 }
 
-impl Link {
+impl<W: Wire> Link<W> {
     pub fn new(
         core: Arc<Core>,
         identity: Arc<Identity>,
         uid: u128,
         site: u32,
         address: &str,
-    ) -> Link {
+    ) -> Link<W> {
         let sealer = identity.secret.sealer(identity.uid, uid);
         let out = Outgoing {
             sealer,
@@ -153,28 +171,28 @@ impl Link {
         }
     }
 
-    pub(super) fn out(&self) -> MutexGuard<'_, Outgoing> {
+    fn out(&self) -> MutexGuard<'_, Outgoing<W>> {
         lock(&self.out)
     }
 
-    pub(super) fn reassembly(&self) -> MutexGuard<'_, Reassembly> {
+    fn reassembly(&self) -> MutexGuard<'_, Reassembly> {
         lock(&self.reassembly)
     }
 
-    pub(super) fn core(&self) -> &Core {
+    fn core(&self) -> &Core {
         self.credit.core()
     }
 
-    /// The path of its messages, for users: "gateway" or "tcp".
+    /// The path of its messages, for users: "gateway", "tcp" or "zmq".
     pub fn kind(&self) -> &'static str {
         let shared = self.connection().map_or_else(
             || self.uses_gateways.load(Ordering::Relaxed),
-            |connection| connection.shared,
+            |connection| connection.is_shared(),
         );
         if shared {
             "gateway"
         } else {
-            "tcp"
+            self.identity.direct
         }
     }
 
@@ -223,10 +241,8 @@ impl Link {
     pub fn is_up(&self) -> bool {
         // A gateway's answer proves little about the peer behind it.
         let recent =
-            |connection: &Connection| !connection.shared || elapsed(self.received_at()) < RECENTLY;
-        let answers = |connection: Arc<Connection>| {
-            connection.confirmed.load(Ordering::Relaxed) && recent(&connection)
-        };
+            |connection: &W| !connection.is_shared() || elapsed(self.received_at()) < RECENTLY;
+        let answers = |connection: Arc<W>| connection.is_confirmed() && recent(&connection);
         let departed = self.lost.get().is_some() || self.departed.load(Ordering::Relaxed);
         !departed && self.connection().is_some_and(answers)
     }
@@ -259,77 +275,5 @@ impl Link {
         let out = &mut *self.out();
         out.closed = true;
         out.connection = None;
-    }
-
-    // ---- receiving ----
-
-    /// Everything up to this number has arrived at the peer.
-    pub fn settle(&self, number: u64) {
-        let out = &mut *self.out();
-        let (mut bytes, mut alone) = (0, false);
-        let mut last = None;
-        while out.unacked.front().is_some_and(|sent| sent.number <= number) {
-            let sent = out.unacked.pop_front().expect("it has a front");
-            bytes += sent.frame.len();
-            alone |= sent.alone;
-            last = Some((sent.at, sent.delivered));
-        }
-        let Some((at, delivered)) = last else { return };
-        let now = now();
-        out.under_way -= bytes;
-        self.dropped.store(0, Ordering::Relaxed);
-        out.progress = now;
-        out.window.arrived(bytes as u64, at, delivered, alone, now);
-        self.core().ring();
-    }
-
-    /// Take in a numbered frame: see `Reassembly::take`.
-    pub fn take(&self, inner: &Inner, body: &[u8]) -> Result<(), String> {
-        let mut reassembly = self.reassembly();
-        let outcome = reassembly.take(inner, body)?;
-        // In this order, and in `seal` in the reverse order: what a frame does not acknowledge
-        // stays unreported.
-        self.arrived.store(reassembly.arrived(), Ordering::SeqCst);
-        let unreported =
-            self.unreported.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
-        match outcome {
-            // Delivered before the next packet is taken in.
-            Outcome::Packet(packet, urgent) => self.core().deliver(self.inbound(), packet, urgent),
-            Outcome::Accepted => {}
-            Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
-            // The peer repeats what has come: acknowledge again.
-            Outcome::Duplicate => self.unreported.store(ACK_EVERY, Ordering::Relaxed),
-            Outcome::Gap => {
-                if let Some(question) = reassembly.report_gap() {
-                    self.control(Kind::Arrived, true, question, b"");
-                }
-            }
-        }
-        if unreported >= ACK_EVERY {
-            self.send_ack();
-        }
-        Ok(())
-    }
-
-    /// Acknowledge what has arrived since the last acknowledgement.
-    pub fn send_ack(&self) {
-        if self.unreported.load(Ordering::Relaxed) > 0 {
-            self.control(Kind::Arrived, false, 0, b"");
-        }
-    }
-
-    /// The inbound of the packets that the peer delivers.
-    pub fn inbound(&self) -> u32 {
-        *self.inbound.get_or_init(|| self.core().inbound(self.uid, None))
-    }
-
-    /// Record when something came from the peer.
-    pub fn set_received_at(&self, at: u64) {
-        self.received_at.store(at, Ordering::Relaxed);
-    }
-
-    /// When something last came from the peer, in nanoseconds; 0: never.
-    pub fn received_at(&self) -> u64 {
-        self.received_at.load(Ordering::Relaxed)
     }
 }

@@ -4,30 +4,21 @@ use std::io::{Error, ErrorKind, Result};
 use std::mem::{size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Descriptors of connections, for a forked child. An array, because a fork may happen while
-/// another thread holds any lock.
-static OPEN: [AtomicI32; MAX_OPEN] = [const { AtomicI32::new(-1) }; MAX_OPEN];
-const MAX_OPEN: usize = 4096;
+use crate::wire::forked::{note_descriptor, Note};
 
 /// A TCP socket, closed when dropped.
 pub struct Socket {
     fd: OwnedFd,
-    /// Its index in `OPEN`; `MAX_OPEN` if there was no room.
-    index: usize,
+    _note: Note,
 }
 
 impl Socket {
     /// # Safety
     /// `fd` is a socket that nobody else owns.
     pub unsafe fn own(fd: RawFd) -> Socket {
-        let free = |entry: &AtomicI32| {
-            entry.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-        };
-        let index = OPEN.iter().position(free).unwrap_or(MAX_OPEN);
         // SAFETY: the caller's promise.
-        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, index }
+        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, _note: note_descriptor(fd) }
     }
 
     /// Begin to connect to "tcp://IP:port".
@@ -147,41 +138,18 @@ impl Socket {
         // SAFETY: a socket of ours.
         unsafe { libc::shutdown(self.raw(), libc::SHUT_RDWR) };
     }
-
-    /// Bytes that the peer's kernel has not acknowledged.
-    pub fn unacknowledged(&self) -> usize {
-        let mut bytes = 0i32;
-        // SAFETY: room for an int. (SIOCOUTQ has the number of TIOCOUTQ.)
-        unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &mut bytes) };
-        bytes.max(0) as usize
-    }
 }
 
-impl Drop for Socket {
-    fn drop(&mut self) {
-        if let Some(index) = OPEN.get(self.index) {
-            index.store(-1, Ordering::SeqCst);
-        }
-    }
+/// Bytes of a TCP socket that the peer's kernel has not acknowledged.
+pub fn unacknowledged(socket: RawFd) -> usize {
+    let mut bytes = 0i32;
+    // SAFETY: room for an int. (SIOCOUTQ has the number of TIOCOUTQ.)
+    unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &mut bytes) };
+    bytes.max(0) as usize
 }
 
-/// In a forked child: give up its copies of the parent's connections, which would make the parent
-/// look alive after its death.
-pub fn abandon_all() {
-    // SAFETY: plain system calls; the descriptors stay taken, so closing them later harms nobody.
-    unsafe {
-        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        for entry in &OPEN {
-            let fd = entry.load(Ordering::SeqCst);
-            if fd >= 0 {
-                libc::dup3(null, fd, libc::O_CLOEXEC);
-            }
-        }
-        libc::close(null);
-    }
-}
-
-fn parse(address: &str) -> Result<SocketAddrV4> {
+/// The parts of "tcp://IP:port".
+pub fn parse(address: &str) -> Result<SocketAddrV4> {
     let parts = address.strip_prefix("tcp://").and_then(|rest| rest.rsplit_once(':'));
     let found = parts.and_then(|(ip, port)| {
         Some(SocketAddrV4::new(ip.parse::<Ipv4Addr>().ok()?, port.parse().ok()?))

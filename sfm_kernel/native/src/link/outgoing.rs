@@ -3,18 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, TryLockError};
 
-use super::connection::Connection;
-use super::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
-use super::link::{Link, Outgoing, Unacked};
-use super::now;
+use super::{Link, Outgoing, Unacked};
+use crate::clock::monotonic as now;
+use crate::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
 use crate::packet::Gather;
+use crate::wire::Wire;
 
 /// Bytes of the largest packet that goes in one frame.
 pub const MAX_SINGLE_FRAME: usize = LARGEST;
 /// Bytes of a packet in its first frame, which also holds the length.
 const FIRST_CHUNK: usize = LARGEST - 8;
 
-impl Link {
+impl<W: Wire> Link<W> {
     /// Send an unnumbered frame. Without a connection it is dropped: its content is repeated on the
     /// next connection.
     pub fn control(&self, kind: Kind, flag: bool, number: u64, body: &[u8]) {
@@ -45,7 +45,7 @@ impl Link {
 
     /// Send on this connection, even if the link uses another one: `Welcome` answers where `Hello`
     /// came.
-    pub fn send_on(&self, kind: Kind, number: u64, on: &Connection) {
+    pub fn send_on(&self, kind: Kind, number: u64, on: &W) {
         let class = kind.class(number);
         let frame = self.seal(&mut self.out(), kind, false, number, class, 0, 0, |_| {});
         put(on, class, frame);
@@ -106,7 +106,9 @@ impl Link {
 
     /// Report that the packet that has begun will not be completed.
     pub fn abort(&self) {
-        self.numbered(&mut self.out(), Kind::Abort, false, Class::Control, 0, 0, |_| {});
+        // Of the class of messages, so that it is withdrawn with them. Otherwise it would stay in
+        // front of those that are sent again, and report that they are missing, without end.
+        self.numbered(&mut self.out(), Kind::Abort, false, Class::Message, 0, 0, |_| {});
     }
 
     /// The peer has no memory for the packet whose first frame has this number.
@@ -124,7 +126,7 @@ impl Link {
     #[expect(clippy::too_many_arguments, reason = "what a frame consists of")]
     fn numbered(
         &self,
-        out: &mut Outgoing,
+        out: &mut Outgoing<W>,
         kind: Kind,
         flag: bool,
         class: Class,
@@ -158,7 +160,14 @@ impl Link {
         true
     }
 
-    pub(super) fn put(&self, out: &mut Outgoing, kind: Kind, flag: bool, number: u64, body: &[u8]) {
+    pub(super) fn put(
+        &self,
+        out: &mut Outgoing<W>,
+        kind: Kind,
+        flag: bool,
+        number: u64,
+        body: &[u8],
+    ) {
         if out.closed || out.connection.is_none() {
             return;
         }
@@ -166,14 +175,14 @@ impl Link {
         let class = kind.class(number);
         let frame = self.seal(out, kind, flag, number, class, 0, body.len(), fill);
         if let Some(connection) = &out.connection {
-            put(connection, class, frame);
+            put(connection.as_ref(), class, frame);
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a frame consists of")]
-    pub(super) fn seal(
+    fn seal(
         &self,
-        out: &mut Outgoing,
+        out: &mut Outgoing<W>,
         kind: Kind,
         flag: bool,
         number: u64,
@@ -199,7 +208,7 @@ impl Link {
     }
 }
 
-fn put(on: &Connection, class: Class, frame: Arc<Vec<u8>>) {
+fn put(on: &impl Wire, class: Class, frame: Arc<Vec<u8>>) {
     match class {
         Class::Status | Class::Resume => on.put_ahead(frame),
         _ => on.put(frame),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::frame::{Inner, Kind};
 use crate::core::{packet_from, Unfit};
+use crate::frame::{Inner, Kind};
 use crate::packet::{self, Body, Packet};
 
 /// A packet that comes in fragments.

@@ -17,8 +17,8 @@
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::frame::{Class, Header, Inner, Kind, HOPS};
 use super::seal::Secret;
+use super::{Class, Header, Inner, Kind, HOPS};
 
 /// Largest frame of a connection that has not said Hello yet, in bytes.
 pub const LARGEST_HELLO: usize = 512;

@@ -12,6 +12,9 @@
 //! need. Its sender seals the kind, the number and the content for the receiver (seal.rs), and
 //! authenticates the header with them, except `hops`.
 
+pub mod control;
+pub mod seal;
+
 pub const HEADER: usize = 64;
 pub const TAG: usize = 16;
 /// Bytes before the body, in the sealed text.
@@ -150,8 +153,6 @@ pub enum Kind {
     /// The receiver could not understand a frame and accepts nothing more from this process. Body:
     /// why.
     Broken = b'L',
-    /// First on a connection that only watches whether this process lives.
-    Knock = b'K',
     /// Keeps a long connection's congestion window open.
     Beat = b'.',
     /// From a gateway. Body: the uid of a receiver (u128) and why frames to it were dropped.
@@ -163,7 +164,7 @@ impl Kind {
         use Kind::*;
         [
             Data, First, Fragment, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye,
-            Broken, Knock, Beat, Dropped,
+            Broken, Beat, Dropped,
         ]
         .into_iter()
         .find(|&kind| kind as u8 == byte)

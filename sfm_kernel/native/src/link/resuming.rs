@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::connection::Connection;
-use super::frame::Kind;
-use super::link::{Link, Outgoing};
-use super::now;
+use super::{Link, Outgoing};
+use crate::clock::monotonic as now;
+use crate::frame::Kind;
+use crate::wire::Wire;
 
-impl Link {
+impl<W: Wire> Link<W> {
     /// Send on this connection from now on. `again`: the former one broke.
-    pub fn use_connection(&self, connection: Arc<Connection>, again: bool) {
+    pub fn use_connection(&self, connection: Arc<W>, again: bool) {
         let out = &mut *self.out();
         if out.closed {
             return;
@@ -28,14 +28,14 @@ impl Link {
     }
 
     /// The connection on which messages go now.
-    pub fn connection(&self) -> Option<Arc<Connection>> {
+    pub fn connection(&self) -> Option<Arc<W>> {
         self.out().connection.clone()
     }
 
     /// This connection has ended; returns whether messages went on it.
     pub fn drop_connection(&self, id: u64) -> bool {
         let out = &mut *self.out();
-        let was = out.connection.as_ref().is_some_and(|connection| connection.id == id);
+        let was = out.connection.as_ref().is_some_and(|connection| connection.id() == id);
         if was {
             out.connection = None;
         }
@@ -45,21 +45,21 @@ impl Link {
     /// End the connection as if it broke.
     pub fn break_connection(&self) {
         if let Some(connection) = self.connection() {
-            connection.socket.break_off();
+            connection.break_off();
         }
     }
 
     /// A gateway may have lost something.
     pub fn check_losses(&self) {
         let out = &mut *self.out();
-        if out.connection.as_ref().is_some_and(|connection| connection.shared) {
+        if out.connection.as_ref().is_some_and(|connection| connection.is_shared()) {
             self.resume(out, false);
         }
     }
 
     /// The peer reports that something is missing, and that it has received the question with this
     /// number.
-    pub fn resend_missing(&self, number: u64) {
+    pub(super) fn resend_missing(&self, number: u64) {
         let out = &mut *self.out();
         if out.questions <= number {
             self.resume(out, false); // otherwise what follows the last question is under way
@@ -67,7 +67,7 @@ impl Link {
     }
 
     /// Ask what has arrived, and hold frames back until the answer.
-    fn resume(&self, out: &mut Outgoing, again: bool) {
+    fn resume(&self, out: &mut Outgoing<W>, again: bool) {
         let Some(connection) = &out.connection else { return };
         connection.withdraw(self.uid);
         out.held = !out.unacked.is_empty();
@@ -77,7 +77,7 @@ impl Link {
 
     /// The peer answers a question: send again everything that had not arrived, after the last
     /// question.
-    pub fn welcomed(&self, number: u64) {
+    pub(super) fn welcomed(&self, number: u64) {
         let out = &mut *self.out();
         if number <= out.answered {
             return;

@@ -12,7 +12,7 @@
 use ::ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ::ring::hkdf::{Prk, Salt, HKDF_SHA256};
 
-use super::frame::{Header, Inner, HEADER, INNER, TAG};
+use super::{Header, Inner, HEADER, INNER, TAG};
 
 /// A secret, from which the keys of all pairs are derived.
 #[derive(Clone)]
@@ -55,7 +55,16 @@ impl Secret {
 
 /// The key that gateways get, derived from the world's key.
 pub fn gateway_key(world: &[u8]) -> [u8; 32] {
-    let prk = Salt::new(HKDF_SHA256, b"sfm gateways").extract(world);
+    derived(b"sfm gateways", world)
+}
+
+/// The secret half of the CURVE pair of the world's processes.
+pub fn curve_secret(world: &[u8]) -> [u8; 32] {
+    derived(b"sfm zmq", world)
+}
+
+fn derived(purpose: &[u8], world: &[u8]) -> [u8; 32] {
+    let prk = Salt::new(HKDF_SHA256, purpose).extract(world);
     let mut key = [0; 32];
     let derived = prk.expand(&[b"key"], Length(32)).expect("32 bytes are few enough");
     derived.fill(&mut key).expect("as long as asked for");
@@ -134,7 +143,7 @@ fn nonce(counter: u64) -> Nonce {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{tests::header, Kind};
+    use super::super::{tests::header, Kind};
     use super::*;
 
     const INNER_HEADER: Inner = Inner { kind: Kind::Data, flag: true, number: 5, arrived: 6 };

@@ -1,0 +1,214 @@
+//! Direct connections over ZeroMQ: who makes and accepts them, and what comes through.
+
+use std::collections::HashMap;
+use std::io::Result;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use super::admission::Admission;
+use super::exchange::{Exchange, Reading, Remote, AUTHENTICATOR, ROUTER};
+use super::{now, Link};
+use crate::event_fd::EventFd;
+use crate::frame::seal::curve_secret;
+use crate::frame::{Header, FRAME};
+use crate::sync::lock;
+use crate::wire::gateway::parse;
+use crate::wire::zmq::{
+    self, Authenticator, Context, Descriptor, Event, Library, Message, Pair, Router, Watch,
+};
+use crate::wire::Connection;
+
+/// Bytes that encryption adds to a frame, at most.
+const ENCRYPTED: usize = 128;
+
+/// ZeroMQ's side of an endpoint.
+pub struct Direct {
+    context: Arc<Context>,
+    pair: Pair,
+    pub(super) router: Arc<Router>,
+    /// Where others connect: "tcp://IP:port".
+    pub(super) address: String,
+    authenticator: Mutex<Authenticator>,
+    pub(super) watch: Arc<Watch>,
+    accepted: Mutex<Accepted>,
+    strangers: Mutex<Admission<Descriptor>>,
+}
+
+/// The connections that others have made.
+#[derive(Default)]
+struct Accepted {
+    by_route: HashMap<Vec<u8>, Arc<Connection>>,
+    by_descriptor: HashMap<RawFd, Arc<Connection>>,
+}
+
+impl Direct {
+    /// Listen at an address, "tcp://IP:*". All processes of the world derive the same pair
+    /// from its key; `epoll` reports `alarm`.
+    pub(super) fn new(
+        library: &'static Library,
+        key: &[u8],
+        address: &str,
+        strangers: usize,
+        epoll: Arc<OwnedFd>,
+        alarm: Arc<EventFd>,
+    ) -> Result<Direct> {
+        let context = Context::new(library)?;
+        let pair = Pair::of_secret(library, curve_secret(key))?;
+        let watch = Arc::new(Watch::new(epoll, alarm));
+        let authenticator = Authenticator::new(&context)?;
+        watch.add(authenticator.descriptor()?, AUTHENTICATOR);
+        let largest = FRAME + ENCRYPTED;
+        let backlog = strangers as i32;
+        let listen = |at: &str| Router::new(&context, &watch, ROUTER, at, &pair, backlog, largest);
+        let router = match listen(address) {
+            // A router in front of this machine has the address, and forwards to it.
+            Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => listen("tcp://*:*")?,
+            made => made?,
+        };
+        let address = address.replace(":*", &format!(":{}", router.port));
+        Ok(Direct {
+            strangers: Mutex::new(Admission::new(strangers, &address)),
+            address,
+            context,
+            pair,
+            router: Arc::new(router),
+            authenticator: Mutex::new(authenticator),
+            watch,
+            accepted: Mutex::default(),
+        })
+    }
+
+    /// The connection that had this descriptor has ended.
+    fn forget(&self, fd: RawFd) {
+        lock(&self.strangers).forget(fd as u64);
+        let former = lock(&self.accepted).by_descriptor.remove(&fd);
+        if let Some(Connection::Zmq(former)) = former.as_deref() {
+            former.note_end();
+        }
+    }
+
+    pub(super) fn admit(&self) {
+        let admit = |key: &[u8; 32]| (*key == self.pair.public).then(|| "member".to_owned());
+        let _ = lock(&self.authenticator).answer(admit); // an error answers nobody
+    }
+}
+
+impl Exchange {
+    /// Begin a direct connection over ZeroMQ.
+    pub(super) fn dial_direct(&self, direct: &Direct, link: &Arc<Link>) -> Result<Arc<Connection>> {
+        let remote = Remote::Dialed { link: link.clone(), probe: false };
+        parse(&link.address)?; // libzmq would also look names up
+        self.enter(remote, |id| {
+            let Direct { context, watch, pair, .. } = direct;
+            zmq::Connection::dial(context, watch, id, &link.address, pair, &pair.public)
+                .map(Connection::Zmq)
+        })
+    }
+
+    /// Something may have happened where others connect; `report`: perhaps also to a connection.
+    pub(super) fn serve_router(&self, direct: &Direct, report: bool) {
+        loop {
+            while let Some((route, frame)) = direct.router.receive() {
+                self.came_to_router(direct, &route, frame);
+            }
+            match report.then(|| direct.router.event()).flatten() {
+                Some(Event::Accepted(fd)) => {
+                    direct.forget(fd); // its former connection has ended, though nobody said so
+                    if let Some(descriptor) = Descriptor::of(fd) {
+                        lock(&direct.strangers).enter(fd as u64, descriptor);
+                    }
+                    self.bound_strangers(direct, false);
+                }
+                Some(Event::Disconnected(fd)) => direct.forget(fd),
+                Some(Event::NotAccepted) => self.bound_strangers(direct, true),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// End some strangers' connections if there are too many, or half of them.
+    fn bound_strangers(&self, direct: &Direct, halve: bool) {
+        let (evicted, warning) = lock(&direct.strangers).make_room(halve);
+        evicted.iter().for_each(Descriptor::shut_down);
+        if let Some(text) = warning {
+            self.warn(&text);
+        }
+    }
+
+    fn came_to_router(&self, direct: &Direct, route: &[u8], frame: Message) {
+        let known = lock(&direct.accepted).by_route.get(route).cloned();
+        let connection = match known {
+            Some(connection) => connection,
+            None => {
+                let (router, first) = (&direct.router, &frame);
+                let Ok(connection) = self.enter(Remote::Stranger, |id| {
+                    Ok(Connection::Zmq(zmq::Connection::accepted(router, id, route, first)))
+                }) else {
+                    return;
+                };
+                let mut accepted = lock(&direct.accepted);
+                accepted.by_route.insert(route.to_vec(), connection.clone());
+                if let Some(fd) = frame.source() {
+                    lock(&direct.strangers).forget(fd as u64);
+                    accepted.by_descriptor.insert(fd, connection.clone());
+                }
+                connection
+            }
+        };
+        if let Some(reading) = self.reading(&connection) {
+            self.take_in(&connection, &mut lock(&reading), frame);
+        }
+    }
+
+    /// Something may have happened at this connection; `report`: perhaps also to it.
+    pub(super) fn serve_direct(
+        &self,
+        direct: &Direct,
+        connection: &Arc<Connection>,
+        reading: &mut Reading,
+        report: bool,
+    ) {
+        let Connection::Zmq(wire) = &**connection else { return };
+        wire.flush();
+        while let Some(frame) = wire.receive() {
+            self.take_in(connection, reading, frame);
+        }
+        let mut failure = None;
+        while let Some(event) = report.then(|| wire.event()).flatten() {
+            match event {
+                Event::Connected(fd) => wire.connected(fd),
+                Event::Disconnected(_) | Event::Refused => wire.note_end(),
+                // libzmq does not say why: a probe finds out.
+                Event::Closed | Event::Retried if wire.descriptor().is_none() => {
+                    failure = Some(libc::ENOTCONN);
+                }
+                _ => {}
+            }
+        }
+        if failure.is_some() || wire.is_over() {
+            self.finish(connection, reading, failure);
+            if let Some(route) = wire.route() {
+                lock(&direct.accepted).by_route.remove(route);
+            }
+        }
+    }
+
+    fn take_in(&self, connection: &Arc<Connection>, reading: &mut Reading, mut frame: Message) {
+        if connection.has_ended() {
+            return;
+        }
+        self.received_at.store(now(), Ordering::Relaxed);
+        let bytes = frame.bytes_mut();
+        let header = Header::read(bytes).filter(|header| header.frame() == bytes.len());
+        let taken = header.and_then(|header| {
+            self.is_welcome(reading, &header).then_some(())?;
+            self.frame(connection, reading, &header, bytes)
+        });
+        if taken.is_none() && !connection.has_ended() {
+            connection.confirm(false); // nonsense
+            self.finish(connection, reading, None);
+        }
+    }
+}

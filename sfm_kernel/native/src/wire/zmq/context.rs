@@ -1,0 +1,68 @@
+//! A context: what the sockets of a process share, with one thread for all their connections.
+
+use std::ffi::{c_int, c_void};
+use std::io::Result;
+use std::sync::Arc;
+
+use super::library::Library;
+
+const MAX_SOCKETS: c_int = 2;
+
+/// Sockets of one process: one for each peer that it has dialed, and few others.
+const MOST_SOCKETS: c_int = 4096;
+
+pub struct Context {
+    pub(super) at: *mut c_void,
+    pub(super) library: &'static Library,
+    /// Made here, and ended here.
+    own: bool,
+    /// The process that uses it: a forked child has none of its threads.
+    process: u32,
+}
+
+// SAFETY: libzmq allows every thread to use a context.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// A context with one I/O thread, which starts with the first socket.
+    pub fn new(library: &'static Library) -> Result<Arc<Context>> {
+        // SAFETY: no conditions.
+        let at = unsafe { (library.ctx_new)() };
+        if at.is_null() {
+            return Err(library.last_error());
+        }
+        let context = Context { at, library, own: true, process: std::process::id() };
+        // SAFETY: an open context without sockets.
+        library.done(unsafe { (library.ctx_set)(at, MAX_SOCKETS, MOST_SOCKETS) })?;
+        Ok(Arc::new(context))
+    }
+
+    /// The context of another user of the same library in this process, and so its I/O thread.
+    ///
+    /// # Safety
+    /// `at` is an open context of `library`, which outlives this value.
+    pub unsafe fn shared(library: &'static Library, at: usize) -> Arc<Context> {
+        let (at, process) = (at as *mut c_void, std::process::id());
+        Arc::new(Context { at, library, own: false, process })
+    }
+
+    /// Whether it is this process's, and not that of the one that has forked it: in a child no
+    /// function of libzmq may be called on it.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.own && self.is_ours() {
+            // SAFETY: its sockets, which hold it, are closed; none of them lingers. After a signal
+            // the call has ended nothing, and is made again.
+            while unsafe { (self.library.ctx_term)(self.at) } < 0
+                && self.library.last_error().raw_os_error() == Some(libc::EINTR)
+            {}
+        }
+    }
+}
