@@ -114,6 +114,8 @@ def test_one_is_stopped_that_would_find_what_it_waits_for(
     program: Callable[[Endpoint], None], names: str, stopped: str
 ) -> None:
     with running(program, len(names), names=list(names)) as run:
+        sleeper = names[-1]
+        wait_until(lambda: (run.process(sleeper)["now"] or {}).get("does") == "sleep")
         wait_until(lambda: run.process(stopped)["state"].startswith("blocked"))
         wait_until(lambda: time.time() - run.process(stopped)["since"] > YOUNG)
         run.signal(stopped, signal.SIGSTOP)
@@ -122,7 +124,7 @@ def test_one_is_stopped_that_would_find_what_it_waits_for(
             found = explain(run.folder)
             assert found["verdict"] != "deadlock", found["sentences"]
             time.sleep(0.01)
-        assert run.process(names[-1])["state"] == "blocked in recv", "it waits for the stopped one"
+        assert run.process(sleeper)["state"] == "blocked in recv", "it waits for the stopped one"
         run.signal(stopped, signal.SIGCONT)
         assert watch(run)[1] is None
         run.results()
