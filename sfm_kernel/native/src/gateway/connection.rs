@@ -51,6 +51,8 @@ pub struct Connection {
     pub since: Instant,
     /// There may be something to read, or room to write.
     pub readable: bool,
+    /// An end follows what can be read.
+    pub ends: bool,
     pub writable: bool,
     /// It is queued to be read.
     pub in_turn: bool,
@@ -94,6 +96,7 @@ impl Connection {
             remote,
             since: Instant::now(),
             readable: false,
+            ends: false,
             writable: false,
             in_turn: false,
             paused: false,
@@ -123,8 +126,9 @@ impl Connection {
         match (&self.stream).read(&mut buffer[..limit]) {
             Ok(0) => Outcome::Ended,
             Ok(count) => {
-                // The read has emptied the socket; epoll reports what comes later.
-                self.readable = count == limit;
+                // The read has emptied the socket; epoll reports what comes later, but an end that
+                // came together with these bytes it has reported already.
+                self.readable = count == limit || self.ends;
                 self.cut(&buffer[..count], frames)
             }
             Err(error) => match error.kind() {
@@ -261,8 +265,10 @@ impl Delays {
 mod tests {
     use std::io::Write;
     use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
 
     use super::super::flow::tests::frame;
+    use super::super::poll::Poll;
     use super::*;
     use crate::frame::{Class, LARGEST};
 
@@ -298,6 +304,22 @@ mod tests {
             assert_eq!(frames.into_iter().map(|frame| frame.bytes).collect::<Vec<_>>(), sent);
         }
         other.write_all(&[0; HEADER]).unwrap();
+        assert_eq!(read(&mut connection, 1000, 1).0, Outcome::Ended);
+    }
+
+    #[test]
+    fn an_end_that_comes_together_with_a_frame_is_read() {
+        let (mut connection, mut other) = pair(Remote::Process(1));
+        other.write_all(&frame(1, 2, Class::Bulk, 100, 0).bytes).unwrap();
+        drop(other);
+        let (poll, mut events) = (Poll::new().unwrap(), Vec::new());
+        let fd = connection.stream.as_raw_fd();
+        poll.add(fd, connection.id, libc::EPOLLIN | libc::EPOLLRDHUP).unwrap();
+        poll.wait(-1, &mut events);
+        assert!(events[0].readable && events[0].ends, "both are reported at once, and once");
+        connection.ends = events[0].ends;
+        assert_eq!(read(&mut connection, 1000, 1).0, Outcome::Open);
+        assert!(connection.readable);
         assert_eq!(read(&mut connection, 1000, 1).0, Outcome::Ended);
     }
 

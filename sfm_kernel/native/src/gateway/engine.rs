@@ -143,6 +143,7 @@ impl Engine {
                     return self.end(id, &error.to_string());
                 }
                 connection.readable |= event.readable;
+                connection.ends |= event.ends;
                 if event.writable && !connection.writable {
                     connection.writable = true;
                     self.to_write.push(id);

@@ -31,6 +31,8 @@ impl Id {
 pub struct Event {
     pub id: Id,
     pub readable: bool,
+    /// The other side sends nothing more, or the connection is over: there is an end to be read.
+    pub ends: bool,
     pub writable: bool,
 }
 
@@ -99,8 +101,9 @@ impl Poll {
                 drain(&self.clock);
             }
             let over = libc::EPOLLERR | libc::EPOLLHUP;
-            let readable = events & (libc::EPOLLIN | libc::EPOLLRDHUP | over) != 0;
-            Event { id, readable, writable: events & (libc::EPOLLOUT | over) != 0 }
+            let ends = events & (libc::EPOLLRDHUP | over) != 0;
+            let readable = ends || events & libc::EPOLLIN != 0;
+            Event { id, readable, ends, writable: events & (libc::EPOLLOUT | over) != 0 }
         }));
     }
 }
