@@ -31,7 +31,7 @@ BEFORE = 1.5
 class Talk:
     """Two processes in two sites that talk, and the gateways of these sites."""
 
-    def __init__(self, lab: Lab, gateways: int, seconds: float) -> None:
+    def __init__(self, lab: Lab, gateways: int, seconds: float, quiet: str = "") -> None:
         self._stack = contextlib.ExitStack()
         self._world = self._stack.enter_context(LabWorld(lab))
         self.lab = lab
@@ -43,7 +43,9 @@ class Talk:
         for gateway in chain(*self.gateways.values()):
             assert next_line(gateway)  # it is listed
         self._both = {
-            site: self._run(site, 1, "tests.sites.chat", name, peer, str(seconds))
+            site: self._run(
+                site, 1, "tests.sites.chat", name, peer, "0" if site == quiet else str(seconds)
+            )
             for site, name, peer in (("A", "a", "b"), ("B", "b", "a"))
         }
         self.routes = {next_line(process) for process in self._both.values()}
@@ -70,15 +72,16 @@ class Talk:
         return self.gateways[site][hosts.index(place(address)[0])]
 
     def outcome(self) -> list[dict[str, Any]]:
-        """The reports of both processes, when they have finished."""
+        """The reports of both processes, when they have finished, with the number of ``ways``."""
         reports = []
         for process in self._both.values():
             assert process.stdin is not None
             process.stdin.close()
         for process in self._both.values():
+            ways = 0
             while (line := next_line(process)).startswith("way"):
-                pass
-            reports.append(json.loads(line))
+                ways += 1
+            reports.append(json.loads(line) | {"ways": ways})
         return reports
 
     def close(self) -> None:
@@ -101,8 +104,9 @@ def talk(make_lab: MakeLab) -> Iterator[BeginTalk]:
     """``talk(gateways)``: their number in each site; ``seconds``: inf lasts until ``outcome``."""
     with contextlib.ExitStack() as stack:
 
-        def begin(gateways: int, seconds: float = SECONDS) -> Talk:
-            made = Talk(make_lab({"A": 3, "B": 3}, rtt=0.02, rate=200e6), gateways, seconds)
+        def begin(gateways: int, seconds: float = SECONDS, quiet: str = "") -> Talk:
+            lab = make_lab({"A": 3, "B": 3}, rtt=0.02, rate=200e6)
+            made = Talk(lab, gateways, seconds, quiet)
             stack.callback(made.close)
             assert made.routes == {"gateway" if gateways else "tcp"}
             return made
@@ -110,11 +114,12 @@ def talk(make_lab: MakeLab) -> Iterator[BeginTalk]:
         yield begin
 
 
-def check(talk: Talk) -> None:
-    """Everything has arrived, once and in order."""
+def check(talk: Talk) -> list[dict[str, Any]]:
+    """Everything has arrived, once and in order; returns the outcome."""
     a, b = talk.outcome()
     assert a["failed"] == b["failed"] == []
     assert a["got"] == a["end"] == b["sent"] and b["got"] == b["end"] == a["sent"]
+    return [a, b]
 
 
 @pytest.mark.parametrize("gateways", [0, 1])
@@ -158,6 +163,19 @@ def test_the_only_gateway_hangs(talk: BeginTalk) -> None:
     run.gateway_at("A", first).send_signal(signal.SIGCONT)
     assert run.takes("A") == first
     check(run)
+
+
+def test_who_sends_nothing_does_not_lead_back_to_a_gateway_that_hangs(talk: BeginTalk) -> None:
+    """Its side of the path is well: what it receives shows that the other side's is not."""
+    run = talk(1, math.inf, quiet="A")
+    first = run.takes("B")
+    stopped = time.monotonic()
+    run.gateway_at("B", first).send_signal(signal.SIGSTOP)
+    assert run.takes("B") == "direct"
+    time.sleep(5.0)
+    run.gateway_at("B", first).send_signal(signal.SIGCONT)
+    seconds = time.monotonic() - stopped
+    assert check(run)[1]["ways"] < 3 + seconds / 2, "it is tried again every five seconds or so"
 
 
 def test_without_gateways_messages_go_directly(talk: BeginTalk) -> None:

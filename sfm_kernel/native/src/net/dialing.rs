@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::exchange::{Event, Exchange, Remote};
 use super::gateways::{GatewayMonitor, SiteGateway};
 use super::monitor::{
-    dial, ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER,
+    dial, ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER,
 };
 use super::report::REPORT_EVERY;
 use super::{elapsed, now, Link, SECOND};
@@ -30,6 +30,10 @@ impl Dialing {
         for event in exchange.events() {
             match event {
                 Event::CheckLink(link) => self.check_link(exchange, &link),
+                Event::AroundGateways(link) => {
+                    self.monitor(&link).go_around_gateways();
+                    self.check_link(exchange, &link);
+                }
                 Event::Gateway(gateway) => self.check_gateway(exchange, &gateway),
                 Event::ProbeConnected(connection, link) => {
                     self.probe_connected(exchange, &connection, &link)
@@ -67,6 +71,10 @@ impl Dialing {
         self.next_check = self.next_check.min(now() + CHECK_EVERY);
     }
 
+    fn monitor(&mut self, link: &Arc<Link>) -> &mut ConnectionMonitor {
+        self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link))
+    }
+
     fn drop_monitor(&mut self, exchange: &Exchange, uid: u128) {
         if let Some(mut monitor) = self.monitors.remove(&uid) {
             monitor.give_up_attempt(exchange);
@@ -88,7 +96,7 @@ impl Dialing {
             return; // the link has found another connection meanwhile
         }
         let former = link.connection();
-        monitor.next = now() + RETURN_AFTER;
+        monitor.go_around_gateways();
         monitor.reached();
         link.end_silence();
         if exchange.direct.is_some() {

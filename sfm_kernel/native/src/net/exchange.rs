@@ -34,6 +34,8 @@ const SETTLED_AFTER: u64 = 150_000_000;
 pub(super) enum Event {
     /// A link is new, or needs a check.
     CheckLink(Arc<Link>),
+    /// A peer goes around the gateways: what it sends through them does not arrive.
+    AroundGateways(Arc<Link>),
     /// A gateway of this site is new, or has answered.
     Gateway(Arc<SiteGateway>),
     /// A probe's connection is made.

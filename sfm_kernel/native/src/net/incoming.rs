@@ -226,7 +226,9 @@ impl Exchange {
             self.end(former);
         }
         self.arrived(connection, &link, &inner, b"");
-        if new || replaced.is_some() {
+        if replaced.as_ref().is_some_and(|former| former.is_shared()) {
+            self.post(Event::AroundGateways(link.clone()));
+        } else if new || replaced.is_some() {
             self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection
         }
         Some(Remote::Peer(link))

@@ -40,7 +40,7 @@ const UNANSWERED_PROBES: u64 = 2;
 /// dead.
 pub(super) const DEAD_AFTER: u64 = 5 * SECOND;
 /// Nanoseconds until a link that goes around gateways uses them again.
-pub(super) const RETURN_AFTER: u64 = 5 * SECOND;
+const RETURN_AFTER: u64 = 5 * SECOND;
 /// Nanoseconds between two checks while something may be wrong, and while all seems well.
 pub(super) const CHECK_EVERY: u64 = 250 * MILLISECOND;
 pub(super) const IDLE_CHECK_EVERY: u64 = 2 * SECOND;
@@ -56,6 +56,8 @@ pub(super) struct ConnectionMonitor {
     pub attempt: Option<(Arc<Connection>, u64)>,
     /// When to try again.
     pub next: u64,
+    /// Until when the link stays on a direct connection although there are gateways.
+    around_until: u64,
     /// The link has had a connection on which the peer has shown the key.
     pub broke: bool,
     pub refusals: u32,
@@ -72,6 +74,7 @@ impl ConnectionMonitor {
             link: link.clone(),
             attempt: None,
             next: 0,
+            around_until: 0,
             broke: false,
             refusals: 0,
             first_refusal: 0,
@@ -95,6 +98,12 @@ impl ConnectionMonitor {
         } else if self.hangups >= REFUSALS && elapsed(self.first_hangup) > UNWELCOME_FOR {
             self.link.lose("(a process at its address refuses this world's key)");
         }
+    }
+
+    /// The link has left the gateways for a direct connection, since nothing arrives through them,
+    /// at least in one direction.
+    pub fn go_around_gateways(&mut self) {
+        self.around_until = now() + RETURN_AFTER;
     }
 
     /// The peer's kernel answers.
@@ -132,7 +141,8 @@ impl ConnectionMonitor {
             return;
         }
         let connection = link.connection();
-        if connection.is_none() || link.is_empty() {
+        let stays = now() < self.around_until && connection.as_ref().is_some_and(is_direct);
+        if connection.is_none() || (link.is_empty() && !stays) {
             // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
             let is_other = |gateway: &Arc<Connection>| {
@@ -275,7 +285,8 @@ impl ConnectionMonitor {
             self.link.end_silence();
             self.give_up_attempt(exchange);
         }
-        if let Some(gateway) = exchange.gateway_to(&self.link).filter(|_| now() >= self.next) {
+        let returns = now() >= self.next.max(self.around_until);
+        if let Some(gateway) = exchange.gateway_to(&self.link).filter(|_| returns) {
             // This connection was used because gateways could not be reached.
             self.next = now() + RETURN_AFTER;
             self.link.use_connection(gateway, true);
@@ -300,6 +311,10 @@ impl ConnectionMonitor {
             IDLE_CHECK_EVERY
         }
     }
+}
+
+fn is_direct(connection: &Arc<Connection>) -> bool {
+    !connection.is_shared()
 }
 
 /// Whether the peer's kernel has not answered an attempt, or no longer answers.
