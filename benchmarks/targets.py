@@ -32,10 +32,10 @@ SMALL = tuple(
 )
 LARGE = ("array 1 MB", "array 16 MB", "array 64 MB")
 ENCRYPTED = ("bytes 1 kB", "bytes 1 MB", "array 1 MB", "bytes 16 MB", "array 16 MB")
-SHM, TCP = "SFM w/Q", "SFM w/Q tcp"
+SHM, ZMQ = "SFM w/Q", "SFM w/Q zmq"
 PICKLED, BUFFERS = "mpi4py pickled", "mpi4py buffers"
 PYZMQ_TCP, PYZMQ_CURVE = "pyzmq tcp", "pyzmq tcp curve"
-MECHANISMS = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP, PYZMQ_CURVE)
+MECHANISMS = (SHM, PICKLED, BUFFERS, ZMQ, PYZMQ_TCP, PYZMQ_CURVE)
 COMPARED = ("mpi4py",)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
@@ -100,9 +100,9 @@ def _of_pingpong(latencies: Latencies) -> list[Row]:
         row("128 B … 64 kB", 1.2, SMALL, SHM, BUFFERS),
         row("array of 1 … 64 MB", 1.0, LARGE, SHM, BUFFERS),
         row("array of 1 … 64 MB", 0.1, LARGE, SHM, PICKLED),
-        row("over tcp, encrypted, small", None, (THREE,), TCP, PYZMQ_TCP),
-        row("over tcp, encrypted, most", None, everything, TCP, PYZMQ_TCP),
-        row("over tcp, both encrypted", 1.2, ENCRYPTED, TCP, PYZMQ_CURVE),
+        row("over zmq, encrypted, small", None, (THREE,), ZMQ, PYZMQ_TCP),
+        row("over zmq, encrypted, most", None, everything, ZMQ, PYZMQ_TCP),
+        row("over zmq, both encrypted", 1.2, ENCRYPTED, ZMQ, PYZMQ_CURVE),
     ]
 
 

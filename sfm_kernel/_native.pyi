@@ -982,7 +982,7 @@ class Channel:
 
     @property
     def kind(self) -> str:
-        """``"shm"``, ``"tcp"`` or ``"inproc"``."""
+        """``"shm"``, ``"zmq"``, ``"gateway"`` or ``"inproc"``."""
 
     def send(self, packet: Packet, buffering: int) -> None:
         """Send ``packet``; packets arrive in the order of the calls.
@@ -1096,7 +1096,7 @@ class Link:
 
     @property
     def kind(self) -> str:
-        """How messages travel: "tcp", or "gateway" through gateways."""
+        """How messages travel: "zmq", or "gateway" through gateways."""
 
     @property
     def silence(self) -> tuple[float, str] | None:

@@ -21,7 +21,7 @@ from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
 from sfm_kernel.transport.tcp import TcpTransport
 
-KINDS = ("inproc", "shm", "tcp", "zmq")
+KINDS = ("inproc", "shm", "zmq")
 
 
 def join(
@@ -83,15 +83,17 @@ def join(
         undo.callback(inbox.close)
         if os.environ.get("SFM_TRACE") == "0":  # for measuring the cost of the trace
             inbox.trace_off()
-        tcp = _tcp(found, inbox, uid, site or site_of_host(socket.gethostname()), chosen)
-        if tcp:
-            undo.callback(tcp.close)
+        far = _between_machines(
+            found, inbox, uid, site or site_of_host(socket.gethostname()), chosen
+        )
+        if far:
+            undo.callback(far.close)
         member = found.join(
             uid=uid,
             pid=os.getpid(),
             host=socket.gethostname(),
             segment=path,
-            address=tcp.address if tcp else "",
+            address=far.address if far else "",
             name=name,
             rank=rank,
             guest=guest,
@@ -104,9 +106,9 @@ def join(
             InprocTransport(member, inbox),
             ShmTransport(member, found.folder, inbox),
         ]
-        if tcp:
-            tcp.start(member, found)
-            transports.append(tcp)
+        if far:
+            far.start(member, found)
+            transports.append(far)
         endpoint = Endpoint(
             member, found, inbox, transports, kinds=chosen or KINDS, buffering=buffering, size=size
         )
@@ -124,23 +126,26 @@ def _check_identity(name: Any, rank: Any) -> None:
 
 
 def _chosen() -> tuple[str, ...]:
-    """The transports that ``SFM_TRANSPORT`` allows, such as "tcp" or "shm,tcp"; () if unset."""
+    """The transports that ``SFM_TRANSPORT`` allows, such as "zmq" or "shm,zmq"; () if unset."""
     text = os.environ.get("SFM_TRANSPORT", "")
     chosen = tuple(filter(None, map(str.strip, text.split(","))))
     for kind in chosen:
         if kind not in KINDS:
+            if kind == "tcp":
+                raise WorldError(
+                    f"SFM_TRANSPORT={text!r}: between machines messages go over ZeroMQ now: "
+                    f"give zmq instead of tcp, to all processes of the world"
+                )
             known = ", ".join(KINDS)
             raise WorldError(f"SFM_TRANSPORT={text!r}: {kind!r} is none of {known}")
     return chosen
 
 
-def _tcp(
+def _between_machines(
     found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
 ) -> TcpTransport | None:
-    """The TCP transport; None in a world of one machine, unless ``SFM_TRANSPORT`` requests it."""
+    """The one between machines; None in a world of one, unless ``SFM_TRANSPORT`` requests it."""
     local = isinstance(found, LocalDirectory)
-    zmq = "zmq" in chosen
-    if local and not zmq and "tcp" not in chosen:
+    if local and "zmq" not in chosen:
         return None
-    kind = "zmq" if zmq else "tcp"
-    return TcpTransport(inbox, found.key, uid, site, local=local, kind=kind)
+    return TcpTransport(inbox, found.key, uid, site, local=local)

@@ -84,7 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in (
         "SFM_WORLD", "SFM_NAMES", "SFM_DIRECTORY", "SFM_KEY", "SFM_SITE", "SFM_GATEWAY_KEY",
     ):  # fmt: skip
-        os.environ.pop(name, None)  # SFM_TRANSPORT stays: the suite can be run over TCP
+        os.environ.pop(name, None)  # SFM_TRANSPORT stays: the suite can be run over ZeroMQ
     os.environ["SFM_DIR"] = str(_session["sfm"])
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
         (home / name).mkdir(mode=0o700)
@@ -248,7 +248,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfm_kernel.spawn.job.fresh", forks.Fork)
 
 
-KINDS = ("shm", pytest.param("tcp", marks=pytest.mark.tcp))
+KINDS = ("shm", pytest.param("zmq", marks=pytest.mark.tcp))
 
 
 @pytest.fixture(params=KINDS)

@@ -53,7 +53,7 @@ class Endpoint(Messaging, Closing):
         inbox: Any,
         transports: Iterable[Transport],
         *,
-        kinds: Collection[str] = ("inproc", "shm", "tcp", "zmq"),
+        kinds: Collection[str] = ("inproc", "shm", "zmq"),
         buffering: int = BUFFERING,
         size: int | None = None,
     ) -> None:
@@ -208,7 +208,7 @@ class Endpoint(Messaging, Closing):
             return
 
     def route_kind(self, name: Name) -> str:
-        """How messages to ``name`` travel: "inproc", "shm", "zmq", "tcp" or "gateway"."""
+        """How messages to ``name`` travel: "inproc", "shm", "zmq" or "gateway"."""
         return self._peers.route(name).kind
 
     def __repr__(self) -> str:
@@ -326,12 +326,12 @@ class Endpoint(Messaging, Closing):
             steps.callback(self._leave)
             steps.callback(self._peers.forget)
             for transport in self._transports:
-                if transport.kind not in ("tcp", "zmq"):
+                if transport.kind != "zmq":
                     steps.callback(transport.close)
             steps.callback(self._end_network_thread)
             steps.callback(self._inbox.close)
             for transport in self._transports:
-                if transport.kind in ("tcp", "zmq"):  # delivers what is pending, with the inbox
+                if transport.kind == "zmq":  # delivers what is pending, with the inbox
                     steps.callback(transport.close)
             try:
                 self._end_callbacks()

@@ -1,6 +1,6 @@
 """The nodes of each machine, and the tree of sums and barriers.
 
-Processes on one machine share memory. (With SFM_TRANSPORT=tcp none do: each counts as a machine.)
+Processes on one machine share memory. (With SFM_TRANSPORT=zmq none do: each counts as a machine.)
 
 Source: the paper of ``sfm_kernel.speedes``, sections 3.1 (the tree) and 3.3 (Table 1: nodes and
 boxes; sums go between machines through local node 0).

@@ -216,7 +216,7 @@ class Route:
 
     @property
     def kind(self) -> str:
-        """``"shm"``, ``"zmq"``, ``"tcp"``, ``"gateway"`` or ``"inproc"``."""
+        """``"shm"``, ``"zmq"``, ``"gateway"`` or ``"inproc"``."""
         return self.channel.kind
 
 

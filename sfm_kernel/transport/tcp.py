@@ -1,6 +1,6 @@
-"""Messages between machines: over TCP, sealed, for processes that have the world's key.
+"""Messages between machines: over ZeroMQ, sealed, for processes that have the world's key.
 
-In a world of one machine nothing listens, unless ``SFM_TRANSPORT=tcp`` asks for it. The native core
+In a world of one machine nothing listens, unless ``SFM_TRANSPORT=zmq`` asks for it. The native core
 does the work, in a thread of its own that does not need the GIL (``native/src/net``); this module
 configures it, and answers the endpoint's questions.
 
@@ -38,12 +38,14 @@ class TcpTransport(Transport):
         key: the world's secret; WorldAccess if it is empty or short.
         uid, site: this process's.
         local: all members are on this machine: listens on the loopback interface.
-        kind: "tcp", or "zmq": connections to peers go over ZeroMQ.
+        kind: "zmq"; or "tcp": connections to peers go over plain TCP.
     Attributes:
         address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
     Cost: two sockets, three descriptors and a thread; a descriptor for each peer.
     """
+
+    kind = "zmq"
 
     def __init__(
         self,
@@ -53,14 +55,13 @@ class TcpTransport(Transport):
         site: str = "",
         *,
         local: bool = False,
-        kind: str = "tcp",
+        kind: str = "zmq",
     ) -> None:
         check_key(key)
         patience = _patience()
         self._local, self._folder, self.closing = local, "", False
         self._name: Name = ""
         raise_descriptors()
-        self.kind = kind
         about = inbox, uid, key, site
         if kind == "zmq":
             address = f"tcp://{listening_ip(local)}:*"

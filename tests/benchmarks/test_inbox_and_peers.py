@@ -141,7 +141,7 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
             for message in (THREE, "bytes 64 kB", "array 16 MB")
             for mechanism, latency in {
                 "SFM w/Q": 1.0, "mpi4py pickled": 4.0, "mpi4py buffers": 0.9,
-                "SFM w/Q tcp": 20.0, "pyzmq tcp": 10.0, "pyzmq tcp curve": 25.0,
+                "SFM w/Q zmq": 20.0, "pyzmq tcp": 10.0, "pyzmq tcp curve": 25.0,
             }.items()
         ],
         row("inbox", call="recv(tag=x)", depth=0, us=2.0),
@@ -172,9 +172,9 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
         ("3 attributes, beside 1 that compute", "≤ 0.7 × mpi4py pickled"): "missed by 14%",
         ("bytes 64 kB, beside 1 that compute", "stated, × mpi4py pickled"): "not measured",
         ("round trips, beside 1 that compute", "stated, × mpi4py"): "",
-        ("over tcp, encrypted, small", "stated, × pyzmq tcp"): "",
-        ("over tcp, encrypted, most", "stated, × pyzmq tcp"): "",
-        ("over tcp, both encrypted", "≤ 1.2 × pyzmq tcp curve"): "met",
+        ("over zmq, encrypted, small", "stated, × pyzmq tcp"): "",
+        ("over zmq, encrypted, most", "stated, × pyzmq tcp"): "",
+        ("over zmq, both encrypted", "≤ 1.2 × pyzmq tcp curve"): "met",
         ("recv(tag=x) behind unmatched", "≤ 1.5 × empty inbox"): "missed by 33%",
         ("mpi4py recv(tag=x) behind unmatched", "stated, × empty inbox"): "not measured",
         ("round trips, crowded", "≤ 0.5 × mpi4py"): "met",

@@ -322,7 +322,7 @@ def test_a_process_takes_its_name_and_rank_from_the_environment(world: str) -> N
         ({}, "set SFM_WORLD"),
         ({"SFM_WORLD": world, "SFM_RANK": "x"}, "SFM_RANK"),
         ({"SFM_WORLD": world, "SFM_DIRECTORY": "tcp://localhost:1"}, "SFM_DIRECTORY"),
-        ({"SFM_WORLD": world, "SFM_TRANSPORT": "tcp"}, "SFM_TRANSPORT"),
+        ({"SFM_WORLD": world, "SFM_TRANSPORT": "zmq"}, "SFM_TRANSPORT"),
         ({"SFM_WORLD": world, "SFM_DIR": "/proc/nowhere"}, "/proc"),
         ({"SFM_WORLD": world, "SFM_SITE": "two words"}, "SFM_SITE"),
     ]:

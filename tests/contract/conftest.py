@@ -1,8 +1,8 @@
 """One suite for every transport: each test of this folder runs over each of them.
 
-All endpoints of a test live in its own process. SFM_TRANSPORT makes them use shared memory or TCP,
-and not go straight from inbox to inbox. A file with ``THROUGH_GATEWAYS`` also runs from site to
-site.
+All endpoints of a test live in its own process. SFM_TRANSPORT makes them use shared memory or
+ZeroMQ, and not go straight from inbox to inbox. A file with ``THROUGH_GATEWAYS`` also runs from
+site to site.
 """
 
 from __future__ import annotations
@@ -24,13 +24,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.sites.through import meet_through_gateways, two_sites
 
-BETWEEN_MACHINES = ("tcp", "zmq")
-"""The transports that share no memory."""
-KINDS = (
-    "inproc",
-    "shm",
-    *(pytest.param(kind, marks=pytest.mark.tcp) for kind in BETWEEN_MACHINES),
-)
+KINDS = ("inproc", "shm", pytest.param("zmq", marks=pytest.mark.tcp))
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
 CONTENTS = {"value", "array"}
 

@@ -103,12 +103,12 @@ def test_a_shm_pair_and_a_tcp_pair_in_one_world(
     """A and B share memory; C reaches both, and is reached, over TCP only."""
     ends: dict[str, Endpoint] = {}
     try:
-        for name, kinds in {"A": "shm,tcp", "B": "shm,tcp", "C": "tcp"}.items():
+        for name, kinds in {"A": "shm,zmq", "B": "shm,zmq", "C": "zmq"}.items():
             monkeypatch.setenv("SFM_TRANSPORT", kinds)
             ends[name] = sfm_kernel.join(world, name)
         a, _, c = ends.values()
         assert a.route_kind("B") == "shm"
-        assert c.route_kind("A") == c.route_kind("B") == "tcp"
+        assert c.route_kind("A") == c.route_kind("B") == "zmq"
 
         def work(end: Endpoint) -> list[int]:
             others = [other for other in ends if other != end.name]
@@ -126,9 +126,10 @@ def test_a_shm_pair_and_a_tcp_pair_in_one_world(
 
 
 def test_an_unknown_transport(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "pigeon")
-    with pytest.raises(sfm_kernel.WorldError, match="'pigeon'"):
-        sfm_kernel.join(world, "A")
+    for kinds, why in {"pigeon": "'pigeon'", "shm,tcp": "give zmq instead of tcp"}.items():
+        monkeypatch.setenv("SFM_TRANSPORT", kinds)
+        with pytest.raises(sfm_kernel.WorldError, match=why):
+            sfm_kernel.join(world, "A")
 
 
 def test_a_forked_child_can_join_and_talk_to_its_parent(join: Join, kind: str, world: str) -> None:

@@ -40,7 +40,7 @@ sfm.recv(src="home")
 
 
 CASES = [("shm", name) for name in ALGORITHMS["allreduce"]]
-CASES += [("tcp", name) for name in ALGORITHMS["allreduce"] if name != "flags"]
+CASES += [("zmq", name) for name in ALGORITHMS["allreduce"] if name != "flags"]
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), CASES, indirect=["kind"])

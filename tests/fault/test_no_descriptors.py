@@ -45,7 +45,7 @@ def no_descriptors() -> Iterator[None]:
 
 
 @pytest.mark.tcp
-@pytest.mark.parametrize("kind", ["tcp"], indirect=True)
+@pytest.mark.parametrize("kind", ["zmq"], indirect=True)
 def test_a_connection_that_cannot_be_made_yet(
     kind: str, home: Endpoint, spawn: Spawn, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -125,7 +125,7 @@ def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
         routes = book.text(ROUTES)
         assert "A ['inproc', 'shm', 'gateway']" in routes and "A ['shm', 'inproc'" in routes
         assert "B ['gateway', 'gateway', 'inproc']" in routes
-        assert "A ['tcp', 'tcp', 'gateway']" in book.text(ROUTES.partition("\n")[2])
+        assert "A ['zmq', 'zmq', 'gateway']" in book.text(ROUTES.partition("\n")[2])
         book.run("%%sfm\nif rank == 0: send(dest=2, tag='x')\nif rank == 2: recv(tag='x')").ok()
         wait_for(lambda: "A → B" in book.text("%sfm sites"), "a report of the gateways")
         shown = book.text("%sfm sites")

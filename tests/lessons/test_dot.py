@@ -98,7 +98,7 @@ def test_engines_that_take_no_part_are_let_go_too(world: str) -> None:
 
 
 def test_engines_that_share_no_memory_have_no_flags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
     few = {**SMALL, "works": ("dot",), "lengths": (100,), "repeat": 1}
     rows = list(dot.rows(2, algorithms=("flags", "two-level", "linear"), **few))
     assert {row["algorithm"] for row in rows} == {"linear", "two-level"}

@@ -50,7 +50,7 @@ def test_every_algorithm_is_measured_through_both_transports() -> None:
     assert {row["bytes"] for row in reduced} == {8, 4096}
     floods = [row for row in rows if row["algorithm"] == BACK_TO_BACK]
     assert {(row["transport"], row["bytes"]) for row in floods} == {
-        (transport, n) for transport in ("shm", "tcp") for n in (8, 4096)
+        (transport, n) for transport in ("shm", "zmq") for n in (8, 4096)
     }
     # Rounds are interleaved: each measures everything once.
     cell = ("transport", "algorithm", "processes", "bytes")
@@ -67,9 +67,9 @@ def test_every_algorithm_is_measured_through_both_transports() -> None:
     # Two numbers of processes are too few for a law.
     assert set(reductions.tables(rows)) == {
         "An allreduce of 8 B through shm, µs (medians)",
-        "An allreduce of 8 B through tcp, µs (medians)",
+        "An allreduce of 8 B through zmq, µs (medians)",
         "An allreduce of 4,096 B through shm, µs (medians)",
-        "An allreduce of 4,096 B through tcp, µs (medians)",
+        "An allreduce of 4,096 B through zmq, µs (medians)",
         "Processor time and switches of all processes",
         "Prices of the model",
     }
@@ -121,8 +121,8 @@ def test_a_wrong_sum_is_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> 
 
 
 def test_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
-    with pytest.raises(SFMError, match="through tcp, not shm"):
+    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
+    with pytest.raises(SFMError, match="through zmq, not shm"):
         list(reductions.rows(transports=("shm",), processes=(2,), repeat=1))
 
 
@@ -156,9 +156,9 @@ def test_nobody_waits_for_an_engine_that_has_failed(monkeypatch: pytest.MonkeyPa
         ({"sizes": ()}, "at least 8 bytes"),
         ({"sizes": (12,)}, "whole floats"),
         ({"model_sizes": (0,)}, "at least 8 bytes"),
-        ({"transports": ("pigeon",)}, "no transport 'pigeon'; there are shm, tcp"),
+        ({"transports": ("pigeon",)}, "no transport 'pigeon'; there are shm, zmq"),
         ({"algorithms": ("guess",)}, "no algorithm 'guess'; there are .*binomial"),
-        ({"algorithms": ("flags",), "transports": ("tcp",)}, "measured with shm alone"),
+        ({"algorithms": ("flags",), "transports": ("zmq",)}, "measured with shm alone"),
         ({"cores": 0}, "cores 0: 1 to "),
         ({"cores": 10_000}, "cores 10000: 1 to "),
     ],
@@ -191,7 +191,7 @@ def test_an_algorithm_has_one_colour_whatever_the_transport() -> None:
         plotted(), *[Growth(transport, PROCESSES, cores=2) for transport in reductions.TRANSPORTS]
     )
     colours = [{text.get_text(): text.get_color() for text in axes.texts} for axes in figure.axes]
-    for algorithm in reductions.USING["tcp"]:
+    for algorithm in reductions.USING["zmq"]:
         assert colours[0][algorithm] == colours[1][algorithm]
     assert len(set(colours[0].values())) == 1 + len(reductions.USING["shm"])
     assert "cores: 2" in colours[0]
@@ -243,7 +243,7 @@ def test_a_quick_run_prints_and_draws(tmp_path: Path) -> None:
     asked = options("--quick", "--repeat", "1", "--only", "bin*,fl*", "--processes", "2,3,4")
     rows = [row for part in reductions.plan(asked) for row in part.rows()]
     assert {row["algorithm"] for row in rows} == {"binomial", "flags", BACK_TO_BACK}
-    assert {row["transport"] for row in rows} == {"shm", "tcp"}
+    assert {row["transport"] for row in rows} == {"shm", "zmq"}
     assert len(reductions.plot(rows).axes) == 3
     json.dumps(rows, allow_nan=False)
     titles = reductions.tables(rows)
@@ -263,7 +263,7 @@ def test_the_size_that_was_asked_for_is_drawn(cores: int) -> None:
     assert min(row["bytes"] for row in rows) == 8
     figure = reductions.plot([row | {"cpu_us": 1.0, "switches": 0} for row in rows])
     assert [axes.get_ylabel() for axes in figure.axes] == [
-        "shm: µs for 64 kB", "tcp: µs for 64 kB", "tcp: µs for 64 kB",
+        "shm: µs for 64 kB", "zmq: µs for 64 kB", "zmq: µs for 64 kB",
     ]  # fmt: skip
     drawn = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [2, 4, 8]]
     assert drawn and all(set(line.get_ydata()) == {65536} for line in drawn)
@@ -278,7 +278,7 @@ def test_measurements_without_two_processes_have_no_model() -> None:
 def test_a_command_line_that_measures_nothing_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["reductions", "--only", "flags", "--transport", "tcp"]) == 1
+    assert main(["reductions", "--only", "flags", "--transport", "zmq"]) == 1
     refused = capsys.readouterr().err
     assert refused.startswith("reductions: flags") and "measured with shm alone" in refused
     assert main(["reductions", "--cores", "10000"]) == 1

@@ -69,7 +69,7 @@ def test_a_law_needs_three_points() -> None:
 
 
 def listed(algorithm: str, times: dict[int, float], **columns: Any) -> list[dict[str, Any]]:
-    about = {"transport": "tcp", "cores": 64, "bytes": 8, "algorithm": algorithm}
+    about = {"transport": "zmq", "cores": 64, "bytes": 8, "algorithm": algorithm}
     return [about | {"processes": p, "us": us, **columns} for p, us in times.items()]
 
 
@@ -143,7 +143,7 @@ TRUE = Prices(step=40.0, gap=3.0, byte=0.002, points=0, relative=0.0)
 
 def synthetic(processes: tuple[int, ...], **columns: Any) -> list[dict[str, Any]]:
     """Times that follow the model exactly."""
-    about = {"transport": "tcp", "cores": 8} | columns
+    about = {"transport": "zmq", "cores": 8} | columns
     return [
         about | {"algorithm": algorithm, "processes": p, "bytes": n, "us": TRUE.us(algorithm, p, n)}
         for algorithm in (*BILLS, BACK_TO_BACK)

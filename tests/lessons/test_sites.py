@@ -92,7 +92,7 @@ def test_all_experiments_are_of_ways_that_there_are() -> None:
     assert set(sites.QUICK) <= set(known)
     for measure in known.values():
         assert set(measure.usual) <= set(measure.ways) <= set(ROUTES)
-    assert ROUTES["gateway"].kind == "gateway" and ROUTES["direct bbr"].kind == "tcp"
+    assert ROUTES["gateway"].kind == "gateway" and ROUTES["direct bbr"].kind == "zmq"
     assert ROUTES["direct"].with_gateways(2).gateways == 0
     assert ROUTES["gateway"].with_gateways(2).gateways == 2
 

@@ -23,7 +23,7 @@ def _forked(forked: None) -> None:
 @pytest.fixture
 def run_at(monkeypatch: pytest.MonkeyPatch) -> Run:
     """``run_at(layout, function, ...)``: as ``sfm_kernel.run``, each process at its site."""
-    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
     monkeypatch.setenv("SFM_SITE", "")
 
     def run(layout: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:

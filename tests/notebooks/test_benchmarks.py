@@ -32,7 +32,7 @@ def test_ping_pong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         is_shown(notebook, source, printed)
     then_and_now = text(notebook, "'times faster'")
     assert "97.0" in then_and_now and "984.0" in then_and_now  # SFM w/Q of the paper
-    assert "SFM w/Q tcp" in then_and_now
+    assert "SFM w/Q zmq" in then_and_now
 
 
 def test_dot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_reductions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for source in (
         "with live(*growth)",
         "'shm'))",
-        "'tcp'))",
+        "'zmq'))",
         "with live(*panels)",
         "Model(model,",
     ):
@@ -93,4 +93,4 @@ def test_reductions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "Prices of the model", "seconds (model)",
     ):  # fmt: skip
         is_shown(notebook, source, printed)
-    assert "messages over tcp" in text(notebook, "Prices of the model")
+    assert "messages over zmq" in text(notebook, "Prices of the model")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(900)
 def test_sites(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notebook, printed = demo("10-sites", 5, tmp_path, capfd)
     routes = text(notebook, "sharing import routes")
-    for route in (r"a2 +A +1 +shm", r"a3 +A +2 +tcp", r"b1 +B +1 +gateway"):
+    for route in (r"a2 +A +1 +shm", r"a3 +A +2 +zmq", r"b1 +B +1 +gateway"):
         assert re.search(route, routes)
     failed = text(notebook, "failing import killed")
     assert re.search(r"lost +0\n", failed) and re.search(r"doubled +0\n", failed)

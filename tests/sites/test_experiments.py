@@ -81,7 +81,7 @@ def test_an_experiment_is_made_and_its_targets_find_their_rows(
     rows = list(sites.rows(only=[measure], ways=[way], quick=True))
     assert rows and all(row["what"] and row["late_ms"] >= 0 for row in rows)
     for row in rows:
-        assert row.get("ended", "went on") == "went on" and row.get("kind", "tcp") == "tcp"
+        assert row.get("ended", "went on") == "went on" and row.get("kind", "zmq") == "zmq"
         assert not any(row.get(name) for name in ("lost", "doubled", "late", "unheard"))
         if way == "gateway cubic":
             assert row["connections"] == 2  # one, seen from both its ends

@@ -108,7 +108,7 @@ def talk(make_lab: MakeLab) -> Iterator[BeginTalk]:
             lab = make_lab({"A": 3, "B": 3}, rtt=0.02, rate=200e6)
             made = Talk(lab, gateways, seconds, quiet)
             stack.callback(made.close)
-            assert made.routes == {"gateway" if gateways else "tcp"}
+            assert made.routes == {"gateway" if gateways else "zmq"}
             return made
 
         yield begin

@@ -52,7 +52,7 @@ class TwoSites:
         """The environment variables of a process there."""
         about = {"SFM_DIRECTORY": self._server.url, "SFM_KEY": self._server.key.hex()}
         about |= {"SFM_DIR": str(self._root / site), "SFM_SITE": site}
-        return about | {"SFM_TRANSPORT": "shm,tcp"}  # not straight through this process
+        return about | {"SFM_TRANSPORT": "shm,zmq"}  # not straight through this process
 
     def join(self, site: str, name: str | None = None, **options: Any) -> Endpoint:
         """An endpoint there. Its gateways have met before."""

@@ -6,6 +6,7 @@ Tests that play a peer by hand ask for ``by_hand``: there, direct connections ar
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import subprocess
@@ -36,9 +37,11 @@ print("joined", flush=True)
 @pytest.fixture(autouse=True)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The transport under test."""
-    kind = "tcp" if "by_hand" in request.fixturenames else "zmq"
-    monkeypatch.setenv("SFM_TRANSPORT", kind)
-    return kind
+    if by_hand := "by_hand" in request.fixturenames:
+        plain = functools.partial(TcpTransport, kind="tcp")
+        monkeypatch.setattr("sfm_kernel.world.TcpTransport", plain)
+    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
+    return "tcp" if by_hand else "zmq"
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Machines:
     """
 
     def __init__(self, world: str, root: str) -> None:
-        self.world, self._root, self.transport = world, Path(root), "tcp"
+        self.world, self._root, self.transport = world, Path(root), "zmq"
         self._started: list[subprocess.Popen[str]] = []
         self.server = DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0")
         os.environ["SFM_DIR"] = str(self._root / "here")
@@ -133,7 +133,7 @@ def spread(
     places: Iterable[tuple[str, str]], world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """Members of a world, by rank, each on the machine and at the site that its place names."""
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,zmq")  # not straight through this process
     with contextlib.ExitStack() as stack:
         root = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
         server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))

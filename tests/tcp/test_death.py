@@ -1,4 +1,4 @@
-"""Processes that die or leave while others talk to them over TCP, on one machine and several."""
+"""Processes that die or leave while others talk to them over ZeroMQ, on one machine and several."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def machines(
 ) -> Iterator[DirectoryServer]:
     """A world of a directory server; each process that gets another SFM_DIR is elsewhere."""
     with DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0") as server:
-        monkeypatch.delenv("SFM_TRANSPORT")  # TCP is chosen because nothing else reaches
+        monkeypatch.delenv("SFM_TRANSPORT")  # ZeroMQ is chosen because nothing else reaches
         monkeypatch.setenv("SFM_DIRECTORY", server.url)
         monkeypatch.setenv("SFM_KEY", server.key.hex())
         monkeypatch.setenv("SFM_DIR", str(tmp_path / "here"))
@@ -125,7 +125,7 @@ def test_between_machines(
     echo = "while True: sfm.send(dest='A', n=sfm.recv(src='A').n)"
     there = process("B", echo, SFM_DIR=str(tmp_path / "there"))
     process("C", echo)
-    assert (a.route_kind("B"), a.route_kind("C")) == ("tcp", "shm")
+    assert (a.route_kind("B"), a.route_kind("C")) == ("zmq", "shm")
     for n in range(100):
         if n == 50:
             machines.close()  # processes that know each other go on

@@ -33,7 +33,7 @@ def members(
     there = [rank in THERE for rank in range(5)]
     places = [("there" if far else "here", "far" if far and request.param else "") for far in there]
     with spread(places, world, sfm_dir, monkeypatch) as ends:
-        assert ends[0].route_kind(1) == "shm" and ends[0].route_kind(2) == "tcp"
+        assert ends[0].route_kind(1) == "shm" and ends[0].route_kind(2) == "zmq"
         yield ends
 
 

@@ -102,7 +102,7 @@ def test_a_gateway_puts_nobody_out(machine: MakeMachine, server: DirectoryServer
 def test_endpoints_say_who_was_put_out(
     server: DirectoryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,zmq")
     ends = []
     for name in "AB":
         monkeypatch.setenv("SFM_DIR", str(tmp_path / name))

@@ -200,7 +200,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each message and mechanism, over all rounds, with the paper's measurement."""
     listed = []
     for (message, mechanism), group in grouped(measured, ("message", "mechanism")).items():
-        paper = PAPER.get(mechanism.removesuffix(" tcp"), {}).get(message, (None, None))
+        paper = PAPER.get(mechanism.removesuffix(" zmq"), {}).get(message, (None, None))
         listed.append(
             {
                 "message": message,
@@ -220,7 +220,7 @@ ONE_MACHINE = (
     "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
 )  # fmt: skip
 NETWORK = (
-    "sockets", "pickle", "SFM", "SFM w/Q tcp", "SFM w/Q zmq", "pyzmq tcp", "pyzmq tcp curve",
+    "sockets", "pickle", "SFM", "SFM w/Q zmq", "pyzmq tcp", "pyzmq tcp curve",
     "pyzmq ipc", "ipyparallel",
 )  # fmt: skip
 
@@ -228,7 +228,7 @@ RATIOS = {
     "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
     "SFM / mpi4py buffers": ("SFM w/Q", "mpi4py buffers"),
     "traced / untraced": ("SFM w/Q", UNTRACED),
-    "tcp, encrypted / pyzmq tcp": ("SFM w/Q tcp", "pyzmq tcp"),
+    "zmq, encrypted / pyzmq tcp": ("SFM w/Q zmq", "pyzmq tcp"),
     "zmq / pyzmq, both encrypted": ("SFM w/Q zmq", "pyzmq tcp curve"),
 }
 
@@ -268,7 +268,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     return {title: table for title, table in found.items() if table}
 
 
-TABLE_2_ROWS = (*PAPER, "SFM w/Q tcp")
+TABLE_2_ROWS = (*PAPER, "SFM w/Q zmq")
 
 
 def plot(measured: Sequence[Row]) -> Figure:

@@ -151,7 +151,6 @@ OPENINGS: dict[str, Opening] = {
     "SFM": _over(Packets, socket.AF_INET),
     "SFM w/Q": _same_world,
     "SFM w/Q untraced": _queue(SFM_TRACE="0"),
-    "SFM w/Q tcp": _queue(SFM_TRANSPORT="tcp"),
     "SFM w/Q zmq": _queue(SFM_TRANSPORT="zmq"),
     "pyzmq tcp": partial(_pyzmq, address="tcp://127.0.0.1:*"),
     "pyzmq tcp curve": partial(_pyzmq, address="tcp://127.0.0.1:*", curve=True),
@@ -161,4 +160,4 @@ OPENINGS: dict[str, Opening] = {
     "Pipe": _pipe,
 }
 """The mechanisms between two engines. The first four are the rows of the paper's Table 2. "SFM w/Q
-tcp" goes over TCP, encrypted, as between machines; "SFM w/Q zmq" over ZeroMQ with CURVE."""
+zmq" goes over ZeroMQ, encrypted, as between machines."""

@@ -1,7 +1,7 @@
 """Reductions: how their time grows with the number of processes, for every algorithm.
 
 Each process gives an array and gets the sum of all (``allreduce``), through shared memory and over
-TCP. With more processes than cores the processes take turns, and the time of a reduction depends
+ZeroMQ. With more processes than cores the processes take turns, and the time of a reduction depends
 on the work of all processes together; so the processor time and the switches between processes are
 measured as well.
 
@@ -44,7 +44,7 @@ _BY_MESSAGES = [name for name in ALGORITHMS["allreduce"] if name not in TREE]
 
 USING = {
     "shm": (*_BY_MESSAGES, *TREE),  # in this order a line has the same colour in both plots
-    "tcp": tuple(_BY_MESSAGES),
+    "zmq": tuple(_BY_MESSAGES),
 }
 """Transport -> the algorithms that are measured with it."""
 
@@ -80,8 +80,8 @@ def rows(
     endpoint of a notebook), all engines of its world must run ``serve(sfm)``.
 
     Args:
-        transports: "shm", and "tcp": all messages over TCP, though between processes of one
-            machine, and not encrypted. "flags" and "two-level" are not measured with it.
+        transports: "shm", and "zmq": all messages over ZeroMQ, encrypted, though between
+            processes of one machine. "flags" and "two-level" are not measured with it.
         sizes: bytes that each process gives, multiples of 8.
         model_sizes: further sizes for ``fit.prices``: measured on no more processes than cores,
             and as messages back to back.
@@ -242,15 +242,15 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 
 
 def model(measured: Sequence[Row]) -> LogGP:
-    """The model of messages over TCP, and of trees of flags in shared memory.
+    """The model of messages over ZeroMQ, and of trees of flags in shared memory.
 
     Raises:
         SFMError: the rows are not enough to fit it; see ``rows(model_sizes=...)``.
     """
     listed = summary(measured)
-    over_tcp = [row for row in listed if row["transport"] == "tcp"]
+    over_zmq = [row for row in listed if row["transport"] == "zmq"]
     trees = [row for row in listed if row["algorithm"] == "flags"]
-    return LogGP(prices(over_tcp), prices(trees) if trees else None)
+    return LogGP(prices(over_zmq), prices(trees) if trees else None)
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
@@ -287,7 +287,7 @@ def _prices(measured: Sequence[Row]) -> list[Row]:
             "points": fitted.points,
             "residual_%": 100 * fitted.relative,
         }
-        for name, fitted in (("messages over tcp", found.message), ("flags", found.flags))
+        for name, fitted in (("messages over zmq", found.message), ("flags", found.flags))
         if fitted is not None
     ]
 

@@ -121,7 +121,7 @@ class Model(Panel):
     """The model up to many processes, dashed, and measured medians, as dots; log-log.
 
     Dots are full if every process had a core, as the model assumes, and empty if processes took
-    turns. Columns: transport ("tcp" is drawn), bytes, algorithm, processes, us.
+    turns. Columns: transport ("zmq" is drawn), bytes, algorithm, processes, us.
 
     Args:
         model: the model with its prices.
@@ -135,7 +135,7 @@ class Model(Panel):
     def __init__(
         self, model: LogGP, *, nbytes: int = 8, cores: float = math.inf, upto: int = 1 << 20
     ) -> None:
-        super().__init__("algorithm", {"transport": "tcp", "bytes": nbytes})
+        super().__init__("algorithm", {"transport": "zmq", "bytes": nbytes})
         self.model, self.nbytes, self.cores, self.upto = model, nbytes, cores, upto
         self._styles = dict(
             zip(model.algorithms(), zip(COLOURS, MARKERS, strict=True), strict=False)
@@ -165,7 +165,7 @@ class Model(Panel):
                 self._dots[algorithm, shared] = dots
         axes.set(xscale="log", yscale="log", xlim=(1.4, self.upto**1.65))
         axes.set_ylim(min(every) / 3, max(every) * 30)
-        axes.set(xlabel="processes", ylabel=f"tcp: µs for {size_of(self.nbytes)}")
+        axes.set(xlabel="processes", ylabel=f"zmq: µs for {size_of(self.nbytes)}")
         ticks = [2**k for k in (1, 4, 8, 12, 16, 20) if 2**k <= self.upto]
         axes.set_xticks(ticks, [f"$2^{{{p.bit_length() - 1}}}$" for p in ticks])
         axes.minorticks_off()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
-TCP = "SFM w/Q tcp"
-"""The mechanism of ``OPENINGS`` that sends all messages over TCP, encrypted as between machines."""
+ZMQ = "SFM w/Q zmq"
+"""The mechanism of ``OPENINGS`` that sends all messages over ZeroMQ, as between machines."""
 
 UNIT = 8
 """Bytes of a float; the sizes of arrays are multiples of it."""
@@ -51,7 +51,7 @@ class _Worlds:
         """
         if transport not in self._endpoints:
             sfm = self._endpoints["shm"]
-            queue = self._stack.enter_context(OPENINGS[TCP](sfm, 0))
+            queue = self._stack.enter_context(OPENINGS[ZMQ](sfm, 0))
             assert isinstance(queue, Queue)
             self._endpoints[transport] = queue.sfm
         sfm = self._endpoints[transport]
@@ -59,7 +59,7 @@ class _Worlds:
             sfm.wait_for(*range(processes), timeout=START_SECONDS)
         for other in range(processes):
             kind = sfm.route_kind(other)
-            if other != sfm.rank and (kind == "tcp") != (transport == "tcp"):
+            if other != sfm.rank and (kind == "zmq") != (transport == "zmq"):
                 raise SFMError(
                     f"{sfm.name!r} reaches {other!r} through {kind}, not {transport}: run all on "
                     f"one machine, without SFM_TRANSPORT"

@@ -27,7 +27,7 @@ class Route:
     @property
     def kind(self) -> str:
         """``route_kind`` of a process at another site, after the gateways have met."""
-        return "gateway" if self.gateways else "tcp"
+        return "gateway" if self.gateways else "zmq"
 
     def with_options(self, *options: str) -> Route:
         """The same, with further options for the gateways."""

@@ -82,7 +82,7 @@ Apart = Callable[[str], tuple[list[Endpoint], Nodes]]
 @pytest.fixture
 def apart(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Apart]:
     """``apart("aab")``: endpoints and nodes of a group on two machines, which are folders."""
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,zmq")  # not straight through this process
     with contextlib.ExitStack() as stack:
         folders = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
         server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
@@ -128,7 +128,7 @@ def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
     """Two machines, with nodes 0, 1, 3 and nodes 2, 4, 5."""
     ends, nodes = apart("aababb")
     assert all(comm.machines == [[0, 1, 3], [2, 4, 5]] for comm in nodes)
-    assert ends[0].route_kind(4) == "tcp" and ends[0].route_kind(3) == "shm"
+    assert ends[0].route_kind(4) == "zmq" and ends[0].route_kind(3) == "shm"
 
     data = b"x" * LARGE
     nodes[0].broadcast(1, data)

@@ -119,7 +119,7 @@ impl Channel {
         Channel::new(channel, dest, src, check)
     }
 
-    /// "shm", "tcp" or "inproc".
+    /// "shm", "zmq", "gateway" or "inproc".
     #[getter]
     fn kind(&self) -> &'static str {
         self.channel.kind()
