@@ -33,7 +33,7 @@ from tests import forks, leaks
 
 IN_CI = os.environ.get("SFM_CI") == "1"
 LONG = os.environ.get("SFM_LONG") == "1"
-MUST_RUN = ("tcp", "fault", "notebook", "browser")
+MUST_RUN = ("zmq", "fault", "notebook", "browser")
 FOLDER_MARKS = {
     "fault": "fault",
     "jupyter": "jupyter",
@@ -248,7 +248,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfm_kernel.spawn.job.fresh", forks.Fork)
 
 
-KINDS = ("shm", pytest.param("zmq", marks=pytest.mark.tcp))
+KINDS = ("shm", pytest.param("zmq", marks=pytest.mark.zmq))
 
 
 @pytest.fixture(params=KINDS)

@@ -24,8 +24,8 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.sites.through import meet_through_gateways, two_sites
 
-KINDS = ("inproc", "shm", pytest.param("zmq", marks=pytest.mark.tcp))
-GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
+KINDS = ("inproc", "shm", pytest.param("zmq", marks=pytest.mark.zmq))
+GATEWAY = pytest.param("gateway", marks=pytest.mark.zmq)
 CONTENTS = {"value", "array"}
 
 Pair = tuple[Endpoint, Endpoint]

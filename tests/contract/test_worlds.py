@@ -96,7 +96,7 @@ def test_members_tell_who_is_there(join: Join) -> None:
     wait_until(lambda: "A" not in {member.name for member in b.members() if b.alive(member)})
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 def test_a_shm_pair_and_a_tcp_pair_in_one_world(
     world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

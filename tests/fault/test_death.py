@@ -28,7 +28,7 @@ sfm.wait_for("home")
 """
 READY = "sfm.send(dest='home', ready=True)\n"
 
-GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
+GATEWAY = pytest.param("gateway", marks=pytest.mark.zmq)
 also_through_gateways = pytest.mark.parametrize("kind", [*KINDS, GATEWAY], indirect=True)
 
 

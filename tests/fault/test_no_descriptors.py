@@ -44,7 +44,7 @@ def no_descriptors() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 @pytest.mark.parametrize("kind", ["zmq"], indirect=True)
 def test_a_connection_that_cannot_be_made_yet(
     kind: str, home: Endpoint, spawn: Spawn, capfd: pytest.CaptureFixture[str]

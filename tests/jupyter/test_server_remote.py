@@ -26,11 +26,11 @@ from sfm_kernel.jupyter.server.stream import Subscription
 from tests.jupyter.server import Server, blocked, processes, programs, server
 from tests.jupyter.test_server_sampling import publisher, subscriber, touch, until
 from tests.observe.pictures import check
-from tests.tcp import machines as simulated
-from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
+from tests.zmq import machines as simulated
+from tests.zmq.machines import Machines, two_machines
 
-pytestmark = [pytest.mark.tcp, pytest.mark.fault]
+pytestmark = [pytest.mark.zmq, pytest.mark.fault]
 
 WAITS = """
 while True:

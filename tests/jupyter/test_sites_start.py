@@ -71,7 +71,7 @@ def test_an_engine_of_a_site_is_the_first_process_of_all(
     assert [path.stat().st_mode & 0o777 for path in folders] == [0o700] * 3
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 def test_a_cluster_s_gateway_finds_all_in_the_connection_file(tmp_path: Path) -> None:
     about = {"key": "0123456789abcdef" * 2, "location": "x", "registration": "tcp://127.0.0.1:7"}
     world, key = world_name(about), world_key(about)

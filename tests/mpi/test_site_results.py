@@ -13,7 +13,7 @@ import pytest
 from sfm_kernel import Endpoint, mpi
 from tests.mpi.sites import LAYOUTS, Run, matrices, product
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def multiplied(ranks: Iterable[int], count: int) -> Any:

@@ -17,7 +17,7 @@ from sfm_kernel import Endpoint, ProcessFailed, mpi
 from sfm_kernel.observe import snapshot
 from tests.mpi.sites import LAYOUTS, Run, in_order
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def for_all(comm: Any) -> dict[str, Callable[[], object]]:

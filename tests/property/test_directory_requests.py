@@ -18,7 +18,7 @@ from tests.dealers import connect_member
 KEY = bytes(range(32))
 WORLD = "requests"
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 NUMBERS = st.one_of(st.integers(), st.floats(), st.booleans(), st.none())
 WORDS = st.one_of(st.text(max_size=20), st.just("0" * 32), st.just("tcp://127.0.0.1:1"))

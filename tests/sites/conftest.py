@@ -1,6 +1,6 @@
 """Labs and directory servers for tests. A test is skipped only if the machine refuses namespaces.
 
-In CI that is a failure: all tests with labs are marked tcp.
+In CI that is a failure: all tests with labs are marked zmq.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from sfm_kernel.transport.base import Gateway
 from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 @pytest.fixture

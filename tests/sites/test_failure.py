@@ -18,10 +18,10 @@ import pytest
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
 from tests.sites.conftest import MakeLab
-from tests.tcp.sockets import place
 from tests.waiting import next_line
+from tests.zmq.sockets import place
 
-pytestmark = [pytest.mark.tcp, pytest.mark.fault]
+pytestmark = [pytest.mark.zmq, pytest.mark.fault]
 
 SECONDS = 6.0
 """How long the two talk, as a rule; disturbances begin ``BEFORE`` seconds after the start."""

@@ -24,7 +24,7 @@ from sfm_kernel.gateway.service import Service
 from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 LOOPBACK = "127.0.0.1"
 
 

@@ -19,7 +19,7 @@ from sfm_kernel.transport.tcp_info import choosable
 from tests.sites.conftest import MakeLab
 from tests.waiting import next_line, wait_until
 
-pytestmark = pytest.mark.tcp  # in CI a lab that is refused is a failure
+pytestmark = pytest.mark.zmq  # in CI a lab that is refused is a failure
 RAW = [sys.executable, "-m", "sfm_kernel.lessons.sites.raw"]
 
 ECHO = """

@@ -14,7 +14,7 @@ from sfm_kernel.gateway.service import Service
 from sfm_kernel.lessons.sites.world import LabWorld
 from tests.sites.conftest import KEY, MakeLab
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 WAITS_FOR = """
 import sys, time

@@ -18,11 +18,11 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost
-from tests.tcp.conftest import transport
-from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
+from tests.zmq.conftest import transport
+from tests.zmq.machines import Machines, two_machines
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 ANSWER = """
 while True:
@@ -140,7 +140,7 @@ def test_gateways_say_why_a_process_is_unreachable(machines: Machines, nowhere: 
 
 UNPLUGGED = """
 import subprocess
-from tests.tcp.sockets import deafen, is_listening, own_sockets, port
+from tests.zmq.sockets import deafen, is_listening, own_sockets, port
 deafen(port(sfm))
 for listener in own_sockets(port(sfm)):
     if is_listening(listener):

@@ -15,10 +15,10 @@ from sfm_kernel import Endpoint
 from sfm_kernel.gateway.service import Service
 from tests.contract.conftest import Background
 from tests.sites.through import TwoSites, meet_through_gateways, two_sites
-from tests.tcp.conftest import link, transport
 from tests.waiting import wait_until
+from tests.zmq.conftest import link, transport
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 @pytest.fixture

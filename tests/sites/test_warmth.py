@@ -18,7 +18,7 @@ from sfm_kernel.transport.tcp_info import choosable
 from tests.sites.conftest import MakeLab
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 PROGRAM = """
 import json, os, sys, time

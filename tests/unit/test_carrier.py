@@ -14,7 +14,7 @@ from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
 from sfm_kernel.errors import WorldAccess, WorldError
 from tests.unit.states import RELAY, UID
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 KEY = bytes(range(32))
 OTHER = "2" * 32

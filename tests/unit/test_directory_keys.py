@@ -15,7 +15,7 @@ from sfm_kernel.transport.keys import KeyPair
 from tests.dealers import connect, connect_newcomer
 from tests.unit.machines import KEY, MakeMachine
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_an_address_without_its_key_is_refused(server: DirectoryServer) -> None:

@@ -37,7 +37,7 @@ from tests.unit.machines import KEY, Machine, MakeMachine
 from tests.unit.processes import child, kill
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_machines_meet(machine: MakeMachine) -> None:

@@ -25,7 +25,7 @@ from tests.dealers import connect, connect_newcomer
 from tests.unit.machines import KEY, MakeMachine
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_the_others_see_that_it_has_left_and_why(machine: MakeMachine) -> None:

@@ -54,7 +54,7 @@ def test_clean(sfm_dir, world):
 SKIPS = """
 import pytest
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 def test_needed():
     pytest.skip("no zmq")
 
@@ -67,7 +67,7 @@ def test_needed_as_well():
 def test_not_needed():
     pass
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 @pytest.mark.xfail(reason="known")
 def test_expected():
     assert False

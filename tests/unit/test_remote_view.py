@@ -27,7 +27,7 @@ from sfm_kernel.transport.base import Member
 from tests.observe.pictures import check
 from tests.unit.states import RELAY, UID, state
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 class FakeServer:

@@ -99,7 +99,7 @@ def apart(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield make
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 @pytest.mark.parametrize("call", ["barrier_sync", "global_sum"])
 def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> None:
     """The last one enters when it has the message, which another has to pass on."""
@@ -114,7 +114,7 @@ def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> Non
     assert between.get_pending_message(1) is not None  # taken in, and not lost
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 def test_a_node_that_leaves_passes_on(apart: Apart) -> None:
     _, (first, between, last) = apart("abb")
     first.broadcast(1, b"to all")
@@ -123,7 +123,7 @@ def test_a_node_that_leaves_passes_on(apart: Apart) -> None:
     assert comes(last, 1).data == b"to all"
 
 
-@pytest.mark.tcp
+@pytest.mark.zmq
 def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
     """Two machines, with nodes 0, 1, 3 and nodes 2, 4, 5."""
     ends, nodes = apart("aababb")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tcp import wire
+from tests.zmq import wire
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_aes() -> None:

@@ -20,8 +20,9 @@ from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.zmq import monitor
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
 from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
-from tests.tcp.sockets import connect, place, unread
-from tests.tcp.strangers import (
+from tests.waiting import wait_until
+from tests.zmq.sockets import connect, place, unread
+from tests.zmq.strangers import (
     FEW,
     assert_not_taken_in,
     crowd,
@@ -31,9 +32,8 @@ from tests.tcp.strangers import (
     running,
     said,
 )
-from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
 """The beginning of every connection of ZeroMQ's (ZMTP 3.1)."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
-from tests.tcp.sockets import connect, place
+from tests.zmq.sockets import connect, place
 
 LONGER_THAN_ALLOWED = 25.0
 """Seconds. A peer that has not shown the key after 3 is hung up on."""

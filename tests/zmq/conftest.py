@@ -21,9 +21,9 @@ from sfm_kernel._native import Link
 from sfm_kernel.transport.base import Member
 from sfm_kernel.transport.tcp import TcpTransport
 from tests.conftest import Spawn
-from tests.tcp import wire
-from tests.tcp.sockets import connect
 from tests.waiting import next_line
+from tests.zmq import wire
+from tests.zmq.sockets import connect
 
 PRELUDE = """
 import os, signal, sys, threading, time

@@ -15,11 +15,11 @@ import sfm_kernel
 from sfm_kernel import PeerLost
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.folders import is_alive
-from tests.tcp.conftest import Join, Start, link, member, repeat, transport
-from tests.tcp.sockets import deafen, hear_again, port
 from tests.waiting import wait_until
+from tests.zmq.conftest import Join, Start, link, member, repeat, transport
+from tests.zmq.sockets import deafen, hear_again, port
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 # ---- death -----------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import PeerLost, SFMError
-from tests.tcp.conftest import Join, Start, link, member, repeat, transport
-from tests.tcp.sockets import listening
 from tests.waiting import wait_until
+from tests.zmq.conftest import Join, Start, link, member, repeat, transport
+from tests.zmq.sockets import listening
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_messages_of_all_sizes_stay_on_the_machine(join: Join, kind: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tcp import wire
-from tests.tcp.conftest import Impostor, packet, unpacked
+from tests.zmq import wire
+from tests.zmq.conftest import Impostor, packet, unpacked
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 def test_frames_before_one_that_came_too_early_are_asked_for_again(fake: Impostor) -> None:

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from sfm_kernel import PeerLost
-from tests.tcp import wire
-from tests.tcp.conftest import Impostor, Join, Pose, Start, link, packet, repeat, unpacked
-from tests.tcp.sockets import cut, port
 from tests.waiting import wait_until
+from tests.zmq import wire
+from tests.zmq.conftest import Impostor, Join, Pose, Start, link, packet, repeat, unpacked
+from tests.zmq.sockets import cut, port
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 # ---- in order, complete, once ----------------------------------------------------------------

@@ -14,11 +14,11 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, WorldError
 from tests.contract.conftest import Background
-from tests.tcp.conftest import Impostor, Join, Pose, Start, link, member, repeat, transport
-from tests.tcp.sockets import attempts, connections, cut, deafen, hear_again, place, port
 from tests.waiting import wait_until
+from tests.zmq.conftest import Impostor, Join, Pose, Start, link, member, repeat, transport
+from tests.zmq.sockets import attempts, connections, cut, deafen, hear_again, place, port
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 # ---- breaks ----------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from sfm_kernel.message import encode
-from tests.tcp.conftest import Impostor, Join, Start, link
 from tests.waiting import wait_until
+from tests.zmq.conftest import Impostor, Join, Start, link
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 Credited = tuple[Impostor, int]

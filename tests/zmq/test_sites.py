@@ -24,10 +24,10 @@ from sfm_kernel.observe import snapshot
 from tests.contract.conftest import Background
 from tests.contract.crowd import outcome
 from tests.contract.test_collectives import ARRAYS, OBJECTS, VALUES, affine, concatenated, same
-from tests.tcp.machines import spread, two_machines
 from tests.waiting import wait_until
+from tests.zmq.machines import spread, two_machines
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 LAYOUTS = {
     "two sites, one after the other": "a1 a1 b1 b1",
@@ -249,7 +249,7 @@ def test_a_deadlock_between_sites_is_told_in_the_words_of_the_program(
     monkeypatch.setenv("SFM_DIR", str(sfm_dir))  # put back at the end
     begin = "sfm.wait_for(*'ABCD')\ngroup = sfm_kernel.Group(sfm)\ngroup.barrier()\n"
     with two_machines(world, sfm_dir) as machines:
-        machines.transport = "shm,tcp"
+        machines.transport = "shm,zmq"
         for name, machine in zip("ABCD", ("here", "here", "there", "there"), strict=True):
             last = "sfm.recv(src='A')" if name == "D" else "group.barrier()"
             machines.process(name, machine, begin + last, size=4)

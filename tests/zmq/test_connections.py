@@ -14,11 +14,11 @@ from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
 from sfm_kernel._native import Channel, Inbox
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.tcp import TcpTransport
-from tests.tcp.conftest import Join, Start, member, repeat, transport
-from tests.tcp.sockets import listening
 from tests.waiting import wait_until
+from tests.zmq.conftest import Join, Start, member, repeat, transport
+from tests.zmq.sockets import listening
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 
 # ---- keys ------------------------------------------------------------------------------------

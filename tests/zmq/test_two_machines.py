@@ -19,9 +19,9 @@ from sfm_kernel import CollectiveError, CollectiveMismatch, Endpoint, Group, Pee
 from sfm_kernel.collectives import ALGORITHMS
 from tests.contract.conftest import Background
 from tests.contract.crowd import outcome
-from tests.tcp.machines import spread
+from tests.zmq.machines import spread
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 THERE = (2, 3)
 

@@ -18,10 +18,11 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.tcp import wire
-from tests.tcp.conftest import Impostor, Join, Pose, link, member, transport
-from tests.tcp.sockets import connect
-from tests.tcp.strangers import (
+from tests.waiting import wait_until
+from tests.zmq import wire
+from tests.zmq.conftest import Impostor, Join, Pose, link, member, transport
+from tests.zmq.sockets import connect
+from tests.zmq.strangers import (
     FEW,
     assert_not_taken_in,
     crowd,
@@ -31,9 +32,8 @@ from tests.tcp.strangers import (
     running,
     said,
 )
-from tests.waiting import wait_until
 
-pytestmark = pytest.mark.tcp
+pytestmark = pytest.mark.zmq
 
 NOBODY = "d" * 32
 
