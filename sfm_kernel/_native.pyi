@@ -1014,16 +1014,12 @@ class Exchange:
         strangers: int,
         patience: float | None = None,
         *,
-        listener: int | None = None,
         libraries: list[str] = ...,
     ) -> Exchange:
         """
         Args:
             key: the world's.
-            address: peers connect to it, "tcp://IP:port"; without ``listener`` "tcp://IP:*", where
-                ZeroMQ chooses a port.
-            listener: descriptor of a nonblocking listening socket, which the exchange takes over;
-                None: peers connect by ZeroMQ.
+            address: peers connect to it by ZeroMQ, which chooses a port: "tcp://IP:*".
             libraries: paths of libzmq, or of modules linked with it, to try before the system's.
             strangers: open connections that have not shown the key, at most.
             patience: seconds after which a peer that cannot be reached is given up; None: never.

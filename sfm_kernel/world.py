@@ -19,7 +19,7 @@ from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
-from sfm_kernel.transport.tcp import TcpTransport
+from sfm_kernel.transport.zmq import ZmqTransport
 
 KINDS = ("inproc", "shm", "zmq")
 
@@ -143,9 +143,9 @@ def _chosen() -> tuple[str, ...]:
 
 def _between_machines(
     found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
-) -> TcpTransport | None:
+) -> ZmqTransport | None:
     """The one between machines; None in a world of one, unless ``SFM_TRANSPORT`` requests it."""
     local = isinstance(found, LocalDirectory)
     if local and "zmq" not in chosen:
         return None
-    return TcpTransport(inbox, found.key, uid, site, local=local)
+    return ZmqTransport(inbox, found.key, uid, site, local=local)

@@ -1,4 +1,4 @@
-"""Transports of packets: within a process, through shared memory, and between machines over TCP.
+"""Transports of packets: within a process, through shared memory, and between machines over ZeroMQ.
 
-``base`` holds the contract, which ``inproc``, ``shm`` and ``tcp`` implement.
+``base`` holds the contract, which ``inproc``, ``shm`` and ``zmq`` implement.
 """

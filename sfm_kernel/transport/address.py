@@ -6,7 +6,6 @@ what one of them can send before it has shown the key.
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 import socket
@@ -18,9 +17,6 @@ from sfm_kernel.errors import WorldAccess, WorldError
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 """Names of this machine for its own programs."""
 SHORTEST_KEY = 16
-BACKLOG = 1024
-"""Connections that the kernel holds while the process is stopped or holds the GIL; it may allow
-fewer. To any further client the process looks unreachable. ``most_strangers`` bounds it, too."""
 MOST_DESCRIPTORS = 1 << 16
 
 
@@ -43,29 +39,6 @@ def own_ip() -> str:
 def listening_ip(local: bool) -> str:
     """The address at which this process listens; ``local``: for members of this machine."""
     return "127.0.0.1" if local else own_ip()
-
-
-def listen(local: bool) -> tuple[socket.socket, str]:
-    """A listening socket on a free port of the address that is announced, and that address.
-
-    ``local``: of this machine's loopback interface, for members of this machine.
-    """
-    ip = listening_ip(local)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setblocking(False)
-    try:
-        try:
-            listener.bind((ip, 0))
-        except OSError as error:
-            if error.errno != errno.EADDRNOTAVAIL:
-                raise
-            # A router in front of this machine has the address, and forwards to it.
-            listener.bind(("0.0.0.0", 0))
-        listener.listen(min(BACKLOG, most_strangers()))
-    except BaseException:
-        listener.close()
-        raise
-    return listener, f"tcp://{ip}:{listener.getsockname()[1]}"
 
 
 def check_key(key: bytes) -> None:

@@ -25,7 +25,7 @@ from sfm_kernel import (
     UnknownName,
 )
 from sfm_kernel.collectives import ALGORITHMS, meeting
-from tests.contract.conftest import BETWEEN_MACHINES, Background, results
+from tests.contract.conftest import Background, results
 from tests.contract.crowd import Crowd, crowd_of, outcome
 from tests.waiting import wait_until
 
@@ -148,7 +148,7 @@ def test_a_member_that_leaves_is_lost_for_all_others(
 ) -> None:
     monkeypatch.setattr("sfm_kernel.collectives.team.DEATH_TICKS", 1)
     for algorithm in ALGORITHMS["barrier"]:
-        if algorithm == "flags" and kind in BETWEEN_MACHINES:
+        if algorithm == "flags" and kind == "zmq":
             continue
         with crowd_of(world, 4) as crowd:
             groups = crowd.run(lambda group: group)
@@ -196,7 +196,7 @@ def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
 
 @pytest.mark.parametrize("algorithm", ["flags", "linear", "recursive doubling"])
 def test_stop_ends_it_on_all(crowd: Crowd, kind: str, algorithm: str) -> None:
-    if algorithm == "flags" and kind in BETWEEN_MACHINES:
+    if algorithm == "flags" and kind == "zmq":
         algorithm = "binomial"  # there is no shared memory
     groups = crowd.run(lambda group: group)
     other = Background(partial(groups[1].allreduce, 1, algorithm=algorithm))

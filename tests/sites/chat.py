@@ -21,7 +21,7 @@ import numpy as np
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel._native import Exchange
-from sfm_kernel.transport.tcp import TcpTransport
+from sfm_kernel.transport.zmq import ZmqTransport
 
 SMALL, LARGE = 200, 1_500_000
 
@@ -57,7 +57,7 @@ def main(name: str, peer: str, seconds: str) -> None:
         sfm.wait_for(peer, timeout=50)
         time.sleep(0.5)  # gateways answer meanwhile
         print(sfm.route_kind(peer), flush=True)
-        (exchange,) = (tcp.exchange for tcp in sfm._transports if isinstance(tcp, TcpTransport))
+        (exchange,) = (far.exchange for far in sfm._transports if isinstance(far, ZmqTransport))
         (uid,) = (member.uid for member in sfm.members() if member.name == peer)
         ear = threading.Thread(target=receive, args=(sfm, peer, report))
         ear.start()

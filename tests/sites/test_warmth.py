@@ -28,14 +28,14 @@ from sfm_kernel.observe import snapshot
 from sfm_kernel.relay.view import RemoteView
 sfm = sfm_kernel.join("lab", sys.argv[1])
 view = RemoteView.of(sfm)
-(tcp,) = [one for one in sfm._transports if one.kind == "zmq"]
+(far,) = [one for one in sfm._transports if one.kind == "zmq"]
 
 def say(size):
     sfm.send(dest="B", data=bytes(size))
     sfm.recv(src="B")
 
 def line():
-    (one,) = tcp.exchange.connections()
+    (one,) = far.exchange.connections()
     return one
 
 def links():

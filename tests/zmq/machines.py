@@ -109,6 +109,10 @@ class Machines:
         found = [process for process in self.snapshot()["processes"] if process["name"] == name]
         return found[0] if found else {}
 
+    def tell_of(self, name: str, uid: str) -> bool:
+        """Whether a relay tells of this process: as long as somebody looks."""
+        return bool(self.seen(name)) and any(uid in one.uids for one in self.known_relays())
+
     def diagnosis(self) -> dict[str, Any]:
         diagnosis = explain(self.observer.folder, remote=self.view.states)
         check("diagnosis", diagnosis)

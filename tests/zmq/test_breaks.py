@@ -15,7 +15,8 @@ import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, WorldError
 from tests.contract.conftest import Background
 from tests.waiting import wait_until
-from tests.zmq.conftest import Impostor, Join, Pose, Start, link, member, repeat, transport
+from tests.zmq.by_hand import Impostor
+from tests.zmq.conftest import Join, Pose, Start, link, member, repeat, transport
 from tests.zmq.sockets import attempts, connections, cut, deafen, hear_again, place, port
 
 pytestmark = pytest.mark.zmq

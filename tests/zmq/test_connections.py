@@ -13,7 +13,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
 from sfm_kernel._native import Channel, Inbox
 from sfm_kernel.directory import DirectoryServer
-from sfm_kernel.transport.tcp import TcpTransport
+from sfm_kernel.transport.zmq import ZmqTransport
 from tests.waiting import wait_until
 from tests.zmq.conftest import Join, Start, member, repeat, transport
 from tests.zmq.sockets import listening
@@ -39,7 +39,7 @@ def test_a_stranger_is_refused(join: Join, world: str) -> None:
 def test_no_transport_without_a_secret() -> None:
     for key in (b"", b"short"):
         with pytest.raises(WorldAccess):
-            TcpTransport(Inbox(None), key, "0" * 32)
+            ZmqTransport(Inbox(None), key, "0" * 32)
 
 
 def test_messages_for_a_former_owner_of_the_port_are_not_taken_in(join: Join) -> None:

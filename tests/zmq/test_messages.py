@@ -15,7 +15,8 @@ import pytest
 from sfm_kernel import PeerLost
 from tests.waiting import wait_until
 from tests.zmq import wire
-from tests.zmq.conftest import Impostor, Join, Pose, Start, link, packet, repeat, unpacked
+from tests.zmq.by_hand import Impostor
+from tests.zmq.conftest import Join, Pose, Start, link, packet, repeat, unpacked
 from tests.zmq.sockets import cut, port
 
 pytestmark = pytest.mark.zmq
@@ -95,7 +96,7 @@ def test_nonsense_ends_its_connection_and_nothing_else(
         fake.greet()
         fake.put(b"D", 1, packet(n=1))
         assert b.recv(src="A").n == 1
-    fake.socket.sendall(nonsense(fake))
+    fake.connection.send(nonsense(fake))
     fake.is_hung_up_on()
     fake.again()
     fake.greet()

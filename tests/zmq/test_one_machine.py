@@ -17,10 +17,10 @@ from tests.zmq.sockets import listening
 pytestmark = pytest.mark.zmq
 
 
-def test_messages_of_all_sizes_stay_on_the_machine(join: Join, kind: str) -> None:
+def test_messages_of_all_sizes_stay_on_the_machine(join: Join) -> None:
     before = listening()
     a, b = join("A"), join("B")
-    assert a.route_kind("B") == kind and listening() == [*before, "127.0.0.1", "127.0.0.1"]
+    assert a.route_kind("B") == "zmq" and listening() == [*before, "127.0.0.1", "127.0.0.1"]
     for n in (1, 1000, 2_000_000, 9_000_000):
         a.send(dest="B", n=n, data=np.arange(n, dtype=np.int8))
         assert (b.recv(n=n).data == np.arange(n, dtype=np.int8)).all()
@@ -96,21 +96,21 @@ with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
     b.recv(src=0)
     assert not psutil.Process().net_connections("all")
     names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-    assert not [name for name in names if name.startswith("sfm-tcp")], names
+    assert not [name for name in names if name.startswith("sfm-zmq")], names
 assert "zmq" not in sys.modules
 """
     monkeypatch.delenv("SFM_TRANSPORT")
     subprocess.run([sys.executable, "-c", code, world], check=True)
 
 
-def test_pyzmq_is_not_imported_when_zmq_was_asked_for_either(world: str, kind: str) -> None:
+def test_pyzmq_is_not_imported_when_zmq_was_asked_for_either(world: str) -> None:
     code = """
 import sys, threading, sfm_kernel
 with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
     a.send(dest=1, n=1)
     b.recv(src=0)
-    assert a.route_kind(1) == sys.argv[2]
-    assert not [one.name for one in threading.enumerate() if "tcp" in one.name]  # no Python's
+    assert a.route_kind(1) == "zmq"
+    assert not [one.name for one in threading.enumerate() if "zmq" in one.name]  # no Python's
 assert "zmq" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code, world, kind], check=True)
+    subprocess.run([sys.executable, "-c", code, world], check=True)

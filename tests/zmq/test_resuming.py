@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.zmq import wire
-from tests.zmq.conftest import Impostor, packet, unpacked
+from tests.zmq.by_hand import Impostor
+from tests.zmq.conftest import packet, unpacked
 
 pytestmark = pytest.mark.zmq
 

@@ -11,7 +11,8 @@ import pytest
 
 from sfm_kernel.message import encode
 from tests.waiting import wait_until
-from tests.zmq.conftest import Impostor, Join, Start, link
+from tests.zmq.by_hand import Impostor
+from tests.zmq.conftest import Join, Start, link
 
 pytestmark = pytest.mark.zmq
 
@@ -35,8 +36,7 @@ def test_a_credit_is_said_again_on_the_connection_that_its_receiver_makes(
 ) -> None:
     """A does not ask: its own connection may be another one, which did not break."""
     fake, credit = credited
-    fake.socket.close()
-    fake.socket = fake.listener.accept()[0]
+    fake.accept()
     fake.put(b"W", fake.hears(b"H").number)
     assert fake.hears(b"A").number == credit
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import random
 import resource
-import select
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
+import zmq
 
 import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.waiting import wait_until
 from tests.zmq import wire
-from tests.zmq.conftest import Impostor, Join, Pose, link, member, transport
+from tests.zmq.by_hand import Impostor, dealer
+from tests.zmq.conftest import Join, Pose, link, member, transport
+from tests.zmq.ear import GREETING, Ear, frames
 from tests.zmq.sockets import connect
 from tests.zmq.strangers import (
     FEW,
@@ -38,48 +41,92 @@ pytestmark = pytest.mark.zmq
 NOBODY = "d" * 32
 
 
-def claim(nbytes: int, **other: int) -> bytes:
-    """The header of a frame with ``nbytes`` sealed bytes."""
-    pair = {"magic": ord("S"), "klass": 1, "ahead": 0} | other
-    return wire.HEADER.pack(
-        nbytes, pair["magic"], 8, pair["klass"], 0, pair["ahead"], 1, 1, 0, bytes(16), bytes(16), 1
-    )
+HELLO = 2 + 200
+"""Bytes of the first command of a member that connects."""
+
+
+def greeting(mechanism: bytes = b"CURVE", version: int = 3, magic: bytes = b"\xff") -> bytes:
+    """What ZeroMQ says first on a connection (RFC 23)."""
+    head = magic + bytes(8) + b"\x7f" + bytes([version, 0])
+    return (head + mechanism.ljust(20, b"\0")).ljust(GREETING, b"\0")
+
+
+def command(nbytes: int) -> bytes:
+    """The head of a command with so many bytes, which follow or do not."""
+    return b"\x04" + bytes([nbytes]) if nbytes < 256 else b"\x06" + nbytes.to_bytes(8)
 
 
 @pytest.fixture
-def address(join: Join) -> Iterator[str]:
-    """The address of a process that talks with another, whatever the stranger has done."""
+def talking(join: Join) -> Iterator[Endpoint]:
+    """A process that talks with another, whatever a stranger has done to it."""
     a, b = join("A"), join("B")
     b.send(dest="A", n=1)
     assert a.recv().n == 1
-    yield member(a, "A").address
+    yield a
     b.send(dest="A", n=2)
     assert a.recv().n == 2
     assert not a.peek()
 
 
-LONGEST = wire.INNER.size + wire.LARGEST + wire.TAG
+@pytest.fixture
+def address(talking: Endpoint) -> str:
+    """Its address."""
+    return member(talking, "A").address
 
 
-@pytest.mark.parametrize("length", [1 << 31, LONGEST + 1, LONGEST, 513])
-def test_a_frame_without_end_is_not_taken_in(address: str, length: int) -> None:
-    """Not one that is too long, and not a long one as the first."""
-    assert_not_taken_in(address, claim(length))
+@pytest.fixture
+def hello(talking: Endpoint) -> bytes:
+    """What a member that connects says first: a greeting, and HELLO, which the other answers."""
+    said = b""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with dealer(address, talking._directory.key), listener.accept()[0] as server:
+            server.sendall(greeting())
+            while len(said) < GREETING + HELLO:
+                said += server.recv(1 << 10)
+    return said
 
 
-@pytest.mark.parametrize("length", [1 << 31, LONGEST])
-def test_a_connecting_process_takes_no_frame_without_end_either(length: int, join: Join) -> None:
+@pytest.mark.parametrize("length", [1 << 40, 1 << 31, 200])
+def test_a_command_without_end_is_not_taken_in(address: str, length: int) -> None:
+    """Not one that is too long for any frame, and not one of a proper length that never ends."""
+    assert_not_taken_in(address, greeting() + command(length))
+
+
+def test_a_connecting_process_takes_no_command_without_end_either(join: Join) -> None:
     a = join("A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         transport(a).exchange.link(NOBODY, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
         with listener.accept()[0] as fake:
-            assert pour(fake, claim(length)) < 64 << 20
+            assert pour(fake, greeting() + command(1 << 31)) < 64 << 20
 
 
-def test_a_stranger_that_does_not_show_the_key_is_dropped(address: str) -> None:
-    with connect(address) as silent, connect(address) as slow:
-        slow.sendall(claim(100) + bytes(99))
-        assert hung_up(silent) and hung_up(slow)
+@pytest.mark.parametrize("length", [1 << 25, 600])
+def test_a_member_is_not_heard_that_begins_with_a_long_frame(
+    talking: Endpoint, length: int
+) -> None:
+    """Not one that is too long, and not a long one as the first."""
+    with dealer(member(talking, "A").address, talking._directory.key) as fake:
+        fake.send(bytes(length))
+        with pytest.raises(EOFError):
+            fake.receive()
+
+
+def test_a_stranger_that_does_not_show_the_key_is_dropped(address: str, hello: bytes) -> None:
+    with connect(address) as silent, connect(address) as slow, connect(address) as halfway:
+        slow.sendall(greeting()[:50])
+        halfway.sendall(hello)  # HELLO without INITIATE
+        assert hung_up(silent) and hung_up(slow) and hung_up(halfway)
+
+
+@pytest.mark.parametrize("whose", ["a fresh pair", "another world's pair"])
+def test_a_foreign_key_is_refused(whose: str, talking: Endpoint) -> None:
+    """Though it knows the public half of the members' pair."""
+    pair = wire.curve_pair(os.urandom(32)) if "world" in whose else zmq.curve_keypair()[::-1]
+    with dealer(member(talking, "A").address, talking._directory.key, pair) as stranger:
+        stranger.send(b"let me in")
+        with pytest.raises(EOFError):
+            stranger.receive()
 
 
 # ---- many ------------------------------------------------------------------------------------
@@ -169,120 +216,111 @@ def test_a_peer_without_time_for_our_key_does_not_refuse_it(hangs_up: str, join:
 # ---- noise -----------------------------------------------------------------------------------
 
 
-def noise(dice: random.Random) -> bytes:
+def noise(dice: random.Random, hello: bytes) -> bytes:
     """Bytes that a stranger might send."""
     rest = dice.randbytes(dice.randrange(400))
-    good = claim(dice.randrange(40, 500))
+    place = dice.randrange(len(hello))
     kinds = [
         b"",
         dice.randbytes(1),
-        good[: dice.randrange(64)],
-        good,
+        hello[:place],
+        hello,
+        hello[:place] + bytes([hello[place] ^ 1 << dice.randrange(8)]) + hello[place + 1 :],
         b"GET / HTTP/1.1\r\n\r\n",
-        claim(dice.getrandbits(32)),
-        claim(40 + len(rest), klass=dice.randrange(256)),
-        claim(100, magic=dice.randrange(256)),
-        claim(max(40, len(rest)), ahead=dice.getrandbits(32)),
+        greeting(dice.choice([b"NULL", b"PLAIN", b"GSSAPI", dice.randbytes(20)])),
+        greeting(version=dice.randrange(256)),
+        greeting(magic=dice.randbytes(1)),
+        greeting() + command(dice.getrandbits(40)),
+        greeting() + command(len(rest)),
     ]
     return dice.choice(kinds) + rest
 
 
-def test_noise_disturbs_nobody(address: str, effort: int) -> None:
-    disturb(address, noise, 100 * effort)
+def test_noise_disturbs_nobody(address: str, hello: bytes, effort: int) -> None:
+    disturb(address, lambda dice: noise(dice, hello), 100 * effort)
 
 
 # ---- what was overheard ----------------------------------------------------------------------
 
-
-class Ear:
-    """Sits between two peers, and keeps what the one that connects sends to the other."""
-
-    def __init__(self, to: str) -> None:
-        self._to, self.heard = to, bytearray()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._listener.settimeout(0.05)
-        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._over.is_set():
-            with contextlib.suppress(TimeoutError), self._listener.accept()[0] as client:
-                with connect(self._to) as server:
-                    self._forward(client, server)
-
-    def _forward(self, client: socket.socket, server: socket.socket) -> None:
-        with contextlib.suppress(ConnectionError):
-            while not self._over.is_set():
-                for source in ready(client, server):
-                    if not (data := source.recv(1 << 16)):
-                        return
-                    (server if source is client else client).sendall(data)
-                    self.heard += data if source is client else b""
-
-    def close(self) -> None:
-        self._over.set()
-        self._thread.join()
-        self._listener.close()
-
-
-def ready(*sockets: socket.socket) -> list[socket.socket]:
-    """Those that have something, within 50 ms. (Not select: descriptors may have large numbers.)"""
-    poller = select.poll()
-    for sock in sockets:
-        poller.register(sock, select.POLLIN)
-    found = {fd for fd, _ in poller.poll(50)}
-    return [sock for sock in sockets if sock.fileno() in found]
-
-
-Overheard = tuple[Endpoint, Endpoint, list[bytes]]
+Heard = tuple[Endpoint, Endpoint, Ear]
 
 
 @pytest.fixture
-def overheard(join: Join, by_hand: None) -> Iterator[Overheard]:
-    """A and B, and all frames that A has said to B, some of them after breaks."""
+def heard(join: Join) -> Iterator[Heard]:
+    """A and B, and who hears what they say on a connection that A has made."""
     a, b = join("A"), join("B")
     ear = Ear(member(a, "B").address)
     to_b = transport(a).exchange.link(b.uid, ear.address)
+    talk = itertools.count()
+
+    def talk_on() -> None:
+        n = next(talk)
+        a.send(dest="B", n=n)
+        b.send(dest="A", n=b.recv().n)
+        assert a.recv().n == n
+
     try:
-        for n in range(5):
-            a.send(dest="B", n=n)
-            b.send(dest="A", n=b.recv().n)
-            assert a.recv().n == n
-            to_b._break()
-            wait_until(lambda: to_b.up)
-        yield a, b, [b"".join(frame) for frame in wire.split(bytearray(ear.heard))]
-        a.send(dest="B", n=5)
-        assert b.recv().n == 5
-        assert not b.peek()
+        talk_on()
+        yield a, b, ear
+        talk_on()
+        assert to_b.lost is None and link(b, "A").lost is None
+        assert not a.peek() and not b.peek()
     finally:
         ear.close()
 
 
-def test_overheard_frames_cannot_be_replayed(overheard: Overheard) -> None:
-    a, b, frames = overheard
-    assert len(frames) > 2  # in the other rounds B may have made the connection
-    for first in range(len(frames)):
-        with connect(member(a, "B").address) as wire_, contextlib.suppress(ConnectionError):
-            wire_.sendall(b"".join(frames[first:]))
-            assert hung_up(wire_)
-    assert link(b, "A").lost is None and not b.peek()
+@pytest.fixture
+def overheard(heard: Heard) -> Heard:
+    """The same after some breaks; in some rounds it may be B who has made a connection."""
+    a, b, _ = heard
+    for n in range(4):
+        link(a, "B")._break()
+        wait_until(lambda: link(a, "B").up)
+        a.send(dest="B", again=n)
+        assert b.recv(again=n)
+    return heard
 
 
-def test_overheard_frames_cannot_be_replayed_to_another_process(
-    overheard: Overheard, join: Join
-) -> None:
-    """A peer that looks for a former owner of a port is answered, and may be an echo."""
-    a, _, frames = overheard
+def test_what_was_overheard_opens_no_connection(overheard: Heard) -> None:
+    a, b, ear = overheard
+    for words, _ in ear.said:
+        with connect(member(a, "B").address) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(words)
+            assert hung_up(stranger)
+    assert not b.peek()
+
+
+def test_what_was_overheard_opens_none_to_another_process(overheard: Heard, join: Join) -> None:
+    """A member that looks for a former owner of a port is answered; who repeats it is not."""
+    a, _, ear = overheard
     c = join("C")
-    with connect(member(a, "C").address) as stranger, contextlib.suppress(ConnectionError):
-        stranger.sendall(b"".join(frames))
-        assert hung_up(stranger)
+    for words, _ in ear.said:
+        with connect(member(a, "C").address) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(words)
+            assert hung_up(stranger)
+    assert transport(c).exchange.known(a.uid) is None
     c.send(dest="A", n="real")
     assert a.recv(src="C").n == "real"
     a.send(dest="C", n="real")
     assert c.recv(src="A").n == "real"
+
+
+def test_recorded_words_are_no_sign_of_life(overheard: Heard) -> None:
+    """Nor are they taken for those of another process, which would prove a death."""
+    a, _, ear = overheard
+    with contextlib.closing(Ear(member(a, "B").address)) as other:
+        other.recites = bytes(ear.said[0][1])
+        dead = transport(a).exchange.link(NOBODY, other.address)
+        wait_until(lambda: dead.up or dead.lost is not None)
+        assert "refuses this world's key" in str(dead.lost)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_words_said_again_on_a_living_connection_end_only_that(side: int, heard: Heard) -> None:
+    _, _, ear = heard
+    *_, last = frames(bytes(ear.said[0][side]))
+    ear.say_again(side, last)
+    wait_until(lambda: ear.ended)
 
 
 def test_a_greeting_for_somebody_else_opens_nothing(join: Join, impostor: Pose) -> None:
@@ -293,7 +331,7 @@ def test_a_greeting_for_somebody_else_opens_nothing(join: Join, impostor: Pose) 
     fake = impostor(b, a)
     other = wire.Pair(fake.secret, a.uid, NOBODY, counter=1 << 40)
     address = member(a, "A").address.encode()
-    fake.socket.sendall(other.seal(wire.Frame(b"H", 0, address)))
+    fake.connection.send(other.seal(wire.Frame(b"H", 0, address)))
     assert fake.hears(b"W").number == 0
     fake.put(b"B")  # a true word of A's, which it says when it leaves
     fake.is_hung_up_on()

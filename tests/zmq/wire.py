@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
+
+import zmq
+from zmq.utils import z85
 
 HEADER = struct.Struct("<IBBBBIIII16s16sQ")
 INNER = struct.Struct("<B?6xQQ")
@@ -145,6 +147,13 @@ def pair_key(secret: bytes, sender: str, receiver: str, salt: bytes = b"sfm fram
     return hmac.digest(extracted, uid_bytes(sender) + uid_bytes(receiver) + b"\1", hashlib.sha256)
 
 
+def curve_pair(secret: bytes) -> tuple[bytes, bytes]:
+    """The pair of a world's processes, secret and public, from the world's key; in Z85."""
+    extracted = hmac.digest(b"sfm zmq", secret, hashlib.sha256)
+    half = z85.encode(hmac.digest(extracted, b"key\1", hashlib.sha256))
+    return half, zmq.curve_public(half)
+
+
 def uid_bytes(uid: str) -> bytes:
     return bytes.fromhex(uid)[::-1]
 
@@ -228,12 +237,6 @@ class Pair:
         )
 
 
-def split(stream: bytearray) -> Iterator[tuple[bytes, bytes]]:
-    """Take the complete frames off the front; yield their headers and sealed texts."""
-    while len(stream) >= HEADER.size:
-        end = HEADER.size + int.from_bytes(stream[:4], "little")
-        if len(stream) < end:
-            return
-        frame = bytes(stream[:end])
-        del stream[:end]
-        yield frame[: HEADER.size], frame[HEADER.size :]
+def split(frame: bytes) -> tuple[bytes, bytes]:
+    """Its header, and the sealed text."""
+    return frame[: HEADER.size], frame[HEADER.size :]

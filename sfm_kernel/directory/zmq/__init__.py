@@ -5,6 +5,5 @@
     monitor    the state of a connection: up, down, refused
     sockets    ZeroMQ in an event loop, and the limits of strangers
 
-(Messages between processes go over TCP, see ``sfm_kernel/transport/tcp.py``: what ZeroMQ does
-before the first one takes five round trips, and its frames cannot be forwarded unread.)
+(Messages between processes go over ZeroMQ in the native core, see ``sfm_kernel/transport/zmq.py``.)
 """

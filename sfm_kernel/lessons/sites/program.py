@@ -22,7 +22,7 @@ from sfm_kernel.directory import RemoteDirectory
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.counts import REPORTED_AFTER, of_links, of_reports
 from sfm_kernel.lessons.sites.raw import WARM_BYTES
-from sfm_kernel.transport.tcp import TcpTransport
+from sfm_kernel.transport.zmq import ZmqTransport
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -119,8 +119,8 @@ class Program:
 
     def count(self) -> dict[str, int]:
         """The kernel's counts of this process's direct links to other sites."""
-        (tcp,) = (end for end in self.sfm._transports if isinstance(end, TcpTransport))
-        return of_links(tcp.exchange.connections())
+        (far,) = (end for end in self.sfm._transports if isinstance(end, ZmqTransport))
+        return of_links(far.exchange.connections())
 
     def _reports(self) -> list[dict[str, Any]]:
         key = bytes.fromhex(os.environ["SFM_KEY"])

@@ -50,7 +50,7 @@ ROUTES = {
     "gateway cubic": _through("cubic"),
     "gateway cubic x4": _through("cubic", "--connections", "4"),
 }
-"""``direct`` is plain TCP; ``direct heartbeat`` keeps its connections awake; ``direct bbr`` and
-``gateway`` are SFM's defaults."""
+"""``direct`` leaves its connections to TCP, and ``direct heartbeat`` keeps them awake;
+``direct bbr`` and ``gateway`` are SFM's defaults."""
 
 DIRECT = ROUTES["direct"]

@@ -44,6 +44,13 @@ impl Restart {
     }
 }
 
+/// What the kernel reports before a write after this silence, if that may be an idle restart.
+fn before(silence: Duration, look: impl FnOnce() -> Option<TcpInfo>) -> Option<TcpInfo> {
+    let info = if silence > MIN_SILENCE { look()? } else { return None };
+    let timeout = Duration::from_micros(info.number(tcp_info::RTO)?);
+    (silence > timeout).then_some(info)
+}
+
 /// Round trips until `packets` packets have gone, with a window that doubles up to `limit`.
 fn round_trips(packets: u64, window: u64, limit: u64) -> u32 {
     let (mut remaining, mut window, mut count) = (packets, window.max(1), 0);
@@ -60,6 +67,14 @@ pub fn unix_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64()
 }
 
+#[derive(Clone)]
+struct Expected {
+    before: TcpInfo,
+    silence: Duration,
+    /// Bytes that were handed over for it, and after it.
+    bytes: u64,
+}
+
 /// The history of one connection; its writer maintains it.
 #[derive(Clone, Default)]
 pub struct History {
@@ -67,6 +82,8 @@ pub struct History {
     pub last: Option<Restart>,
     /// Writes follow the last restart.
     follows_restart: bool,
+    /// A write that another thread makes, after a silence.
+    expected: Option<Expected>,
     /// Timeouts at the beginning of this period, and of the one before it.
     counted: Option<[(Instant, u64); 2]>,
 }
@@ -74,21 +91,36 @@ pub struct History {
 impl History {
     /// Call `write` after this silence, and see whether the window has fallen.
     pub fn watch<T>(&mut self, socket: RawFd, silence: Duration, write: impl FnOnce() -> T) -> T {
-        if silence <= MIN_SILENCE {
-            return write();
-        }
-        let before = TcpInfo::read(socket).ok();
-        let number = |field| before.as_ref().and_then(|info: &TcpInfo| info.number(field));
-        let rto = Duration::from_micros(number(tcp_info::RTO).unwrap_or(u64::MAX / 1000));
-        if silence <= rto {
-            return write();
-        }
+        let before = before(silence, || TcpInfo::read(socket).ok());
         let done = write();
-        self.follows_restart = false;
-        if let (Some(before), Ok(after)) = (&before, TcpInfo::read(socket)) {
-            self.compare(before, &after, silence);
+        if let Some(before) = before {
+            self.follows_restart = false;
+            if let Ok(after) = TcpInfo::read(socket) {
+                self.compare(&before, &after, silence);
+            }
         }
         done
+    }
+
+    /// Another thread is about to write after this silence. `look` reads what the kernel reports.
+    pub fn expect(&mut self, silence: Duration, look: impl FnOnce() -> Option<TcpInfo>) {
+        if let Some(before) = before(silence, look) {
+            self.follows_restart = false;
+            self.expected = Some(Expected { before, silence, bytes: 0 });
+        }
+    }
+
+    /// See whether the window has fallen, once the expected write has been made.
+    pub fn look_after(&mut self, look: impl FnOnce() -> Option<TcpInfo>) {
+        let Some(silence) = self.expected.as_ref().map(|expected| expected.silence) else { return };
+        let Some(after) = look() else { return };
+        let quiet = after.number(tcp_info::LAST_DATA_SENT).map(Duration::from_millis);
+        if quiet.is_none_or(|quiet| quiet > silence / 2) {
+            return; // not yet
+        }
+        let Some(Expected { before, silence, bytes }) = self.expected.take() else { return };
+        self.compare(&before, &after, silence);
+        self.wrote(bytes);
     }
 
     fn compare(&mut self, before: &TcpInfo, after: &TcpInfo, silence: Duration) {
@@ -111,9 +143,11 @@ impl History {
         }
     }
 
-    /// Record that `bytes` were written.
+    /// Record that `bytes` were written, or handed over to be written.
     pub fn wrote(&mut self, bytes: u64) {
-        if let (true, Some(last)) = (self.follows_restart, &mut self.last) {
+        if let Some(expected) = &mut self.expected {
+            expected.bytes += bytes;
+        } else if let (true, Some(last)) = (self.follows_restart, &mut self.last) {
             last.followed += bytes;
         }
     }
@@ -199,7 +233,7 @@ mod tests {
         tcp_info::set_congestion(sender.as_raw_fd(), "reno").unwrap();
         let reader = std::thread::spawn(move || {
             let mut room = vec![0; SIZE];
-            for _ in 0..9 {
+            for _ in 0..10 {
                 other.read_exact(&mut room).unwrap();
             }
         });
@@ -219,6 +253,23 @@ mod tests {
             .unwrap();
         stream.write_all(&data[1..]).unwrap();
         history.wrote(SIZE as u64);
+
+        // The same if another thread writes: what it does is seen once it has done it.
+        let (mut other, silence) = (History::default(), Duration::from_millis(700));
+        let look = || TcpInfo::read(sender.as_raw_fd()).ok();
+        std::thread::sleep(silence);
+        let again = window();
+        other.expect(silence, look);
+        other.wrote(SIZE as u64);
+        other.look_after(look);
+        assert!(other.expected.is_some() && other.restarts == 0);
+        stream.write_all(first).unwrap();
+        other.look_after(look);
+        stream.write_all(&data[1..]).unwrap();
+        assert!(other.expected.is_none());
+        if let Some(last) = other.last {
+            assert_eq!((other.restarts, last.from, last.followed), (1, again, SIZE as u64));
+        }
         reader.join().unwrap();
         let forgets = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_slow_start_after_idle");
         let Some(last) = history.last else {

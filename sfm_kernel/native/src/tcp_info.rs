@@ -109,6 +109,7 @@ pub enum Value {
 }
 
 /// The kernel's knowledge of a connection at one moment.
+#[derive(Clone)]
 pub struct TcpInfo {
     bytes: [u8; ROOM],
     length: usize,

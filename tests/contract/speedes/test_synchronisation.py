@@ -9,7 +9,7 @@ import pytest
 
 from sfm_kernel import SFMError
 from sfm_kernel.speedes import SimTime, SpeedesComm
-from tests.contract.conftest import BETWEEN_MACHINES, Background, results
+from tests.contract.conftest import Background, results
 from tests.contract.speedes.conftest import MakeGroup, at_all
 from tests.waiting import wait_until
 
@@ -20,9 +20,7 @@ def test_nodes_are_counted_from_0(group: MakeGroup, kind: str) -> None:
     nodes = group(3)
     assert [comm.get_node_id() for comm in nodes] == [0, 1, 2]
     assert {comm.get_num_nodes() for comm in nodes} == {3}
-    machines = (
-        [[0], [1], [2]] if kind in BETWEEN_MACHINES else [[0, 1, 2]]
-    )  # where memory is shared
+    machines = [[0], [1], [2]] if kind == "zmq" else [[0, 1, 2]]  # where memory is shared
     assert all(comm.machines == machines for comm in nodes)
     assert repr(nodes[1]) == "<SpeedesComm node 1 of 3, group 0>"
 

@@ -16,7 +16,7 @@ use crate::send_credit::SendCredit;
 pub enum Channel {
     /// A ring, to a process that shares memory.
     Ring(Arc<RingSender>),
-    /// TCP, to a process that does not, as a rule on another machine.
+    /// ZeroMQ or a gateway, to a process that does not, as a rule on another machine.
     Link(Arc<Link>),
     /// To an inbox of this process: the sender's credit, and the inbound that its packets arrive
     /// on.

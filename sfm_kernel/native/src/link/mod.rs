@@ -50,8 +50,6 @@ pub struct Identity {
     pub site: u32,
     pub address: String,
     pub secret: Secret,
-    /// The kind of its direct connections, for users: "tcp" or "zmq".
-    pub direct: &'static str,
 }
 
 /// Thread-safe.
@@ -183,7 +181,7 @@ impl<W: Wire> Link<W> {
         self.credit.core()
     }
 
-    /// The path of its messages, for users: "gateway", "tcp" or "zmq".
+    /// The path of its messages, for users: "gateway" or "zmq".
     pub fn kind(&self) -> &'static str {
         let shared = self.connection().map_or_else(
             || self.uses_gateways.load(Ordering::Relaxed),
@@ -192,7 +190,7 @@ impl<W: Wire> Link<W> {
         if shared {
             "gateway"
         } else {
-            self.identity.direct
+            "zmq"
         }
     }
 

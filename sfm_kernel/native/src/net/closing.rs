@@ -76,9 +76,6 @@ impl Closing {
             }
             return false;
         }
-        if let Some(listener) = &exchange.listener {
-            listener.break_off(); // refuses newcomers, though it is not closed yet
-        }
         for link in exchange.links() {
             link.close("(this endpoint is closed)");
         }

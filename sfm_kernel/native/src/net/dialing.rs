@@ -41,9 +41,9 @@ impl Dialing {
                 Event::Ended(connection, remote, error) => match remote {
                     Remote::Stranger => {}
                     Remote::Gateway(gateway) => self.gateway_ended(exchange, &connection, &gateway),
-                    Remote::Peer(link) => self.ended(exchange, &connection, &link, None, error),
-                    Remote::Dialed { link, probe } => {
-                        self.ended(exchange, &connection, &link, Some(probe), error);
+                    Remote::Peer(link) => self.ended(exchange, &connection, &link, false, error),
+                    Remote::Dialed(link) | Remote::Probe(link) => {
+                        self.ended(exchange, &connection, &link, true, error);
                     }
                 },
             }
@@ -81,44 +81,35 @@ impl Dialing {
         }
     }
 
-    /// A probe has reached the peer: a silent link goes on there.
+    /// A probe has found that somebody listens there: a silent link goes on with a new connection.
     fn probe_connected(
         &mut self,
         exchange: &Exchange,
         connection: &Arc<Connection>,
         link: &Arc<Link>,
     ) {
-        let Some(monitor) = self.monitors.get_mut(&link.uid) else {
-            exchange.end(connection);
-            return;
-        };
-        if connection.has_ended() {
+        let Some(monitor) = self.monitors.get_mut(&link.uid) else { return };
+        if monitor.attempt.take_if(|(attempt, _)| attempt.id() == connection.id()).is_none() {
             return; // the link has found another connection meanwhile
         }
         let former = link.connection();
         monitor.go_around_gateways();
         monitor.reached();
         link.end_silence();
-        if exchange.direct.is_some() {
-            // It was plain TCP, to see whether somebody listens there.
-            exchange.end(connection);
-            monitor.broke = true;
-            dial(exchange, monitor, false, &mut self.warned);
-        } else {
-            link.use_connection(connection.clone(), true);
-        }
+        monitor.broke = true;
+        dial(exchange, monitor, false, &mut self.warned);
         if let Some(former) = former.filter(|connection| !connection.is_shared()) {
             exchange.end(&former);
         }
     }
 
-    /// `dialed`: this process has made the connection (true: as a probe).
+    /// `dialed`: this process has made the connection.
     fn ended(
         &mut self,
         exchange: &Exchange,
         connection: &Arc<Connection>,
         link: &Arc<Link>,
-        dialed: Option<bool>,
+        dialed: bool,
         error: Option<i32>,
     ) {
         let was_current = link.drop_connection(connection.id());
@@ -137,7 +128,7 @@ impl Dialing {
             }
             return;
         }
-        if dialed.is_none() {
+        if !dialed {
             return;
         }
         match error {

@@ -19,8 +19,11 @@ use crate::wire::zmq::{
 };
 use crate::wire::Connection;
 
-/// Bytes that encryption adds to a frame, at most.
-const ENCRYPTED: usize = 128;
+/// Bytes of a message at most: a frame, and what encryption adds to it.
+const LARGEST: usize = FRAME + 128;
+
+/// Largest sealed text of a first frame, in bytes: it contains an address.
+const MAX_FIRST_TEXT: u32 = 512;
 
 /// ZeroMQ's side of an endpoint.
 pub struct Direct {
@@ -32,7 +35,7 @@ pub struct Direct {
     authenticator: Mutex<Authenticator>,
     pub(super) watch: Arc<Watch>,
     accepted: Mutex<Accepted>,
-    strangers: Mutex<Admission<Descriptor>>,
+    strangers: Mutex<Admission>,
 }
 
 /// The connections that others have made.
@@ -58,9 +61,8 @@ impl Direct {
         let watch = Arc::new(Watch::new(epoll, alarm));
         let authenticator = Authenticator::new(&context)?;
         watch.add(authenticator.descriptor()?, AUTHENTICATOR);
-        let largest = FRAME + ENCRYPTED;
         let backlog = strangers as i32;
-        let listen = |at: &str| Router::new(&context, &watch, ROUTER, at, &pair, backlog, largest);
+        let listen = |at: &str| Router::new(&context, &watch, ROUTER, at, &pair, backlog, LARGEST);
         let router = match listen(address) {
             // A router in front of this machine has the address, and forwards to it.
             Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => listen("tcp://*:*")?,
@@ -81,7 +83,7 @@ impl Direct {
 
     /// The connection that had this descriptor has ended.
     fn forget(&self, fd: RawFd) {
-        lock(&self.strangers).forget(fd as u64);
+        lock(&self.strangers).forget(fd);
         let former = lock(&self.accepted).by_descriptor.remove(&fd);
         if let Some(Connection::Zmq(former)) = former.as_deref() {
             former.note_end();
@@ -96,32 +98,32 @@ impl Direct {
 
 impl Exchange {
     /// Begin a direct connection over ZeroMQ.
-    pub(super) fn dial_direct(&self, direct: &Direct, link: &Arc<Link>) -> Result<Arc<Connection>> {
-        let remote = Remote::Dialed { link: link.clone(), probe: false };
+    pub(super) fn dial_direct(&self, link: &Arc<Link>) -> Result<Arc<Connection>> {
         parse(&link.address)?; // libzmq would also look names up
-        self.enter(remote, |id| {
-            let Direct { context, watch, pair, .. } = direct;
-            zmq::Connection::dial(context, watch, id, &link.address, pair, &pair.public)
+        self.enter(Remote::Dialed(link.clone()), |id| {
+            let Direct { context, watch, pair, .. } = &self.direct;
+            zmq::Connection::dial(context, watch, id, &link.address, pair, &pair.public, LARGEST)
                 .map(Connection::Zmq)
         })
     }
 
     /// Something may have happened where others connect; `report`: perhaps also to a connection.
-    pub(super) fn serve_router(&self, direct: &Direct, report: bool) {
+    pub(super) fn serve_router(&self, report: bool) {
+        let direct = &self.direct;
         loop {
             while let Some((route, frame)) = direct.router.receive() {
-                self.came_to_router(direct, &route, frame);
+                self.came_to_router(&route, frame);
             }
             match report.then(|| direct.router.event()).flatten() {
                 Some(Event::Accepted(fd)) => {
                     direct.forget(fd); // its former connection has ended, though nobody said so
                     if let Some(descriptor) = Descriptor::of(fd) {
-                        lock(&direct.strangers).enter(fd as u64, descriptor);
+                        lock(&direct.strangers).enter(descriptor);
                     }
-                    self.bound_strangers(direct, false);
+                    self.bound_strangers(false);
                 }
                 Some(Event::Disconnected(fd)) => direct.forget(fd),
-                Some(Event::NotAccepted) => self.bound_strangers(direct, true),
+                Some(Event::NotAccepted) => self.bound_strangers(true),
                 Some(_) => {}
                 None => return,
             }
@@ -129,15 +131,16 @@ impl Exchange {
     }
 
     /// End some strangers' connections if there are too many, or half of them.
-    fn bound_strangers(&self, direct: &Direct, halve: bool) {
-        let (evicted, warning) = lock(&direct.strangers).make_room(halve);
+    fn bound_strangers(&self, halve: bool) {
+        let (evicted, warning) = lock(&self.direct.strangers).make_room(halve);
         evicted.iter().for_each(Descriptor::shut_down);
         if let Some(text) = warning {
             self.warn(&text);
         }
     }
 
-    fn came_to_router(&self, direct: &Direct, route: &[u8], frame: Message) {
+    fn came_to_router(&self, route: &[u8], frame: Message) {
+        let direct = &self.direct;
         let known = lock(&direct.accepted).by_route.get(route).cloned();
         let connection = match known {
             Some(connection) => connection,
@@ -151,7 +154,7 @@ impl Exchange {
                 let mut accepted = lock(&direct.accepted);
                 accepted.by_route.insert(route.to_vec(), connection.clone());
                 if let Some(fd) = frame.source() {
-                    lock(&direct.strangers).forget(fd as u64);
+                    lock(&direct.strangers).forget(fd);
                     accepted.by_descriptor.insert(fd, connection.clone());
                 }
                 connection
@@ -165,12 +168,11 @@ impl Exchange {
     /// Something may have happened at this connection; `report`: perhaps also to it.
     pub(super) fn serve_direct(
         &self,
-        direct: &Direct,
         connection: &Arc<Connection>,
+        wire: &zmq::Connection,
         reading: &mut Reading,
         report: bool,
     ) {
-        let Connection::Zmq(wire) = &**connection else { return };
         wire.flush();
         while let Some(frame) = wire.receive() {
             self.take_in(connection, reading, frame);
@@ -179,7 +181,7 @@ impl Exchange {
         while let Some(event) = report.then(|| wire.event()).flatten() {
             match event {
                 Event::Connected(fd) => wire.connected(fd),
-                Event::Disconnected(_) | Event::Refused => wire.note_end(),
+                Event::Disconnected(_) => wire.note_end(),
                 // libzmq does not say why: a probe finds out.
                 Event::Closed | Event::Retried if wire.descriptor().is_none() => {
                     failure = Some(libc::ENOTCONN);
@@ -190,7 +192,7 @@ impl Exchange {
         if failure.is_some() || wire.is_over() {
             self.finish(connection, reading, failure);
             if let Some(route) = wire.route() {
-                lock(&direct.accepted).by_route.remove(route);
+                lock(&self.direct.accepted).by_route.remove(route);
             }
         }
     }
@@ -199,13 +201,15 @@ impl Exchange {
         if connection.has_ended() {
             return;
         }
+        if let Connection::Zmq(wire) = &**connection {
+            wire.look_after_writing();
+        }
         self.received_at.store(now(), Ordering::Relaxed);
         let bytes = frame.bytes_mut();
         let header = Header::read(bytes).filter(|header| header.frame() == bytes.len());
-        let taken = header.and_then(|header| {
-            self.is_welcome(reading, &header).then_some(())?;
-            self.frame(connection, reading, &header, bytes)
-        });
+        let is_first = matches!(reading.remote, Remote::Stranger);
+        let header = header.filter(|header| !is_first || header.length <= MAX_FIRST_TEXT);
+        let taken = header.and_then(|header| self.frame(connection, reading, &header, bytes));
         if taken.is_none() && !connection.has_ended() {
             connection.confirm(false); // nonsense
             self.finish(connection, reading, None);

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::admission::Admission;
 use super::direct::Direct;
 use super::gateways::{SiteGateway, SiteGateways};
 use super::{elapsed, Link};
@@ -20,13 +19,11 @@ use crate::wire::gateway::{self, Socket};
 use crate::wire::zmq::Library;
 use crate::wire::{Connection, Wire};
 
-/// Event ids: the listening socket's, and that of the alarm which wakes a driving thread.
-pub(super) const LISTENER: u64 = 0;
-pub(super) const ALARM: u64 = 1;
-/// Where ZeroMQ's connections are accepted.
-pub(super) const ROUTER: u64 = 2;
-/// Where it is asked who may connect there.
-pub(super) const AUTHENTICATOR: u64 = 3;
+/// Event ids: that of the alarm which wakes a driving thread, of the socket where others connect,
+/// and of the one at which ZeroMQ asks who may.
+pub(super) const ALARM: u64 = 0;
+pub(super) const ROUTER: u64 = 1;
+pub(super) const AUTHENTICATOR: u64 = 2;
 /// Nanoseconds of silence after a peer's death until nothing more can come.
 const SETTLED_AFTER: u64 = 150_000_000;
 
@@ -49,8 +46,10 @@ pub(super) enum Event {
 pub(super) enum Remote {
     /// Accepted; it has not shown the key yet.
     Stranger,
-    /// Made by this process. `probe`: nothing is sent until it is made.
-    Dialed { link: Arc<Link>, probe: bool },
+    /// Made by this process.
+    Dialed(Arc<Link>),
+    /// Plain TCP, made by this process to see whether anybody listens there.
+    Probe(Arc<Link>),
     /// Accepted.
     Peer(Arc<Link>),
     /// A gateway of this site, which leads to other peers; made by this process.
@@ -73,25 +72,13 @@ pub(super) struct ReceiverRole {
     pub events: Vec<libc::epoll_event>,
 }
 
-/// Where peers connect directly.
-pub enum Listening {
-    /// To a non-blocking listening socket at this address.
-    Tcp(Socket, String),
-    /// By ZeroMQ, at an address such as "tcp://IP:*".
-    Zmq(&'static Library, String),
-}
-
 pub struct Exchange {
     pub core: Arc<Core>,
     pub(super) identity: Arc<Identity>,
     pub(super) role: Mutex<ReceiverRole>,
-    /// Reports events of connections, the listening socket and `alarm`.
+    /// Reports events of connections, of the socket where others connect, and of `alarm`.
     pub(super) epoll: Arc<OwnedFd>,
-    /// For direct connections over TCP; None if they go over ZeroMQ.
-    pub(super) listener: Option<Socket>,
-    /// ZeroMQ's side; None if direct connections go over TCP.
-    pub(super) direct: Option<Direct>,
-    pub(super) admission: Mutex<Admission>,
+    pub(super) direct: Direct,
     /// The network thread had the role last, and sockets wake it. Set to true only with the role's
     /// lock held.
     pub(super) attending: AtomicBool,
@@ -119,46 +106,34 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// `strangers`: the number of connections that may exist without having shown the key.
+    /// Others connect at `address`, such as "tcp://IP:*". `strangers`: the number of connections that
+    /// may exist without having shown the key.
+    #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     pub fn new(
         core: Arc<Core>,
         uid: u128,
         site: u32,
         key: &[u8],
-        listening: Listening,
+        library: &'static Library,
+        address: &str,
         strangers: usize,
         patience: u64,
     ) -> std::io::Result<Exchange> {
         // SAFETY: a plain system call.
         let epoll = Arc::new(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?);
         let alarm = Arc::new(EventFd::new()?);
-        let (listener, direct, address, kind) = match listening {
-            Listening::Tcp(listener, address) => (Some(listener), None, address, "tcp"),
-            Listening::Zmq(library, address) => {
-                let direct = Direct::new(
-                    library,
-                    key,
-                    &address,
-                    strangers,
-                    Arc::clone(&epoll),
-                    Arc::clone(&alarm),
-                )?;
-                let address = direct.address.clone();
-                (None, Some(direct), address, "zmq")
-            }
-        };
-        let secret = Secret::of_world(key);
-        let identity = Identity { uid, site, address, secret, direct: kind };
+        let (reports, rings) = (Arc::clone(&epoll), Arc::clone(&alarm));
+        let direct = Direct::new(library, key, address, strangers, reports, rings)?;
+        let (address, secret) = (direct.address.clone(), Secret::of_world(key));
+        let identity = Identity { uid, site, address, secret };
         let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
         let codec = ControlCodec::new(&gateway_key(key), uid, site);
         let exchange = Exchange {
             core,
-            admission: Mutex::new(Admission::new(strangers, &identity.address)),
             identity: Arc::new(identity),
             role: Mutex::default(),
             epoll,
-            listener,
             direct,
             attending: AtomicBool::new(true),
             alarm,
@@ -176,23 +151,16 @@ impl Exchange {
             connections: Mutex::default(),
             events: Mutex::default(),
         };
-        if let Some(listener) = &exchange.listener {
-            exchange.watch(listener.raw(), LISTENER, libc::EPOLL_CTL_ADD, true);
-        }
-        exchange.watch(exchange.alarm.as_raw_fd(), ALARM, libc::EPOLL_CTL_ADD, true);
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: ALARM };
+        let (epoll, alarm) = (exchange.epoll.as_raw_fd(), exchange.alarm.as_raw_fd());
+        // SAFETY: an epoll instance of ours, and an event that it copies.
+        unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, alarm, &mut event) };
         Ok(exchange)
     }
 
     /// Where others connect directly: "tcp://IP:port".
     pub fn address(&self) -> &str {
         &self.identity.address
-    }
-
-    pub(super) fn watch(&self, fd: RawFd, id: u64, operation: i32, on: bool) {
-        let events = if on { libc::EPOLLIN } else { 0 };
-        let mut event = libc::epoll_event { events: events as u32, u64: id };
-        // SAFETY: an epoll instance of ours, and an event that it copies.
-        unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) };
     }
 
     // ---- links ----
@@ -238,8 +206,8 @@ impl Exchange {
 
     fn has_connection(&self, uid: u128) -> bool {
         self.all().iter().any(|(_, reading)| match &lock(reading).remote {
-            Remote::Stranger | Remote::Gateway(_) => false,
-            Remote::Dialed { link, .. } | Remote::Peer(link) => link.uid == uid,
+            Remote::Stranger | Remote::Probe(_) | Remote::Gateway(_) => false,
+            Remote::Dialed(link) | Remote::Peer(link) => link.uid == uid,
         })
     }
 
@@ -277,8 +245,9 @@ impl Exchange {
 
     // ---- connections ----
 
+    /// Enter a connection over plain TCP.
     pub(super) fn add_connection(&self, socket: Socket, remote: Remote) -> Arc<Connection> {
-        let waits = matches!(remote, Remote::Dialed { probe: true, .. });
+        let waits = matches!(remote, Remote::Probe(_));
         let shared = matches!(remote, Remote::Gateway(_));
         let made = |id| {
             let epoll = self.epoll.as_raw_fd();
@@ -335,7 +304,6 @@ impl Exchange {
     /// End a connection; returns whether it was still in use.
     pub(super) fn end(&self, connection: &Connection) -> bool {
         connection.end();
-        lock(&self.admission).forget(connection.id());
         lock(&self.connections).remove(&connection.id()).is_some()
     }
 }

@@ -6,21 +6,20 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::exchange::{
-    Event, Exchange, Reading, ReceiverRole, Remote, ALARM, AUTHENTICATOR, LISTENER, ROUTER,
+    Event, Exchange, Reading, ReceiverRole, Remote, ALARM, AUTHENTICATOR, ROUTER,
 };
+use super::gateways::SiteGateway;
 use super::{now, Link};
 use crate::event_fd::drain;
 use crate::frame::{Header, Inner, Kind, FRAME, HEADER};
 use crate::link::{Effect, Greeting};
 use crate::sync::lock;
-use crate::wire::{zmq, Connection, Wire};
+use crate::wire::{gateway, zmq, Connection, Wire};
 
 /// Bytes of one read.
 const READ_SIZE: usize = 256 << 10;
 /// Connections that are served before others have their turn.
 const EVENTS_PER_WAIT: usize = 32;
-/// Largest sealed text of a first frame, in bytes: it contains an address.
-const MAX_FIRST_TEXT: u32 = 512;
 
 impl Exchange {
     /// Wait for at most `limit` milliseconds until something comes; returns the number of events.
@@ -36,16 +35,13 @@ impl Exchange {
     pub(super) fn receive(&self, role: &mut ReceiverRole, count: usize) {
         for nth in 0..count {
             let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
-            match id {
-                LISTENER => self.accept(),
-                ALARM => {
-                    drain(&*self.alarm);
-                    let unseen = self.direct.as_ref().map(|direct| direct.watch.unseen());
-                    for id in unseen.into_iter().flatten() {
-                        self.look_at(id, 0, &mut role.scratch);
-                    }
-                }
-                id => self.look_at(id, events, &mut role.scratch),
+            if id != ALARM {
+                self.look_at(id, events, &mut role.scratch);
+                continue;
+            }
+            drain(&*self.alarm);
+            for id in self.direct.watch.unseen() {
+                self.look_at(id, 0, &mut role.scratch);
             }
         }
     }
@@ -53,39 +49,39 @@ impl Exchange {
     /// Something may have happened at the socket with this number.
     fn look_at(&self, id: u64, events: i32, scratch: &mut Vec<u8>) {
         let (id, report) = zmq::parts(id);
-        match (&self.direct, id) {
-            (Some(direct), ROUTER) => return self.serve_router(direct, report),
-            (Some(direct), AUTHENTICATOR) => return direct.admit(),
+        match id {
+            ROUTER => return self.serve_router(report),
+            AUTHENTICATOR => return self.direct.admit(),
             _ => {}
         }
         let found = lock(&self.connections).get(&id).cloned();
         let Some((connection, reading)) = found else { return };
         let reading = &mut lock(&reading);
-        match (&*connection, &self.direct) {
-            (Connection::Tcp(_), _) => self.serve(&connection, reading, events, scratch),
-            (Connection::Zmq(_), Some(direct)) => {
-                self.serve_direct(direct, &connection, reading, report);
+        match (&*connection, reading.remote.clone()) {
+            (Connection::Zmq(wire), _) => self.serve_direct(&connection, wire, reading, report),
+            (Connection::Tcp(wire), Remote::Gateway(gateway)) => {
+                self.serve_gateway(&connection, wire, &gateway, reading, events, scratch);
             }
-            _ => {}
+            (Connection::Tcp(wire), Remote::Probe(link)) if wire.is_made() => {
+                self.end(&connection); // whatever the listener says
+                self.post(Event::ProbeConnected(connection.clone(), link));
+            }
+            (Connection::Tcp(wire), _) => self.finish(&connection, reading, wire.error()),
         }
     }
 
-    fn serve(
+    /// Something may have happened at the connection to a gateway.
+    fn serve_gateway(
         &self,
         connection: &Arc<Connection>,
+        wire: &gateway::Connection,
+        gateway: &Arc<SiteGateway>,
         reading: &mut Reading,
         events: i32,
         scratch: &mut Vec<u8>,
     ) {
-        let Connection::Tcp(wire) = &**connection else { return };
         if events & libc::EPOLLOUT != 0 {
-            if let Remote::Dialed { link, probe: probe @ true } = &mut reading.remote {
-                if wire.is_made() {
-                    *probe = false;
-                    self.post(Event::ProbeConnected(connection.clone(), link.clone()));
-                }
-            }
-            connection.flush();
+            wire.flush();
         }
         if events & !libc::EPOLLOUT == 0 {
             return;
@@ -104,7 +100,7 @@ impl Exchange {
             Err(error) => Some(wire.error().or(error.raw_os_error())),
         };
         if failure.is_none() {
-            match self.frames(connection, reading, &mut scratch[..filled]) {
+            match self.frames(connection, gateway, &mut scratch[..filled]) {
                 Some(remaining) => {
                     reading.partial.clear();
                     reading.partial.extend_from_slice(&scratch[filled - remaining..filled]);
@@ -131,29 +127,21 @@ impl Exchange {
         }
     }
 
-    /// Whether a frame with this header may come from there.
-    pub(super) fn is_welcome(&self, reading: &Reading, header: &Header) -> bool {
-        !matches!(reading.remote, Remote::Stranger) || header.length <= MAX_FIRST_TEXT
-    }
-
     /// Take in all complete frames; returns the number of bytes that remain. None: end the
     /// connection.
     fn frames(
         &self,
         connection: &Arc<Connection>,
-        reading: &mut Reading,
+        gateway: &Arc<SiteGateway>,
         mut bytes: &mut [u8],
     ) -> Option<usize> {
         while bytes.len() >= HEADER {
             let header = Header::read(bytes)?;
-            if !self.is_welcome(reading, &header) {
-                return None;
-            }
             if bytes.len() < header.frame() {
                 break;
             }
             let (frame, rest) = bytes.split_at_mut(header.frame());
-            self.frame(connection, reading, &header, frame)?;
+            self.through_gateway(connection, gateway, &header, frame)?;
             if connection.has_ended() {
                 return None;
             }
@@ -163,6 +151,7 @@ impl Exchange {
         Some(bytes.len())
     }
 
+    /// Take a frame in that came directly. None: end the connection.
     pub(super) fn frame(
         &self,
         connection: &Arc<Connection>,
@@ -178,10 +167,7 @@ impl Exchange {
                 reading.remote = self.admit(connection, header, frame)?;
                 Some(())
             }
-            Remote::Gateway(gateway) => {
-                self.through_gateway(connection, &gateway.clone(), header, frame)
-            }
-            Remote::Dialed { link, .. } | Remote::Peer(link) => {
+            Remote::Dialed(link) | Remote::Peer(link) => {
                 if header.sender != link.uid {
                     return self.check_successor(link, header, frame);
                 }
@@ -195,6 +181,7 @@ impl Exchange {
                 self.arrived(connection, &link, &inner, body);
                 Some(())
             }
+            Remote::Probe(_) | Remote::Gateway(_) => None,
         }
     }
 
@@ -215,7 +202,6 @@ impl Exchange {
         if !link.note_hello(header) {
             return None;
         }
-        lock(&self.admission).forget(connection.id());
         connection.confirm(true);
         let replaced = match link.greet(connection, inner.flag) {
             Greeting::TooLate => return Some(Remote::Peer(link)),

@@ -5,8 +5,8 @@
 //! report          what observers read of connections to other sites
 //! exchange        all links and connections of an endpoint
 //! incoming        receives frames and hands them to the links
-//! admission       connections that have not shown the key
-//! direct          direct connections over ZeroMQ
+//! direct          direct connections, which go over ZeroMQ
+//! admission       bounds those that have not shown the key
 //! network_thread  who receives: a waiting thread or the network thread
 //! dialing         makes and replaces connections
 //! monitor         judges whether a connection is up, silent or lost
@@ -32,7 +32,7 @@ mod report;
 pub use crate::clock::monotonic as now;
 use crate::clock::{elapsed, SECOND};
 use crate::wire::Connection;
-pub use exchange::{Exchange, Listening};
+pub use exchange::Exchange;
 pub use gateways::Listed;
 pub use report::ConnectionReport;
 

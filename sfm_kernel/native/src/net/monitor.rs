@@ -337,7 +337,8 @@ fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
     (quiet > if under_way { SILENT_SENDING } else { SILENT_IDLE }).then_some(quiet)
 }
 
-/// Begin a connection. Messages use it at once unless it is a `probe`.
+/// Begin a connection, which messages use at once; or, as a `probe`, find out whether somebody
+/// listens there, which libzmq does not tell.
 pub(super) fn dial(
     exchange: &Exchange,
     monitor: &mut ConnectionMonitor,
@@ -345,11 +346,11 @@ pub(super) fn dial(
     warned: &mut bool,
 ) {
     let link = monitor.link.clone();
-    let made = match &exchange.direct {
-        Some(direct) if !probe => exchange.dial_direct(direct, &link),
-        _ => Socket::connect(&link.address).map(|socket| {
-            exchange.add_connection(socket, Remote::Dialed { link: link.clone(), probe })
-        }),
+    let made = if probe {
+        Socket::connect(&link.address)
+            .map(|socket| exchange.add_connection(socket, Remote::Probe(link.clone())))
+    } else {
+        exchange.dial_direct(&link)
     };
     match made {
         Ok(connection) => {

@@ -21,7 +21,6 @@ use super::{elapsed, now};
 use crate::bell::Woken;
 use crate::core::Driver;
 use crate::signals::Unsignalled;
-use crate::sync::lock;
 
 /// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
 /// short for a sender that waits for credit to notice.
@@ -145,9 +144,6 @@ impl Exchange {
             // `credit` first, because it consumes pokes; then what a poke may undo: see `drive`.
             let receives = self.receive_if_unattended();
             dialing.work(self);
-            if lock(&self.admission).due().is_some_and(|due| now() >= due) {
-                self.end_late_strangers();
-            }
             if self.closing.load(Ordering::SeqCst) {
                 let closing = closing.get_or_insert_with(|| Closing::begin(self));
                 if closing.advance(self) {
@@ -157,7 +153,6 @@ impl Exchange {
             let due = [
                 ack_pending_since.map(|since| since + ACK_WITHIN),
                 dialing.due(),
-                lock(&self.admission).due(),
                 closing.as_ref().map(Closing::due),
                 (!receives).then(|| now() + GRACE),
             ];

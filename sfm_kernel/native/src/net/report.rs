@@ -96,7 +96,7 @@ impl Exchange {
                         ago(gateway.asked.load(Ordering::Relaxed)).filter(|late| *late > 1.0);
                     reports.push(report);
                 }
-                Remote::Dialed { link, .. } | Remote::Peer(link)
+                Remote::Dialed(link) | Remote::Peer(link)
                     if link.site != self.identity.site && carries(&link) =>
                 {
                     let mut report =

@@ -4,8 +4,8 @@
 //! send_queue  the frames that wait for room on a connection
 //! tcp_state   what is known of the kernel's side of a connection
 //! warmth      how a long connection keeps its congestion window through a silence
-//! gateway     TCP of the core's own
-//! zmq         ZeroMQ
+//! gateway     TCP of the core's own, to gateways
+//! zmq         ZeroMQ, to peers
 //! connection  either of them
 //! forked      what a forked child gives up
 //! ```

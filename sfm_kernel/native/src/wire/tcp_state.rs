@@ -49,6 +49,21 @@ impl TcpState {
         Ok(sent)
     }
 
+    /// Somebody is about to write so many bytes; `look` reads what the kernel reports.
+    pub fn expect(&self, bytes: usize, look: impl FnOnce() -> Option<TcpInfo>) {
+        let mut seen = lock(&self.seen);
+        let at = now();
+        let silence = if seen.wrote == 0 { 0 } else { at.saturating_sub(seen.wrote) };
+        seen.history.expect(Duration::from_nanos(silence), look);
+        seen.wrote = at;
+        seen.history.wrote(bytes as u64);
+    }
+
+    /// That may have been written by now.
+    pub fn look_after(&self, look: impl FnOnce() -> Option<TcpInfo>) {
+        lock(&self.seen).history.look_after(look);
+    }
+
     /// The connection's means to keep its congestion window.
     pub fn warmth(&self) -> Warmth {
         Warmth::from_u8(self.warmth.load(Ordering::Relaxed))

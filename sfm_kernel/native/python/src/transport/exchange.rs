@@ -19,9 +19,8 @@ use crate::transport::segment::parse_uid;
 use crate::transport::tcp::fields;
 use sfm_native::core::Driver;
 use sfm_native::frame::site_number;
-use sfm_native::net::{self, ConnectionReport, Listed, Listening};
+use sfm_native::net::{self, ConnectionReport, Listed};
 use sfm_native::wire::abandon_all;
-use sfm_native::wire::gateway::Socket;
 use sfm_native::wire::zmq::Library;
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
@@ -41,38 +40,30 @@ impl Exchange {
 
 #[pymethods]
 impl Exchange {
-    /// Listens for peers. `listener`: a nonblocking listening socket, which the exchange takes over,
-    /// at `address`; None: ZeroMQ listens at `address`, "tcp://IP:*". `libraries`: paths of libzmq, or
-    /// of modules linked with it, to try before the system's.
+    /// Listens for peers, by ZeroMQ, at `address`: "tcp://IP:*". `libraries`: paths of libzmq, or of
+    /// modules linked with it, to try before the system's.
     #[new]
-    #[pyo3(signature = (inbox, uid, key, site, address, strangers, patience=None, *, listener=None, libraries=vec![]))]
+    #[pyo3(signature = (inbox, uid, key, site, address, strangers, patience=None, *, libraries=vec![]))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     fn new(
         inbox: &Bound<'_, Inbox>,
         uid: &str,
         key: &[u8],
         site: &str,
-        address: String,
+        address: &str,
         strangers: usize,
         patience: Option<f64>,
-        listener: Option<i32>,
         libraries: Vec<PathBuf>,
     ) -> PyResult<Exchange> {
-        let listening = match listener {
-            // SAFETY: the caller gives it away.
-            Some(listener) => Listening::Tcp(unsafe { Socket::own(listener) }, address),
-            None => {
-                let paths = libraries.into_iter().map(|path| path.into_os_string().into_vec());
-                let paths: Vec<_> = paths.filter_map(|path| CString::new(path).ok()).collect();
-                let library = Library::load(&paths).map_err(PyOSError::new_err)?;
-                Listening::Zmq(library, address)
-            }
-        };
+        let paths = libraries.into_iter().map(|path| path.into_os_string().into_vec());
+        let paths: Vec<_> = paths.filter_map(|path| CString::new(path).ok()).collect();
+        let library = Library::load(&paths).map_err(PyOSError::new_err)?;
         let core = inbox.get().core.clone();
         let limit = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let patience = limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
         let (uid, site) = (parse_uid(uid)?, site_number(site));
-        let exchange = net::Exchange::new(core, uid, site, key, listening, strangers, patience)?;
+        let exchange =
+            net::Exchange::new(core, uid, site, key, library, address, strangers, patience)?;
         Ok(Exchange { exchange: Mutex::new(Some(Arc::new(exchange))), thread: Mutex::default() })
     }
 
@@ -216,7 +207,7 @@ impl Link {
         self.link.lost()
     }
 
-    /// How messages travel: "zmq", "tcp" or "gateway".
+    /// How messages travel: "zmq" or "gateway".
     #[getter]
     fn kind(&self) -> &'static str {
         self.link.kind()

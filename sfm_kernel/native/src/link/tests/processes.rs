@@ -36,7 +36,6 @@ impl Side {
                 site: 0,
                 address: "tcp://127.0.0.1:1".to_owned(),
                 secret: Secret::of_world(b"sixteen bytes..."),
-                direct: "tcp",
             }),
             link: None,
             broke: false,

@@ -1,4 +1,4 @@
-//! Frames over TCP of the core's own: to gateways, and to peers.
+//! Frames over TCP of the core's own, to gateways.
 //!
 //! ```text
 //! socket      non-blocking TCP

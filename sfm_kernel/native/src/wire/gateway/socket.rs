@@ -16,7 +16,7 @@ pub struct Socket {
 impl Socket {
     /// # Safety
     /// `fd` is a socket that nobody else owns.
-    pub unsafe fn own(fd: RawFd) -> Socket {
+    pub(super) unsafe fn own(fd: RawFd) -> Socket {
         // SAFETY: the caller's promise.
         Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, _note: note_descriptor(fd) }
     }
@@ -40,25 +40,6 @@ impl Socket {
         match check(unsafe { libc::connect(fd, (&raw const name).cast(), length) }) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
             _ => Ok(socket),
-        }
-    }
-
-    /// A connection that waits at the listening socket `fd`; None if there is none.
-    pub fn accept(fd: RawFd) -> Result<Option<Socket>> {
-        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        let (nobody, length) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the peer's address is not asked for.
-        match check(unsafe { libc::accept4(fd, nobody, length, flags) }) {
-            Ok(fd) => {
-                // SAFETY: fresh.
-                let socket = unsafe { Socket::own(fd) };
-                socket.prepare();
-                Ok(Some(socket))
-            }
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::ConnectionAborted => Ok(None),
-                _ => Err(error),
-            },
         }
     }
 

@@ -17,6 +17,7 @@ use super::router::Router;
 use super::socket::{Kind, Number, Socket};
 use super::watch::{Watch, Watched};
 use crate::sync::lock;
+use crate::tcp_info::TcpInfo;
 use crate::wire::forked::{note_port, Note};
 use crate::wire::send_queue::SendQueue;
 use crate::wire::tcp_state::TcpState;
@@ -97,7 +98,8 @@ impl Drop for Lent {
 }
 
 impl Connection {
-    /// Begin to connect to the server with this public key. `watch` reports what happens as `id`.
+    /// Begin to connect to the server with this public key, which sends no message above `largest`
+    /// bytes: whoever listens there has not shown the key yet. `watch` reports what happens as `id`.
     pub fn dial(
         context: &Arc<Context>,
         watch: &Arc<Watch>,
@@ -105,6 +107,7 @@ impl Connection {
         address: &str,
         pair: &Pair,
         server: &Key,
+        largest: usize,
     ) -> Result<Connection> {
         let mut dealer = Socket::new(context, Kind::Dealer)?;
         pair.connect(&mut dealer, server)?;
@@ -113,6 +116,7 @@ impl Connection {
         // A process that is stopped shakes hands when it goes on.
         dealer.set(Number::HandshakeInterval, 0)?;
         dealer.keep_alive()?;
+        dealer.limit_frames(largest as u64)?;
         let mut dealer = Watched::new(Monitored::new(dealer)?, watch, id)?;
         dealer.socket().connect(address)?;
         Ok(Connection::new(id, End::Dialed(Mutex::new(Some(dealer))), watch))
@@ -161,7 +165,19 @@ impl Connection {
         }
     }
 
+    /// What the kernel reports now.
+    fn info(&self) -> Option<TcpInfo> {
+        self.descriptor()?.with(|fd| TcpInfo::read(fd).ok())?
+    }
+
+    /// To be called from time to time: what was sent last may have been written.
+    pub fn look_after_writing(&self) {
+        self.tcp.look_after(|| self.info());
+    }
+
     fn send(&self, frame: Arc<Vec<u8>>) -> Result<bool> {
+        self.look_after_writing();
+        self.tcp.expect(frame.len(), || self.info());
         let watch = &self.under_way.watch;
         let lend = |context: &Context| {
             self.under_way.bytes.fetch_add(frame.len(), Ordering::SeqCst);
@@ -173,12 +189,12 @@ impl Connection {
                 let mut dealer = lock(dealer);
                 let Some(dealer) = dealer.as_mut() else { return Ok(false) };
                 let frame = lend(&dealer.socket().context)?;
-                let sent = dealer.socket().send(&mut [frame])?;
-                // No descriptor signals what came during the call.
+                let sent = dealer.socket().send(&mut [frame]);
+                // No descriptor signals what came during the call, even if that has failed.
                 if dealer.socket().is_readable()? {
                     watch.look_at(self.id);
                 }
-                Ok(sent)
+                sent
             }
             End::Accepted(router, route) => router.send(route, lend),
         }

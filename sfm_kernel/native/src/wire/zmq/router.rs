@@ -80,11 +80,11 @@ impl Router {
         let socket = socket.socket();
         let library = socket.context.library;
         let frame = lend(&socket.context)?;
-        let sent = socket.send(&mut [Message::copy(library, route)?, frame])?;
-        // No descriptor signals what came during the call.
+        let sent = socket.send(&mut [Message::copy(library, route)?, frame]);
+        // No descriptor signals what came during the call, even if that has failed.
         if socket.is_readable()? {
             self.watch.look_at(self.id);
         }
-        Ok(sent)
+        sent
     }
 }

@@ -39,7 +39,7 @@ impl Ends {
     fn dial(&self) -> Connection {
         let address = format!("tcp://127.0.0.1:{}", self.router.port);
         let Ends { context, watch, pair, .. } = self;
-        Connection::dial(context, watch, DIALED, &address, pair, &pair.public).unwrap()
+        Connection::dial(context, watch, DIALED, &address, pair, &pair.public, 2 * MIB).unwrap()
     }
 
     /// The next frame that comes to the ROUTER, with the number of its connection there.

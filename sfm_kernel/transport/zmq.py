@@ -21,7 +21,6 @@ from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections
 from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
 from sfm_kernel.transport.address import (
     check_key,
-    listen,
     listening_ip,
     most_strangers,
     raise_descriptors,
@@ -30,7 +29,7 @@ from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, T
 from sfm_kernel.transport.keys import libraries
 
 
-class TcpTransport(Transport):
+class ZmqTransport(Transport):
     """Reaches every process whose address answers; for members only.
 
     Args:
@@ -38,11 +37,10 @@ class TcpTransport(Transport):
         key: the world's secret; WorldAccess if it is empty or short.
         uid, site: this process's.
         local: all members are on this machine: listens on the loopback interface.
-        kind: "zmq"; or "tcp": connections to peers go over plain TCP.
     Attributes:
         address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
-    Cost: two sockets, three descriptors and a thread; a descriptor for each peer.
+    Cost: two threads, and a dozen descriptors; up to four more for each peer.
     """
 
     kind = "zmq"
@@ -55,31 +53,23 @@ class TcpTransport(Transport):
         site: str = "",
         *,
         local: bool = False,
-        kind: str = "zmq",
     ) -> None:
         check_key(key)
         patience = _patience()
         self._local, self._folder, self.closing = local, "", False
         self._name: Name = ""
         raise_descriptors()
-        about = inbox, uid, key, site
-        if kind == "zmq":
-            address = f"tcp://{listening_ip(local)}:*"
-            self.exchange = Exchange(
-                *about, address, most_strangers(), patience, libraries=libraries()
-            )
-        else:
-            listener, address = listen(local)
-            self.exchange = Exchange(
-                *about, address, most_strangers(), patience, listener=listener.detach()
-            )
+        address, strangers = f"tcp://{listening_ip(local)}:*", most_strangers()
+        self.exchange = Exchange(
+            inbox, uid, key, site, address, strangers, patience, libraries=libraries()
+        )
         self.address = self.exchange.address
         _open.add(self)
 
     def start(self, member: Member, directory: Directory) -> None:
         """Serve connections; after ``directory.join``, which announces the address to others."""
         self._folder, self._name = directory.folder, member.name
-        self.exchange.start(f"sfm-tcp-{member.name}")
+        self.exchange.start(f"sfm-zmq-{member.name}")
         directory.watch(self._update)
 
     def _update(self, gateways: list[Gateway], departed: list[str]) -> None:
@@ -158,7 +148,7 @@ def _patience() -> float | None:
     return seconds
 
 
-_open: weakref.WeakSet[TcpTransport] = weakref.WeakSet()
+_open: weakref.WeakSet[ZmqTransport] = weakref.WeakSet()
 
 
 def _abandon_all() -> None:
