@@ -20,6 +20,7 @@ from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.observe import explain
 from sfm_kernel.observe.snapshot import segments, snapshot
 from tests.conftest import Spawn
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("over_shm")  # chosen before the guest joins
 
@@ -47,7 +48,14 @@ def members(home: Endpoint, spawn: Spawn) -> Members:
     started = {name: spawn(MEMBER, home.world, name) for name in ("A", "B", "C")}
     for name in started:
         home.recv(30, src=name, n=4)
-    uids = {process["name"]: process["uid"] for process in snapshot(home.folder)["processes"]}
+
+    def waiting() -> dict[str, str]:
+        processes = snapshot(home.folder)["processes"]
+        waiting = (process for process in processes if process["state"] == "blocked in recv")
+        return {process["name"]: process["uid"] for process in waiting}
+
+    wait_until(lambda: waiting().keys() >= started.keys())
+    uids = waiting()
     return {uids[name]: process for name, process in started.items()}
 
 
