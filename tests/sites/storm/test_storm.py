@@ -32,7 +32,7 @@ from tests.sites.storm.faults import Plan
 from tests.sites.storm.history import violations
 from tests.waiting import next_line
 
-pytestmark = [pytest.mark.tcp, pytest.mark.fault, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.zmq, pytest.mark.fault, pytest.mark.timeout(400)]
 
 SECONDS, LONGEST = (120.0, 30.0) if LONG else (15.0, 2.0)
 END = 120.0
