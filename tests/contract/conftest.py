@@ -96,7 +96,7 @@ class Background(threading.Thread):
             self._error = error
 
     def result(self) -> Any:
-        self.join(30)
+        self.join(120)
         if self.is_alive():
             frame = sys._current_frames().get(self.ident or 0)
             stack = "".join(traceback.format_stack(frame))
