@@ -31,7 +31,7 @@ impl Dialing {
             match event {
                 Event::CheckLink(link) => self.check_link(exchange, &link),
                 Event::AroundGateways(link) => {
-                    self.monitor(&link).go_around_gateways();
+                    monitor_of(&mut self.monitors, &link).go_around_gateways();
                     self.check_link(exchange, &link);
                 }
                 Event::Gateway(gateway) => self.check_gateway(exchange, &gateway),
@@ -63,16 +63,12 @@ impl Dialing {
             return self.drop_monitor(exchange, link.uid);
         }
         link.set_uses_gateways(exchange.uses_gateways(link));
-        let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
+        let monitor = monitor_of(&mut self.monitors, link);
         monitor.choose_connection(exchange, &mut self.warned);
         if link.why_dropped().is_some() {
             monitor.next = 0;
         }
         self.next_check = self.next_check.min(now() + CHECK_EVERY);
-    }
-
-    fn monitor(&mut self, link: &Arc<Link>) -> &mut ConnectionMonitor {
-        self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link))
     }
 
     fn drop_monitor(&mut self, exchange: &Exchange, uid: u128) {
@@ -116,7 +112,7 @@ impl Dialing {
         if link.lost().is_some() {
             return self.drop_monitor(exchange, link.uid);
         }
-        let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
+        let monitor = monitor_of(&mut self.monitors, link);
         let attempt = monitor.attempt.take_if(|(attempt, _)| attempt.id() == connection.id());
         let begun = attempt.map_or_else(now, |(_, begun)| begun);
         if connection.is_confirmed() {
@@ -251,4 +247,11 @@ impl Dialing {
         }
         self.next_check = now() + every;
     }
+}
+
+fn monitor_of<'a>(
+    monitors: &'a mut HashMap<u128, ConnectionMonitor>,
+    link: &Arc<Link>,
+) -> &'a mut ConnectionMonitor {
+    monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link))
 }

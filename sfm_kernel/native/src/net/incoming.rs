@@ -208,11 +208,12 @@ impl Exchange {
             Greeting::Spare => None,
             Greeting::Used(former) => former,
         };
-        if let Some(former) = replaced.as_ref().filter(|former| !former.is_shared()) {
+        let leaves_gateway = replaced.as_ref().is_some_and(|former| former.is_shared());
+        if let Some(former) = replaced.as_ref().filter(|_| !leaves_gateway) {
             self.end(former);
         }
         self.arrived(connection, &link, &inner, b"");
-        if replaced.as_ref().is_some_and(|former| former.is_shared()) {
+        if leaves_gateway {
             self.post(Event::AroundGateways(link.clone()));
         } else if new || replaced.is_some() {
             self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection

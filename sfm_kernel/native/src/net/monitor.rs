@@ -141,7 +141,8 @@ impl ConnectionMonitor {
             return;
         }
         let connection = link.connection();
-        let stays = now() < self.around_until && connection.as_ref().is_some_and(is_direct);
+        let is_direct = connection.as_ref().is_some_and(|connection| !connection.is_shared());
+        let stays = is_direct && now() < self.around_until;
         if connection.is_none() || (link.is_empty() && !stays) {
             // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
@@ -311,10 +312,6 @@ impl ConnectionMonitor {
             IDLE_CHECK_EVERY
         }
     }
-}
-
-fn is_direct(connection: &Arc<Connection>) -> bool {
-    !connection.is_shared()
 }
 
 /// Whether the peer's kernel has not answered an attempt, or no longer answers.
