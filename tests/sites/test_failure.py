@@ -7,7 +7,6 @@ import json
 import math
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -17,7 +16,7 @@ import pytest
 
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
-from tests.sites.conftest import MakeLab
+from tests.sites.conftest import MakeLab, start
 from tests.waiting import next_line
 from tests.zmq.sockets import place
 
@@ -52,13 +51,7 @@ class Talk:
         time.sleep(BEFORE)
 
     def _run(self, site: str, host: int, *command: str) -> subprocess.Popen[str]:
-        environment = self._world._environment(site, host) | {"SFM_SITE": site}
-        process = self.lab.run(
-            site, [sys.executable, "-m", *command], environment, host=host,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self._stack.callback(_end, process)
-        return process
+        return start(self._stack, self._world, site, host, *command)
 
     def takes(self, site: str) -> str:
         """The next route that the process of this site takes."""
@@ -86,14 +79,6 @@ class Talk:
 
     def close(self) -> None:
         self._stack.close()
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGCONT)
-    process.kill()
-    with process:
-        pass
 
 
 BeginTalk = Callable[..., Talk]

@@ -15,7 +15,6 @@ import random
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +26,7 @@ import pytest
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.world import LabWorld
 from tests.conftest import IN_CI, LONG
-from tests.sites.conftest import MakeLab
+from tests.sites.conftest import MakeLab, start
 from tests.sites.storm.faults import Plan
 from tests.sites.storm.history import violations
 from tests.waiting import next_line
@@ -74,13 +73,7 @@ class Storm:
         self._tell("peers")
 
     def _run(self, site: str, host: int, *command: str) -> Running:
-        environment = self._world._environment(site, host)
-        process = self._lab.run(
-            site, [sys.executable, "-m", *command], environment, host=host,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-        )  # fmt: skip
-        self._stack.callback(_end, process)
-        return process
+        return start(self._stack, self._world, site, host, *command)
 
     def _gateway(self, site: str, nth: int) -> Running:
         command = "sfm_kernel.gateway", "--world", "lab", "--site", site
@@ -195,14 +188,6 @@ def _has_said(process: Running, seconds: float = 0.0) -> bool:
         assert process.stdout is not None
         selector.register(process.stdout, selectors.EVENT_READ)
         return bool(selector.select(seconds))
-
-
-def _end(process: Running) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGCONT)
-    process.kill()
-    with contextlib.suppress(BrokenPipeError), process:
-        pass
 
 
 def seed_of(nth: int) -> int:
