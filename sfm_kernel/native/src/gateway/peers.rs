@@ -306,9 +306,8 @@ impl Engine {
                 let mut wide = connection.wide.take().expect("every gateway's connection has one");
                 let frames = wide.schedule.drain();
                 self.counts.drop(Reason::PathBroke, unsent);
-                let Some(peer) = self.peers.get_mut(&uid) else { return };
-                let slot = peer.slot(slot);
-                if slot.up == Some(id) {
+                let slot = self.peers.get_mut(&uid).map(|peer| peer.slot(slot));
+                if let Some(slot) = slot.filter(|slot| slot.up == Some(id)) {
                     (slot.up, slot.down) = (None, now);
                     self.note_trouble(uid, why.to_owned());
                 }

@@ -156,6 +156,8 @@ impl Engine {
         if header.class == Class::Resume {
             self.withdraw(current, pair);
         }
+        // Its sender had no answer: perhaps the connection that the flow uses leads nowhere.
+        let current = current.filter(|_| header.class != Class::Resume);
         if header.hops == 0 {
             return self.drop_frame(pair, Reason::Loop);
         }

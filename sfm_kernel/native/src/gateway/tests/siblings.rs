@@ -62,3 +62,27 @@ fn a_process_ends_nothing_but_its_own_connection() {
     near.stream.write_all(&bye.bytes).unwrap();
     while near.receive() != Received::End {}
 }
+
+/// It asks since it had no answer: perhaps what the sibling gets leads nowhere.
+#[test]
+fn whoever_asks_again_gets_the_route_of_now() {
+    let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));
+    introduce_to(&a, &[(&sibling, "A")]);
+    introduce_to(&sibling, &[(&a, "A"), (&b, "B")]);
+    introduce_to(&b, &[(&sibling, "A")]);
+    wait_until(|| connections_up(&a) == 1 && connections_up(&sibling) == 2);
+    let (mut near, mut far) = (Client::process(&a, "A", 1), Client::process(&b, "B", 2));
+    let mut hops = |near: &mut Client, class: Class| {
+        let frame = near.sealed(2, "B", class, b"");
+        near.stream.write_all(&frame).unwrap();
+        match far.receive() {
+            Received::Frame { hops, .. } => HOPS - hops,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(hops(&mut near, Class::Message), 3);
+    introduce_to(&a, &[(&sibling, "A"), (&b, "B")]);
+    introduce_to(&b, &[(&a, "A"), (&sibling, "A")]);
+    wait_until(|| connections_up(&a) == 2);
+    assert_eq!(hops(&mut near, Class::Resume), 2);
+}
