@@ -123,13 +123,17 @@ class Impostor:
 
     It has the world's key, and its counters begin above all that the true one uses: an older
     greeting is refused as one that was overheard. The receiver can connect to it, and is not
-    heard before ``accept``.
+    heard before ``accept``. With a ``site`` it claims to be of that one: frames are sealed between
+    sites.
     """
 
-    def __init__(self, receiver: Endpoint, to: Member, sender: Member) -> None:
+    def __init__(
+        self, receiver: Endpoint, to: Member, sender: Member, site: str | None = None
+    ) -> None:
         self.receiver, self.address = receiver, to.address
         self.secret = receiver._directory.key
-        self.pair = wire.Pair(self.secret, sender.uid, to.uid, counter=1 << 40)
+        sites = sender.site if site is None else site, to.site
+        self.pair = wire.Pair(self.secret, sender.uid, to.uid, sites=sites, counter=1 << 40)
         self._context: Context = zmq.Context()
         self._listener = Listener(self._context, self.secret)
         self.reached_at = self._listener.address

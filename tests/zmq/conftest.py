@@ -75,17 +75,17 @@ def link(endpoint: Endpoint, name: str) -> Link:
     return found
 
 
-Pose = Callable[[Endpoint, Endpoint], Impostor]
+Pose = Callable[..., Impostor]
 
 
 @pytest.fixture
 def impostor() -> Iterator[Pose]:
-    """``impostor(receiver, sender)``"""
+    """``impostor(receiver, sender)``; also with a ``site``."""
     with contextlib.ExitStack() as stack:
 
-        def make(receiver: Endpoint, sender: Endpoint) -> Impostor:
+        def make(receiver: Endpoint, sender: Endpoint, site: str | None = None) -> Impostor:
             to, played = (member(end, str(end.name)) for end in (receiver, sender))
-            made = Impostor(receiver, to, played)
+            made = Impostor(receiver, to, played, site)
             stack.callback(made.close)
             return made
 
@@ -96,6 +96,12 @@ def impostor() -> Iterator[Pose]:
 def fake(join: Join, impostor: Pose) -> Impostor:
     """An impostor that sends to B as if it were A; both have joined."""
     return impostor(join("B"), join("A"))
+
+
+@pytest.fixture
+def far(join: Join, impostor: Pose) -> Impostor:
+    """The same, and A claims to be of another site: what it sends is sealed."""
+    return impostor(join("B"), join("A"), "elsewhere")
 
 
 def repeat(call: Callable[[], object]) -> None:

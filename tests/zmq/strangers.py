@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 
+from tests.zmq.ear import GREETING
 from tests.zmq.sockets import connect, place
 
 LONGER_THAN_ALLOWED = 25.0
@@ -21,6 +22,17 @@ LONGER_THAN_ALLOWED = 25.0
 FEW = 128
 """Descriptors of the process that is attacked."""
 CROWD = 200
+
+
+def greeting(mechanism: bytes = b"CURVE", version: int = 3, magic: bytes = b"\xff") -> bytes:
+    """What ZeroMQ says first on a connection (RFC 23)."""
+    head = magic + bytes(8) + b"\x7f" + bytes([version, 0])
+    return (head + mechanism.ljust(20, b"\0")).ljust(GREETING, b"\0")
+
+
+def command(nbytes: int) -> bytes:
+    """The head of a command with so many bytes, which follow or do not."""
+    return b"\x04" + bytes([nbytes]) if nbytes < 256 else b"\x06" + nbytes.to_bytes(8)
 
 
 def pour(connection: socket.socket, begin: bytes) -> int:

@@ -25,32 +25,35 @@ pytestmark = pytest.mark.zmq
 # ---- in order, complete, once ----------------------------------------------------------------
 
 
-def test_it_speaks_as_it_is_written(fake: Impostor) -> None:
-    """A conversation, both ways, with a second implementation."""
-    b, large = fake.receiver, packet(data=bytes(range(256)) * 600)
+@pytest.mark.parametrize("ends", ["fake", "far"])
+def test_it_speaks_as_it_is_written(ends: str, request: pytest.FixtureRequest) -> None:
+    """A conversation, both ways, with a second implementation: within a site, and between two."""
+    fake: Impostor = request.getfixturevalue(ends)
+    largest, times = (wire.LARGEST_CLEAR, 10_000) if ends == "fake" else (wire.LARGEST, 600)
+    b, large = fake.receiver, packet(data=bytes(range(256)) * times)
     fake.greet()
     fake.put(b"D", 1, packet(n=1))
-    first = wire.LARGEST - 8
+    first = largest - 8
     fake.put(b"F", 2, len(large).to_bytes(8, "little") + large[:first])
-    chunks = [large[i : i + wire.LARGEST] for i in range(first, len(large), wire.LARGEST)]
+    chunks = [large[i : i + largest] for i in range(first, len(large), largest)]
     for number, chunk in enumerate(chunks, 3):
         fake.put(b"P", number, chunk)
     assert fake.hears(b"W").number == 0
     assert b.recv(src="A").n == 1
-    assert b.recv(src="A").data == bytes(range(256)) * 600
+    assert b.recv(src="A").data == bytes(range(256)) * times
     while fake.hears(b"R").arrived < 2 + len(chunks):
         pass
     b.send(dest="A", n="answer")
     frame = fake.hears(b"D")
     assert frame.number == 1 and frame.arrived == 2 + len(chunks)
     assert unpacked(frame.body).n == "answer"
-    b.send(dest="A", data=bytes(100_000))
+    b.send(dest="A", data=bytes(largest + 40_000))
     frame = fake.hears(b"F")
     length = int.from_bytes(frame.body[:8], "little")
     assert frame.number == 2 and length == len(frame.body) - 8 + frame.ahead
     body = frame.body[8:] + fake.hears(b"P").body
     assert len(body) == length
-    assert unpacked(body).data == bytes(100_000)
+    assert unpacked(body).data == bytes(largest + 40_000)
     fake.put(b"B")
     with pytest.raises(PeerLost):
         b.recv(src="A")
@@ -66,13 +69,21 @@ def changed(fake: Impostor) -> bytes:
 
 
 def with_another_key(fake: Impostor) -> bytes:
-    pair = wire.Pair(bytes(32), fake.pair.own, fake.pair.peer, counter=1 << 41)
-    return pair.seal(wire.Frame(b"H"))
+    return other(fake, bytes(32), fake.pair.peer).seal(wire.Frame(b"H"))
 
 
 def for_somebody_else(fake: Impostor) -> bytes:
-    pair = wire.Pair(fake.secret, fake.pair.own, "7" * 32, counter=1 << 41)
-    return pair.seal(wire.Frame(b"D", 1, packet(n=1)))
+    return other(fake, fake.secret, "7" * 32).seal(wire.Frame(b"D", 1, packet(n=1)))
+
+
+def clear_of_elsewhere(fake: Impostor) -> bytes:
+    pair = other(fake, fake.secret, fake.pair.peer)
+    pair.clear = not pair.clear
+    return pair.seal(wire.Frame(b"H"))
+
+
+def other(fake: Impostor, secret: bytes, peer: str) -> wire.Pair:
+    return wire.Pair(secret, fake.pair.own, peer, sites=("elsewhere", ""), counter=1 << 41)
 
 
 NONSENSE = {
@@ -83,15 +94,16 @@ NONSENSE = {
     "a changed bit": changed,
     "for somebody else": for_somebody_else,
     "another key": with_another_key,
+    "clear, of another site": clear_of_elsewhere,
 }
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 def test_nonsense_ends_its_connection_and_nothing_else(
-    nonsense: Callable[[Impostor], bytes], first: bool, fake: Impostor
+    nonsense: Callable[[Impostor], bytes], first: bool, far: Impostor
 ) -> None:
-    b = fake.receiver
+    fake, b = far, far.receiver
     if not first:
         fake.greet()
         fake.put(b"D", 1, packet(n=1))

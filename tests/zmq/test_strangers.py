@@ -28,8 +28,10 @@ from tests.zmq.sockets import connect
 from tests.zmq.strangers import (
     FEW,
     assert_not_taken_in,
+    command,
     crowd,
     disturb,
+    greeting,
     hung_up,
     pour,
     running,
@@ -43,17 +45,6 @@ NOBODY = "d" * 32
 
 HELLO = 2 + 200
 """Bytes of the first command of a member that connects."""
-
-
-def greeting(mechanism: bytes = b"CURVE", version: int = 3, magic: bytes = b"\xff") -> bytes:
-    """What ZeroMQ says first on a connection (RFC 23)."""
-    head = magic + bytes(8) + b"\x7f" + bytes([version, 0])
-    return (head + mechanism.ljust(20, b"\0")).ljust(GREETING, b"\0")
-
-
-def command(nbytes: int) -> bytes:
-    """The head of a command with so many bytes, which follow or do not."""
-    return b"\x04" + bytes([nbytes]) if nbytes < 256 else b"\x06" + nbytes.to_bytes(8)
 
 
 @pytest.fixture
@@ -250,7 +241,7 @@ def heard(join: Join) -> Iterator[Heard]:
     """A and B, and who hears what they say on a connection that A has made."""
     a, b = join("A"), join("B")
     ear = Ear(member(a, "B").address)
-    to_b = transport(a).exchange.link(b.uid, ear.address)
+    to_b = transport(a).exchange.link(b.uid, ear.address, member(a, "B").site)
     talk = itertools.count()
 
     def talk_on() -> None:
@@ -329,7 +320,7 @@ def test_a_greeting_for_somebody_else_opens_nothing(join: Join, impostor: Pose) 
     b.send(dest="A", n=1)
     assert a.recv().n == 1
     fake = impostor(b, a)
-    other = wire.Pair(fake.secret, a.uid, NOBODY, counter=1 << 40)
+    other = wire.Pair(fake.secret, a.uid, NOBODY, sites=("", "elsewhere"), counter=1 << 40)
     address = member(a, "A").address.encode()
     fake.connection.send(other.seal(wire.Frame(b"H", 0, address)))
     assert fake.hears(b"W").number == 0

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import zmq
 from zmq.utils import z85
 
-HEADER = struct.Struct("<IBBBBIIII16s16sQ")
+HEADER = struct.Struct("<IBBBBIIIB3x16s16sQ")
 INNER = struct.Struct("<B?6xQQ")
 TAG = 16
-LARGEST = 60 << 10
-"""Bytes of a body at most."""
+VERSION = 1
+LARGEST, LARGEST_CLEAR = 60 << 10, 1 << 20
+"""Bytes of a body at most: of a sealed frame, and of a clear one, within a site."""
 RESUME = 4
 """The class of a greeting that asks how far everything has come."""
 
@@ -141,7 +142,7 @@ class Gcm:
 # ---- frames ----------------------------------------------------------------------------------
 
 
-def pair_key(secret: bytes, sender: str, receiver: str, salt: bytes = b"sfm frames") -> bytes:
+def pair_key(secret: bytes, sender: str, receiver: str, salt: bytes = b"sfm frames 1") -> bytes:
     """The key of one direction of a pair: HKDF-SHA256 of the world's."""
     extracted = hmac.digest(salt, secret, hashlib.sha256)
     return hmac.digest(extracted, uid_bytes(sender) + uid_bytes(receiver) + b"\1", hashlib.sha256)
@@ -198,30 +199,50 @@ class Frame:
 
 
 class Pair:
-    """Seals what ``own`` sends to ``peer``, and opens what comes from there."""
+    """Makes the frames that ``own`` sends to ``peer``, and reads those that come from there.
 
-    def __init__(self, secret: bytes, own: str, peer: str, *, counter: int = 1) -> None:
+    Args:
+        sites: the names of both sites. Frames within one are clear, between two they are sealed.
+        version: the format's; another one than ``VERSION`` is for tests of what is said to it.
+    """
+
+    def __init__(
+        self,
+        secret: bytes,
+        own: str,
+        peer: str,
+        *,
+        sites: tuple[str, str],
+        counter: int = 1,
+        version: int = VERSION,
+    ) -> None:
         self.own, self.peer, self.counter = own, peer, counter
-        self.site = site_number("")
+        self.sites = tuple(map(site_number, sites))
+        self.clear, self.version = sites[0] == sites[1], version
         self._out = Gcm(pair_key(secret, own, peer))
         self._in = Gcm(pair_key(secret, peer, own))
 
     def seal(self, frame: Frame) -> bytes:
-        """The bytes of a whole frame, with the next counter."""
+        """The bytes of a whole frame, with the next counter; sealed between sites."""
         text = INNER.pack(frame.kind[0], frame.flag, frame.number, frame.arrived) + frame.body
         ends = uid_bytes(frame.sender or self.own), uid_bytes(frame.receiver or self.peer)
-        numbers = (len(text) + TAG, ord("S"), 8, frame.klass, 0, frame.ahead, self.site, self.site)
-        header = HEADER.pack(*numbers, 0, *ends, self.counter)
-        sealed = self._out.seal(nonce(self.counter), text, authenticated(header))
+        length = len(text) + (0 if self.clear else TAG)
+        numbers = (length, ord("S"), 8, frame.klass, self.version, frame.ahead, *self.sites)
+        header = HEADER.pack(*numbers, self.clear, *ends, self.counter)
+        if not self.clear:
+            text = self._out.seal(nonce(self.counter), text, authenticated(header))
         self.counter += 1
-        return header + sealed
+        return header + text
 
     def open(self, header: bytes, sealed: bytes) -> Frame:
         fields = HEADER.unpack(header)
-        length, magic, _hops, klass, zero, ahead, _, _, zeros, sender, receiver, counter = fields
-        assert (length, magic, zero, zeros) == (len(sealed), ord("S"), 0, 0)
+        length, magic, _hops, klass, version, ahead, _, _, clear, sender, receiver, counter = fields
+        assert (length, magic, version) == (len(sealed), ord("S"), VERSION)
         assert (sender, receiver) == (uid_bytes(self.peer), uid_bytes(self.own))
-        text = self._in.open(nonce(counter), sealed, authenticated(header))
+        assert clear == self.clear
+        text = sealed
+        if not self.clear:
+            text = self._in.open(nonce(counter), sealed, authenticated(header))
         kind, flag, number, arrived = INNER.unpack_from(text)
         return Frame(
             kind=bytes([kind]),

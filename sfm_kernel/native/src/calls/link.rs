@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use super::credit::{block_until, Room};
 use super::{End, Host, Peer};
-use crate::link::MAX_SINGLE_FRAME;
 use crate::net::Link;
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
@@ -47,7 +46,7 @@ pub fn send_through_link<H: Host>(
         block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
     }
     let urgent = credit.waiting(account) > buffering / 2;
-    let sent = if packet.len() > MAX_SINGLE_FRAME {
+    let sent = if packet.len() > link.largest {
         send_in_chunks(host, link, peer, packet, urgent)
     } else if link.send(packet, urgent) {
         Ok(())

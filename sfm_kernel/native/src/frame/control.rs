@@ -129,6 +129,7 @@ impl ControlCodec {
             ahead: 0,
             from_site: self.site,
             to_site,
+            clear: false,
             sender: self.uid,
             receiver,
             counter: 0,

@@ -1,16 +1,20 @@
 //! The wire format between machines: frames, each a clear header and a sealed text.
 //!
 //! ```text
-//! header (64 bytes, clear)    length u32 · magic u8 · hops u8 · class u8 · zero u8 · ahead u32 ·
-//!                             from site u32 · to site u32 · zero u32 · sender u128 ·
+//! header (64 bytes, clear)    length u32 · magic u8 · hops u8 · class u8 · version u8 · ahead u32 ·
+//!                             from site u32 · to site u32 · clear u8 · zero [3] · sender u128 ·
 //!                             receiver u128 · counter u64
-//! sealed text                 kind u8 · flag u8 · zero [6] · number u64 · arrived u64 · body
-//! tag (16 bytes)
+//! text                        kind u8 · flag u8 · zero [6] · number u64 · arrived u64 · body
+//! tag (16 bytes; not if the text is clear)
 //! ```
 //!
 //! All numbers are little-endian. The header gives a frame's destination and size, which gateways
-//! need. Its sender seals the kind, the number and the content for the receiver (seal.rs), and
-//! authenticates the header with them, except `hops`.
+//! need. Between sites, the sender seals the text for the receiver (seal.rs), and authenticates the
+//! header with it, except `hops`. Within a site the text is clear: only ZeroMQ carries it, and seals
+//! whole connections (CURVE).
+//!
+//! In every version the magic, the version, the sender and the receiver are where they are now: a
+//! process can say who speaks another version.
 
 pub mod control;
 pub mod seal;
@@ -22,8 +26,15 @@ pub const INNER: usize = 24;
 /// Largest body, in bytes. Gateways schedule frames: a small message waits for one frame of a large
 /// one, 5 ms at 100 Mbit/s. Also, malloc keeps blocks of less than 128 kB for reuse.
 pub const LARGEST: usize = 60 << 10;
-/// Largest frame, in bytes.
+/// Largest sealed frame, in bytes.
 pub const FRAME: usize = HEADER + INNER + LARGEST + TAG;
+/// Largest body of a clear frame, in bytes. No gateway schedules it, and ZeroMQ is fast only with
+/// messages of this size.
+pub const LARGEST_CLEAR: usize = 1 << 20;
+/// Largest clear frame, in bytes.
+pub const CLEAR_FRAME: usize = HEADER + INNER + LARGEST_CLEAR;
+/// The version of this format, from 1 to 255.
+pub const VERSION: u8 = 1;
 /// Gateways that a frame may pass.
 pub const HOPS: u8 = 8;
 
@@ -55,7 +66,7 @@ impl Class {
 /// The clear part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the sealed text and its tag.
+    /// Bytes of the text and its tag.
     pub length: u32,
     pub hops: u8,
     pub class: Class,
@@ -63,6 +74,8 @@ pub struct Header {
     pub ahead: u32,
     pub from_site: u32,
     pub to_site: u32,
+    /// The text is not sealed.
+    pub clear: bool,
     pub sender: u128,
     pub receiver: u128,
     /// Different for every text that this sender seals for this receiver.
@@ -72,11 +85,11 @@ pub struct Header {
 impl Header {
     pub fn write(&self, to: &mut [u8]) {
         to[..4].copy_from_slice(&self.length.to_le_bytes());
-        (to[4], to[5], to[6], to[7]) = (MAGIC, self.hops, self.class as u8, 0);
+        (to[4], to[5], to[6], to[7]) = (MAGIC, self.hops, self.class as u8, VERSION);
         to[8..12].copy_from_slice(&self.ahead.to_le_bytes());
         to[12..16].copy_from_slice(&self.from_site.to_le_bytes());
         to[16..20].copy_from_slice(&self.to_site.to_le_bytes());
-        to[20..24].fill(0);
+        to[20..24].copy_from_slice(&[u8::from(self.clear), 0, 0, 0]);
         to[24..40].copy_from_slice(&self.sender.to_le_bytes());
         to[40..56].copy_from_slice(&self.receiver.to_le_bytes());
         to[56..64].copy_from_slice(&self.counter.to_le_bytes());
@@ -96,18 +109,30 @@ impl Header {
             _ => return None,
         };
         let length = number(0);
-        let fits = (INNER + TAG..=INNER + LARGEST + TAG).contains(&(length as usize));
-        (bytes[4] == MAGIC && bytes[7] == 0 && number(20) == 0 && fits).then(|| Header {
+        let clear = match number(20) {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let (tag, largest) = if clear { (0, LARGEST_CLEAR) } else { (TAG, LARGEST) };
+        let fits = (INNER + tag..=INNER + largest + tag).contains(&(length as usize));
+        (bytes[4] == MAGIC && bytes[7] == VERSION && fits).then(|| Header {
             length,
             hops: bytes[5],
             class,
             ahead: number(8),
             from_site: number(12),
             to_site: number(16),
+            clear,
             sender: uid(24),
             receiver: uid(40),
             counter: u64::from_le_bytes(bytes[56..64].try_into().expect("8")),
         })
+    }
+
+    /// The same for a sealed frame only: gateways and what passes them know no others.
+    pub fn read_sealed(bytes: &[u8]) -> Option<Header> {
+        Header::read(bytes).filter(|header| !header.clear)
     }
 
     /// Bytes of the frame.
@@ -215,6 +240,56 @@ impl Inner {
     }
 }
 
+/// A frame of another version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    pub version: u8,
+    pub sender: u128,
+    pub receiver: u128,
+}
+
+impl Foreign {
+    /// What stands at the front of `bytes`, if it is a frame of another version.
+    pub fn read(bytes: &[u8]) -> Option<Foreign> {
+        let bytes = bytes.get(..HEADER)?;
+        let uid = |at: usize| u128::from_le_bytes(bytes[at..at + 16].try_into().expect("16"));
+        let (version, sender, receiver) = (bytes[7], uid(24), uid(40));
+        (bytes[4] == MAGIC && version != VERSION).then_some(Foreign { version, sender, receiver })
+    }
+
+    /// A frame whose header tells the sender which version this process speaks.
+    pub fn answer(&self) -> Vec<u8> {
+        let header = Header {
+            length: INNER as u32,
+            hops: HOPS,
+            class: Class::Control,
+            ahead: 0,
+            from_site: 0,
+            to_site: 0,
+            clear: true,
+            sender: self.receiver,
+            receiver: self.sender,
+            counter: 0,
+        };
+        let mut frame = vec![0; HEADER + INNER];
+        header.write(&mut frame);
+        Inner { kind: Kind::Broken, flag: false, number: 0, arrived: 0 }
+            .write(&mut frame[HEADER..]);
+        frame
+    }
+}
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let version = self.version;
+        write!(
+            to,
+            "it speaks version {version} of the wire format, and this process version {VERSION}: \
+             install the same version of sfm-kernel for both"
+        )
+    }
+}
+
 /// A site's number, computed from its name (FNV-1a): processes agree on it without a registry.
 pub fn site_number(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -232,6 +307,7 @@ pub(crate) mod tests {
             ahead: 77,
             from_site: 1,
             to_site: u32::MAX,
+            clear: false,
             sender: 1 << 100,
             receiver: 7,
             counter: 1 << 60,
@@ -250,7 +326,7 @@ pub(crate) mod tests {
     fn invalid_headers_are_refused() {
         let mut good = [0; HEADER];
         header().write(&mut good);
-        for (at, byte) in [(3, 1), (4, 0), (6, 5), (7, 1), (20, 1)] {
+        for (at, byte) in [(3, 1), (4, 0), (6, 5), (7, 0), (20, 2), (21, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert_eq!(Header::read(&bad), None, "{at}");
@@ -258,6 +334,30 @@ pub(crate) mod tests {
         let mut short = good;
         short[..4].copy_from_slice(&((INNER + TAG - 1) as u32).to_le_bytes());
         assert_eq!(Header::read(&short), None);
+    }
+
+    #[test]
+    fn a_clear_frame_is_larger_and_none_for_gateways() {
+        let mut bytes = [0; HEADER];
+        let clear = Header { clear: true, length: (INNER + LARGEST_CLEAR) as u32, ..header() };
+        clear.write(&mut bytes);
+        assert_eq!(Header::read(&bytes), Some(clear));
+        assert_eq!(Header::read_sealed(&bytes), None);
+        bytes[20] = 0;
+        assert_eq!(Header::read(&bytes), None);
+    }
+
+    #[test]
+    fn a_frame_of_another_version_is_known_for_one() {
+        let mut bytes = [0; HEADER];
+        header().write(&mut bytes);
+        assert_eq!(Foreign::read(&bytes), None);
+        bytes[7] = VERSION + 1;
+        let foreign = Foreign::read(&bytes).unwrap();
+        let (sender, receiver) = (header().sender, header().receiver);
+        assert_eq!(foreign, Foreign { version: VERSION + 1, sender, receiver });
+        let answer = Header::read(&foreign.answer()).unwrap();
+        assert_eq!((answer.sender, answer.receiver), (receiver, sender));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sealing: nobody but the receiver reads or changes what a process sends to another one.
+//! Sealing: nobody but the receiver reads or changes what a process sends to one of another site.
 //!
 //! AES-256-GCM (NIST SP 800-38D) under a key for each ordered pair of processes, derived from a
 //! secret of the world (HKDF, RFC 5869). A process's uid is chosen at random when it joins, so no
@@ -7,12 +7,13 @@
 //!
 //! Nothing is negotiated, so the first message can go with the first packet of a connection.
 //! Counters and numbers inside the frames expose replays. The price: somebody who learns the
-//! world's key later can read what was recorded before.
+//! world's key later can read what was recorded before. (Within a site ZeroMQ seals each connection
+//! under keys of its own, and frames are clear.)
 
 use ::ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ::ring::hkdf::{Prk, Salt, HKDF_SHA256};
 
-use super::{Header, Inner, HEADER, INNER, TAG};
+use super::{Header, Inner, HEADER, INNER, LARGEST, LARGEST_CLEAR, TAG};
 
 /// A secret, from which the keys of all pairs are derived.
 #[derive(Clone)]
@@ -21,13 +22,13 @@ pub struct Secret(Prk);
 impl Secret {
     /// The secret of processes, from the world's key.
     pub fn of_world(key: &[u8]) -> Secret {
-        Secret(Salt::new(HKDF_SHA256, b"sfm frames").extract(key))
+        Secret(Salt::new(HKDF_SHA256, b"sfm frames 1").extract(key))
     }
 
     /// The secret of processes and gateways, from the gateway key, which is derived from the
     /// world's and reveals nothing about it.
     pub fn of_gateways(key: &[u8]) -> Secret {
-        Secret(Salt::new(HKDF_SHA256, b"sfm links").extract(key))
+        Secret(Salt::new(HKDF_SHA256, b"sfm links 1").extract(key))
     }
 
     /// The key of one direction of a pair.
@@ -45,11 +46,11 @@ impl Secret {
     /// A sealer whose pair may have been sealed for before: the caller knows that no counter from
     /// `first` on was used. Nanoseconds since 1970 satisfy this.
     pub fn sealer_from(&self, sender: u128, receiver: u128, first: u64) -> Sealer {
-        Sealer { key: self.key(sender, receiver), next: first }
+        Sealer { key: Some(self.key(sender, receiver)), next: first }
     }
 
     pub fn opener(&self, sender: u128, receiver: u128) -> Opener {
-        Opener(self.key(sender, receiver))
+        Opener(Some(self.key(sender, receiver)))
     }
 }
 
@@ -79,13 +80,27 @@ impl ::ring::hkdf::KeyType for Length {
     }
 }
 
-/// Seals for one receiver.
+/// Seals for one receiver, or writes clear frames.
 pub struct Sealer {
-    key: LessSafeKey,
+    key: Option<LessSafeKey>,
     next: u64,
 }
 
 impl Sealer {
+    /// Writes clear frames, to a process of the same site.
+    pub fn clear() -> Sealer {
+        Sealer { key: None, next: 1 }
+    }
+
+    /// Bytes of the largest body.
+    pub fn largest(&self) -> usize {
+        if self.key.is_some() {
+            LARGEST
+        } else {
+            LARGEST_CLEAR
+        }
+    }
+
     /// Seal a frame: `header` except its length and counter, `inner`, and `length` bytes of body
     /// that `fill` writes.
     pub fn seal(
@@ -98,31 +113,47 @@ impl Sealer {
         let counter = self.next;
         self.next += 1;
         let text = INNER + length;
-        let mut frame = Vec::with_capacity(HEADER + text + TAG);
+        let tag = if self.key.is_some() { TAG } else { 0 };
+        let mut frame = Vec::with_capacity(HEADER + text + tag);
         frame.resize(HEADER + text, 0);
-        Header { length: (text + TAG) as u32, counter, ..*header }.write(&mut frame);
+        let (length, clear) = ((text + tag) as u32, self.key.is_none());
+        Header { length, counter, clear, ..*header }.write(&mut frame);
         inner.write(&mut frame[HEADER..]);
         fill(&mut frame[HEADER + INNER..]);
-        let aad = authenticated(&frame[..HEADER]);
-        let tag = self
-            .key
-            .seal_in_place_separate_tag(nonce(counter), Aad::from(aad), &mut frame[HEADER..])
-            .expect("a frame is short enough");
-        frame.extend_from_slice(tag.as_ref());
+        if let Some(key) = &self.key {
+            let aad = authenticated(&frame[..HEADER]);
+            let tag = key
+                .seal_in_place_separate_tag(nonce(counter), Aad::from(aad), &mut frame[HEADER..])
+                .expect("a frame is short enough");
+            frame.extend_from_slice(tag.as_ref());
+        }
         frame
     }
 }
 
-/// Opens what one sender has sealed for one receiver.
-pub struct Opener(LessSafeKey);
+/// Opens what one sender has sealed for one receiver, or reads clear frames.
+pub struct Opener(Option<LessSafeKey>);
 
 impl Opener {
+    /// Reads clear frames, from a process of the same site.
+    pub fn clear() -> Opener {
+        Opener(None)
+    }
+
     /// The front and the body of a frame, decrypted in place. None if this sender has not sealed it
-    /// for this receiver, or if it is invalid.
+    /// for this receiver, if it is invalid, or if it is clear and must not be, or the reverse.
     pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<(Inner, &'a mut [u8])> {
-        let (clear, sealed) = frame.split_at_mut_checked(HEADER)?;
-        let aad = Aad::from(authenticated(clear));
-        let text = self.0.open_in_place(nonce(header.counter), aad, sealed).ok()?;
+        if header.clear != self.0.is_none() {
+            return None;
+        }
+        let (front, text) = frame.split_at_mut_checked(HEADER)?;
+        let text = match &self.0 {
+            Some(key) => {
+                let aad = Aad::from(authenticated(front));
+                key.open_in_place(nonce(header.counter), aad, text).ok()?
+            }
+            None => text,
+        };
         let inner = Inner::read(text)?;
         Some((inner, &mut text[INNER..]))
     }
@@ -184,6 +215,21 @@ mod tests {
         for other in others {
             assert!(other.open(&read, &mut frame.clone()).is_none());
         }
+    }
+
+    #[test]
+    fn clear_frames_are_read_only_where_they_are_expected() {
+        let secret = Secret::of_world(b"sixteen bytes...");
+        let mut sealer = Sealer::clear();
+        let mut frame =
+            sealer.seal(&header(), &INNER_HEADER, 5, |body| body.copy_from_slice(b"hello"));
+        let read = Header::read(&frame).unwrap();
+        assert_eq!((read.frame(), read.clear), (frame.len(), true));
+        assert!(secret.opener(read.sender, read.receiver).open(&read, &mut frame).is_none());
+        let opened = Opener::clear().open(&read, &mut frame).unwrap();
+        assert_eq!((opened.0, &*opened.1), (INNER_HEADER, &b"hello"[..]));
+        let (read, mut frame) = sealed(&secret);
+        assert!(Opener::clear().open(&read, &mut frame).is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
 use crate::frame::control::LARGEST_HELLO;
-use crate::frame::{Header, HEADER};
+use crate::frame::{Foreign, Header, HEADER};
 
 /// Bytes of frames that the scheduler has given out, beyond the first frame.
 pub const BATCH: usize = 64 << 10;
@@ -41,6 +41,8 @@ pub enum Outcome {
     Open,
     /// The connection has ended, or what came is not a frame.
     Ended,
+    /// The other end speaks another version.
+    Foreign(Foreign),
 }
 
 pub struct Connection {
@@ -149,7 +151,7 @@ impl Connection {
             // The header first, then as much as the header says.
             let mut needed = HEADER;
             if self.partial.len() >= HEADER {
-                needed = Header::read(&self.partial).map_or(0, |header| header.frame());
+                needed = Header::read_sealed(&self.partial).map_or(0, |header| header.frame());
             }
             let taken = needed.saturating_sub(self.partial.len()).min(bytes.len());
             self.partial.extend_from_slice(&bytes[..taken]);
@@ -157,7 +159,9 @@ impl Connection {
             if self.partial.len() < HEADER {
                 continue;
             }
-            let Some(header) = Header::read(&self.partial) else { return Outcome::Ended };
+            let Some(header) = Header::read_sealed(&self.partial) else {
+                return Foreign::read(&self.partial).map_or(Outcome::Ended, Outcome::Foreign);
+            };
             let is_hello = self.remote == Remote::Stranger && frames.is_empty();
             if is_hello && header.frame() > LARGEST_HELLO {
                 return Outcome::Ended;

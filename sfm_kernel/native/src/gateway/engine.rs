@@ -19,8 +19,8 @@ use super::sockets;
 use super::strangers::{limit, Strangers};
 use super::table::Table;
 use super::FOR_PROCESS;
-use crate::frame::control::{ControlCodec, Counters};
-use crate::frame::{site_number, Kind, FRAME};
+use crate::frame::control::{ControlCodec, ControlFrame, Counters};
+use crate::frame::{site_number, Foreign, Header, Kind, FRAME};
 
 /// Time between two ticks with other gateways, and without any.
 const TICK: Duration = Duration::from_millis(50);
@@ -273,9 +273,19 @@ impl Engine {
             match outcome {
                 Outcome::Open => self.read_later(id),
                 Outcome::Ended => self.end(id, "it has hung up"),
+                Outcome::Foreign(foreign) => self.end_foreign(id, foreign),
             }
         }
         (self.buffer, self.frames) = (buffer, frames);
+    }
+
+    /// The other end hears which version this gateway speaks, and this gateway's status says why.
+    fn end_foreign(&mut self, id: Id, foreign: Foreign) {
+        let bytes = foreign.answer();
+        let header = Header::read(&bytes).expect("just written");
+        self.send_control(id, ControlFrame { header, bytes });
+        self.write(id);
+        self.end(id, &foreign.to_string());
     }
 
     pub fn write_later(&mut self, id: Id) {

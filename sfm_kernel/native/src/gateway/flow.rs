@@ -208,6 +208,7 @@ pub(crate) mod tests {
             ahead,
             from_site: 1,
             to_site: 2,
+            clear: false,
             sender,
             receiver,
             counter: 1,

@@ -39,7 +39,6 @@ use crate::sync::lock;
 use crate::wire::Wire;
 
 pub use self::incoming::{Effect, Greeting};
-pub use self::outgoing::MAX_SINGLE_FRAME;
 
 /// Nanoseconds for which a frame through a gateway proves that the peer is there.
 const RECENTLY: u64 = 1_000_000_000;
@@ -52,12 +51,34 @@ pub struct Identity {
     pub secret: Secret,
 }
 
+impl Identity {
+    /// Seals for a process of this site or another one.
+    fn sealer(&self, uid: u128, site: u32) -> Sealer {
+        if site == self.site {
+            Sealer::clear()
+        } else {
+            self.secret.sealer(self.uid, uid)
+        }
+    }
+
+    /// Opens what a process of this site or another one has sent to `receiver`.
+    pub fn opener(&self, sender: u128, site: u32, receiver: u128) -> Opener {
+        if site == self.site {
+            Opener::clear()
+        } else {
+            self.secret.opener(sender, receiver)
+        }
+    }
+}
+
 /// Thread-safe.
 pub struct Link<W: Wire> {
     pub uid: u128,
     pub site: u32,
     pub address: String,
     pub credit: Arc<SendCredit>,
+    /// Bytes of the largest packet that goes in one frame.
+    pub largest: usize,
     pub opener: Opener,
     /// Counter of the latest `Hello` with which the peer has begun a connection.
     last_hello: AtomicU64,
@@ -128,7 +149,8 @@ impl<W: Wire> Link<W> {
         site: u32,
         address: &str,
     ) -> Link<W> {
-        let sealer = identity.secret.sealer(identity.uid, uid);
+        let sealer = identity.sealer(uid, site);
+        let largest = sealer.largest();
         let out = Outgoing {
             sealer,
             number: 0,
@@ -149,7 +171,8 @@ impl<W: Wire> Link<W> {
             site,
             address: address.to_owned(),
             credit: Arc::new(SendCredit::new(core, uid)),
-            opener: identity.secret.opener(uid, identity.uid),
+            largest,
+            opener: identity.opener(uid, site, identity.uid),
             last_hello: AtomicU64::new(0),
             uses_gateways: AtomicBool::new(false),
             dropped: AtomicU8::new(0),

@@ -5,14 +5,12 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 
 use super::{Link, Outgoing, Unacked};
 use crate::clock::monotonic as now;
-use crate::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
+use crate::frame::{Class, Header, Inner, Kind, HOPS};
 use crate::packet::Gather;
 use crate::wire::Wire;
 
-/// Bytes of the largest packet that goes in one frame.
-pub const MAX_SINGLE_FRAME: usize = LARGEST;
-/// Bytes of a packet in its first frame, which also holds the length.
-const FIRST_CHUNK: usize = LARGEST - 8;
+/// Bytes of the length, which the first frame of a packet in fragments also holds.
+const LENGTH: usize = 8;
 
 impl<W: Wire> Link<W> {
     /// Send an unnumbered frame. Without a connection it is dropped: its content is repeated on the
@@ -58,7 +56,7 @@ impl<W: Wire> Link<W> {
         out.closed = true;
     }
 
-    /// Send a packet of at most `MAX_SINGLE_FRAME` bytes. `urgent`: the peer credits it at once.
+    /// Send a packet of at most `largest` bytes. `urgent`: the peer credits it at once.
     /// Returns false if the peer was lost before. (A peer that is lost afterwards may have received
     /// it.)
     pub fn send(&self, packet: &Gather<'_>, urgent: bool) -> bool {
@@ -87,15 +85,16 @@ impl<W: Wire> Link<W> {
     pub fn send_fragment(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
         let out = &mut *self.out();
         let at = *done;
-        let size = if at == 0 { FIRST_CHUNK } else { LARGEST }.min(packet.len() - at);
+        let room = if at == 0 { self.largest - LENGTH } else { self.largest };
+        let size = room.min(packet.len() - at);
         let ahead = packet.len() - at - size;
         *done += size;
         if at == 0 {
             out.first = out.number + 1;
             let length = (packet.len() as u64).to_le_bytes();
-            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + size, |memory| {
-                memory[..8].copy_from_slice(&length);
-                copy(packet, 0, &mut memory[8..]);
+            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, LENGTH + size, |memory| {
+                memory[..LENGTH].copy_from_slice(&length);
+                copy(packet, 0, &mut memory[LENGTH..]);
             })
         } else {
             self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, size, |memory| {
@@ -198,6 +197,7 @@ impl<W: Wire> Link<W> {
             ahead: ahead.min(u32::MAX as usize) as u32,
             from_site: self.identity.site,
             to_site: self.site,
+            clear: false,
             sender: self.identity.uid,
             receiver: self.uid,
             counter: 0,

@@ -13,6 +13,11 @@ use crate::splitmix::SplitMix;
 use crate::tcp_info::{TcpInfo, BYTES_RECEIVED};
 use crate::wire::zmq::Descriptor;
 
+/// Bytes that all strangers together may have sent: the front of a large frame, for which libzmq has
+/// memory before the key is shown.
+const MOST_SENT: u64 = 32 << 20;
+/// Nanoseconds between two looks at how much they have sent.
+const LOOK_EVERY: u64 = 50_000_000;
 /// Nanoseconds between two warnings about evicted strangers.
 const WARN_EVERY: u64 = 60_000_000_000;
 
@@ -21,6 +26,7 @@ pub(super) struct Admission {
     address: String,
     strangers: HashMap<RawFd, Descriptor>,
     warned_until: u64,
+    next_look: u64,
     random: SplitMix,
 }
 
@@ -31,6 +37,7 @@ impl Admission {
             address: address.to_owned(),
             strangers: HashMap::new(),
             warned_until: 0,
+            next_look: 0,
             random: SplitMix::new(now()),
         }
     }
@@ -68,6 +75,36 @@ impl Admission {
         (evicted, warning)
     }
 
+    /// When `look` is due; None if there are no strangers.
+    pub fn due(&self) -> Option<u64> {
+        (!self.strangers.is_empty()).then_some(self.next_look)
+    }
+
+    /// Remove greedy strangers, if a look is due; returns the removed ones.
+    pub fn look(&mut self) -> Vec<Descriptor> {
+        if now() < self.next_look {
+            return Vec::new();
+        }
+        self.next_look = now() + LOOK_EVERY;
+        self.evict_greedy(MOST_SENT)
+    }
+
+    /// Remove the strangers that have sent most, until the others have sent at most so many bytes.
+    fn evict_greedy(&mut self, most: u64) -> Vec<Descriptor> {
+        let sent = |stranger: &Descriptor| received(stranger).unwrap_or(0);
+        let mut all: Vec<(u64, RawFd)> =
+            self.strangers.iter().map(|(&fd, stranger)| (sent(stranger), fd)).collect();
+        all.sort_unstable();
+        let mut total: u64 = all.iter().map(|(bytes, _)| bytes).sum();
+        let mut removed = Vec::new();
+        while total > most {
+            let Some((bytes, fd)) = all.pop() else { break };
+            total -= bytes;
+            removed.extend(self.strangers.remove(&fd));
+        }
+        removed
+    }
+
     /// A warning for the user, at most one per `WARN_EVERY`.
     fn warning(&mut self) -> Option<String> {
         let before = std::mem::replace(&mut self.warned_until, now() + WARN_EVERY);
@@ -87,6 +124,39 @@ const SIGNATURE: u64 = 10;
 
 /// Whether somebody has greeted there. (libzmq reads at once whatever comes.)
 fn has_greeted(stranger: &Descriptor) -> bool {
-    let received = stranger.with(|fd| TcpInfo::read(fd).ok()?.number(BYTES_RECEIVED)).flatten();
-    received.is_some_and(|received| received >= SIGNATURE)
+    received(stranger).is_some_and(|received| received >= SIGNATURE)
+}
+
+fn received(stranger: &Descriptor) -> Option<u64> {
+    stranger.with(|fd| TcpInfo::read(fd).ok()?.number(BYTES_RECEIVED)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn those_who_send_most_go_first() {
+        let mut admission = Admission::new(10, "tcp://127.0.0.1:1");
+        let mut pairs = Vec::new();
+        for bytes in [100, 3000, 200, 2000] {
+            let (here, mut there) = crate::tcp_info::tests::pair();
+            there.write_all(&vec![0; bytes]).unwrap();
+            let stranger = Descriptor::of(here.as_raw_fd()).unwrap();
+            while received(&stranger) != Some(bytes as u64) {} // the loopback takes a moment
+            admission.enter(stranger);
+            pairs.push((here, there));
+        }
+        assert!(admission.evict_greedy(6000).is_empty());
+        let fds = |evicted: Vec<Descriptor>| -> Vec<RawFd> {
+            evicted.into_iter().map(|descriptor| descriptor.fd).collect()
+        };
+        assert_eq!(fds(admission.evict_greedy(2300)), [pairs[1].0.as_raw_fd()]);
+        assert_eq!(fds(admission.evict_greedy(2299)), [pairs[3].0.as_raw_fd()]);
+        assert!(admission.evict_greedy(300).is_empty());
+        assert!(admission.due().is_some());
+    }
 }

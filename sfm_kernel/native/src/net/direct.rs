@@ -11,18 +11,18 @@ use super::exchange::{Exchange, Reading, Remote, AUTHENTICATOR, ROUTER};
 use super::{now, Link};
 use crate::event_fd::EventFd;
 use crate::frame::seal::curve_secret;
-use crate::frame::{Header, FRAME};
+use crate::frame::{Foreign, Header, CLEAR_FRAME};
 use crate::sync::lock;
 use crate::wire::gateway::parse;
 use crate::wire::zmq::{
     self, Authenticator, Context, Descriptor, Event, Library, Message, Pair, Router, Watch,
 };
-use crate::wire::Connection;
+use crate::wire::{Connection, Wire};
 
 /// Bytes of a message at most: a frame, and what encryption adds to it.
-const LARGEST: usize = FRAME + 128;
+const LARGEST: usize = CLEAR_FRAME + 128;
 
-/// Largest sealed text of a first frame, in bytes: it contains an address.
+/// Largest text of a first frame, in bytes: it contains an address.
 const MAX_FIRST_TEXT: u32 = 512;
 
 /// ZeroMQ's side of an endpoint.
@@ -139,6 +139,13 @@ impl Exchange {
         }
     }
 
+    /// End strangers that have sent too much; returns when to look again.
+    pub(super) fn look_at_strangers(&self) -> Option<u64> {
+        let mut strangers = lock(&self.direct.strangers);
+        strangers.look().iter().for_each(Descriptor::shut_down);
+        strangers.due()
+    }
+
     fn came_to_router(&self, route: &[u8], frame: Message) {
         let direct = &self.direct;
         let known = lock(&direct.accepted).by_route.get(route).cloned();
@@ -197,6 +204,24 @@ impl Exchange {
         }
     }
 
+    /// Perhaps a frame of another version: its sender hears which one this process speaks, and
+    /// nothing more is expected from there.
+    fn hear_foreign(&self, connection: &Connection, reading: &Reading, bytes: &[u8]) -> Option<()> {
+        let foreign = Foreign::read(bytes)?;
+        let dialed = match &reading.remote {
+            Remote::Dialed(link) | Remote::Peer(link) => Some(link.clone()),
+            _ => None,
+        };
+        match dialed.clone().or_else(|| self.known(foreign.sender)) {
+            Some(link) => link.lose(&format!("({foreign})")),
+            None => {
+                self.warn(&format!("process {:032x} cannot be heard: {foreign}", foreign.sender))
+            }
+        }
+        // Whoever has dialed ends the connection when the answer has come.
+        dialed.is_none().then(|| connection.put(Arc::new(foreign.answer())))
+    }
+
     fn take_in(&self, connection: &Arc<Connection>, reading: &mut Reading, mut frame: Message) {
         if connection.has_ended() {
             return;
@@ -209,7 +234,10 @@ impl Exchange {
         let header = Header::read(bytes).filter(|header| header.frame() == bytes.len());
         let is_first = matches!(reading.remote, Remote::Stranger);
         let header = header.filter(|header| !is_first || header.length <= MAX_FIRST_TEXT);
-        let taken = header.and_then(|header| self.frame(connection, reading, &header, bytes));
+        let taken = match header {
+            Some(header) => self.frame(connection, reading, &header, bytes),
+            None => self.hear_foreign(connection, reading, bytes),
+        };
         if taken.is_none() && !connection.has_ended() {
             connection.confirm(false); // nonsense
             self.finish(connection, reading, None);

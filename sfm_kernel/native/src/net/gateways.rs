@@ -204,7 +204,7 @@ impl Exchange {
         let known = self.known(header.sender);
         let opened = match &known {
             Some(link) => link.opener.open(header, frame),
-            None => self.identity.secret.opener(header.sender, header.receiver).open(header, frame),
+            None => self.opener(header).open(header, frame),
         };
         // A frame that cannot be opened is not the peer's: the gateway key is not enough to forge
         // one.

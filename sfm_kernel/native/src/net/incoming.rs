@@ -11,7 +11,8 @@ use super::exchange::{
 use super::gateways::SiteGateway;
 use super::{now, Link};
 use crate::event_fd::drain;
-use crate::frame::{Header, Inner, Kind, FRAME, HEADER};
+use crate::frame::seal::Opener;
+use crate::frame::{Foreign, Header, Inner, Kind, FRAME, HEADER};
 use crate::link::{Effect, Greeting};
 use crate::sync::lock;
 use crate::wire::{gateway, zmq, Connection, Wire};
@@ -136,7 +137,10 @@ impl Exchange {
         mut bytes: &mut [u8],
     ) -> Option<usize> {
         while bytes.len() >= HEADER {
-            let header = Header::read(bytes)?;
+            let Some(header) = Header::read_sealed(bytes) else {
+                self.foreign_gateway(connection, gateway, bytes);
+                return None;
+            };
             if bytes.len() < header.frame() {
                 break;
             }
@@ -149,6 +153,15 @@ impl Exchange {
         }
         debug_assert!(bytes.len() < FRAME);
         Some(bytes.len())
+    }
+
+    /// A gateway of another version: its connection ends, and the user hears why.
+    fn foreign_gateway(&self, connection: &Connection, gateway: &SiteGateway, bytes: &[u8]) {
+        let Some(foreign) = Foreign::read(bytes).filter(|_| !connection.is_confirmed()) else {
+            return;
+        };
+        gateway.refused.store(true, Ordering::Relaxed);
+        self.warn(&format!("the gateway at {} is not used: {foreign}", gateway.listed.address));
     }
 
     /// Take a frame in that came directly. None: end the connection.
@@ -185,6 +198,11 @@ impl Exchange {
         }
     }
 
+    /// Opens the frames of a sender to which there is no link yet.
+    pub(super) fn opener(&self, header: &Header) -> Opener {
+        self.identity.opener(header.sender, header.from_site, header.receiver)
+    }
+
     /// A stranger shows the key and asks what has arrived.
     fn admit(
         &self,
@@ -192,7 +210,7 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<Remote> {
-        let opener = self.identity.secret.opener(header.sender, header.receiver);
+        let opener = self.opener(header);
         let (inner, body) = opener.open(header, frame)?;
         if inner.kind != Kind::Hello {
             return None;
@@ -229,7 +247,7 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
-        let opener = self.identity.secret.opener(header.sender, header.receiver);
+        let opener = self.opener(header);
         let (inner, body) = opener.open(header, frame)?;
         let address = std::str::from_utf8(body).ok().filter(|_| inner.kind == Kind::Hello)?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
@@ -242,7 +260,7 @@ impl Exchange {
 
     /// Another process of the world listens at the peer's address: the peer is dead.
     fn check_successor(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
-        let opener = self.identity.secret.opener(header.sender, header.receiver);
+        let opener = self.opener(header);
         opener.open(header, frame)?;
         link.lose("");
         None

@@ -153,6 +153,7 @@ impl Exchange {
             let due = [
                 ack_pending_since.map(|since| since + ACK_WITHIN),
                 dialing.due(),
+                self.look_at_strangers(),
                 closing.as_ref().map(Closing::due),
                 (!receives).then(|| now() + GRACE),
             ];

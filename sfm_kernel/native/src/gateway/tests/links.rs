@@ -67,6 +67,20 @@ fn connections_without_the_key_are_ended() {
 }
 
 #[test]
+fn who_speaks_another_version_is_told() {
+    let a = gateway("A");
+    let mut foreign = Client::raw(&a, "A", 1, KEY);
+    let mut hello = foreign.codec.hello(Role::Process, a.uid, 0, 1).bytes;
+    hello[7] = VERSION + 1;
+    foreign.stream.write_all(&hello).unwrap();
+    let mut answer = vec![0; HEADER + INNER];
+    foreign.stream.read_exact(&mut answer).unwrap();
+    let header = Header::read(&answer).expect("it is of our version");
+    assert_eq!((header.sender, header.receiver), (a.uid, 1));
+    assert_eq!(foreign.receive(), Received::End);
+}
+
+#[test]
 fn a_recorded_hello_is_refused() {
     let a = gateway("A");
     let mut client = Client::raw(&a, "A", 1, KEY);

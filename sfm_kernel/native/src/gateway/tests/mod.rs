@@ -17,7 +17,7 @@ use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
 use crate::frame::control::{parse_dropped, ControlCodec, Reason, Role};
 use crate::frame::seal::Secret;
-use crate::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
+use crate::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS, INNER, VERSION};
 
 const KEY: &[u8] = b"the gateway key of a test";
 /// After this time a test fails: what it waits for will not come.
@@ -136,6 +136,7 @@ impl Client {
             ahead: 0,
             from_site: self.codec.site,
             to_site: site_number(site),
+            clear: false,
             sender: self.codec.uid,
             receiver: to,
             counter: 0,
