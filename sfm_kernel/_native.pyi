@@ -1009,19 +1009,23 @@ class Exchange:
         inbox: Inbox,
         uid: str,
         key: bytes,
+        pair: tuple[bytes, bytes],
         site: str,
         address: str,
         strangers: int,
         patience: float | None = None,
         *,
         libraries: list[str] = ...,
+        table: str | None = None,
     ) -> Exchange:
         """
         Args:
             key: the world's.
+            pair: the secret and the public half of this process's own keys, 32 bytes each.
+            table: the file that announces the members' keys in a world of one machine.
             address: peers connect to it by ZeroMQ, which chooses a port: "tcp://IP:*".
             libraries: paths of libzmq, or of modules linked with it, to try before the system's.
-            strangers: open connections that have not shown the key, at most.
+            strangers: open connections that have not shown a member's key, at most.
             patience: seconds after which a peer that cannot be reached is given up; None: never.
         """
 
@@ -1040,6 +1044,16 @@ class Exchange:
 
     def set_gateways(self, listed: list[tuple[str, str, str]]) -> None:
         """Set the list of the world's gateways: uid, site and address of each."""
+
+    def announce(self, members: list[tuple[str, str]]) -> None:
+        """Let these members connect: the uid of each, and the public half of its keys.
+
+        The key is 64 hexadecimal digits, or empty for a member that does not listen. ValueError if
+        it is neither.
+        """
+
+    def expel(self, uid: str, why: str) -> None:
+        """A member was put out of the world: it is not heard any more. ``why``: for errors."""
 
     def report_departed(self, uids: list[str]) -> None:
         """Report that these peers have left or died, according to the directory."""

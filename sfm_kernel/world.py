@@ -145,7 +145,7 @@ def _between_machines(
     found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
 ) -> ZmqTransport | None:
     """The one between machines; None in a world of one, unless ``SFM_TRANSPORT`` requests it."""
-    local = isinstance(found, LocalDirectory)
-    if local and "zmq" not in chosen:
+    table = found.table if isinstance(found, LocalDirectory) else None
+    if table and "zmq" not in chosen:
         return None
-    return ZmqTransport(inbox, found.key, uid, site, local=local)
+    return ZmqTransport(inbox, found.key, found.pair, uid, site, table=table)

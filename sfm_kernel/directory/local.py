@@ -6,6 +6,7 @@ writer that is killed at any instruction leaves the old table or the new one.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable
 from functools import cached_property
@@ -15,11 +16,12 @@ from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
-from sfm_kernel.transport.base import Gateway, Member
+from sfm_kernel.transport.base import Changes, Member
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
 
 KEY_BYTES = 32
+TABLE = "members.json"
 
 
 class LocalDirectory(Closing):
@@ -67,6 +69,11 @@ class LocalDirectory(Closing):
     def key(self) -> bytes:
         return self._key
 
+    @property
+    def table(self) -> str:
+        """The path of the file that lists the members."""
+        return os.path.join(self.folder, TABLE)
+
     @cached_property
     def pair(self) -> KeyPair:
         return KeyPair.fresh()
@@ -82,7 +89,7 @@ class LocalDirectory(Closing):
         with self._folder.locked():
             table = self._table()
             member = table.admit(newcomer, lambda member: is_alive(member.segment))
-            self._folder.write("members.json", table.dumps())
+            self._folder.write(TABLE, table.dumps())
             # Dead processes in the table keep their segments: observers show how they ended.
             sweep(self.folder, keep={member.uid for member in table.members})
         return member
@@ -93,7 +100,7 @@ class LocalDirectory(Closing):
             with self._folder.locked():
                 table = self._table()
                 if table.remove(member.uid):
-                    self._folder.write("members.json", table.dumps())
+                    self._folder.write(TABLE, table.dumps())
         except (WorldGone, EndpointClosed):
             pass
 
@@ -103,8 +110,8 @@ class LocalDirectory(Closing):
     def listed(self) -> list[Member]:
         return self.members()  # reading this directory is cheap
 
-    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """Do nothing: a world of one machine has no gateways, and members see deaths themselves."""
+    def watch(self, changed: Callable[[Changes], None]) -> None:
+        """Do nothing: there are no gateways, and members read the table themselves."""
 
     def departed(self) -> list[Member]:
         return self._table().departed
@@ -118,7 +125,7 @@ class LocalDirectory(Closing):
 
     def _listed(self) -> frozenset[str]:
         """The table's uids; read again only if it was replaced, because waiting calls ask often."""
-        stamp = self._folder.stamp("members.json")
+        stamp = self._folder.stamp(TABLE)
         seen, uids = self._seen
         if stamp is None:
             return frozenset()
@@ -144,5 +151,5 @@ class LocalDirectory(Closing):
             remove_unused(self.folder, only_if_left=True)
 
     def _table(self) -> Table:
-        content = self._folder.read("members.json")
+        content = self._folder.read(TABLE)
         return Table() if content is None else Table.loads(content)

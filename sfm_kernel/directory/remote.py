@@ -15,7 +15,7 @@ from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.address import check_key
-from sfm_kernel.transport.base import Gateway, Member
+from sfm_kernel.transport.base import Changes, Gateway, Member
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
 
@@ -62,7 +62,7 @@ class RemoteDirectory(Closing):
             self._folder.close()
             raise
         self._is_subscribed = False
-        self._watcher: Callable[[list[Gateway], list[str]], None] | None = None
+        self._watcher: Callable[[Changes], None] | None = None
 
     @property
     def world(self) -> str:
@@ -128,9 +128,10 @@ class RemoteDirectory(Closing):
         self._refresh_unless_subscribed()
         return list(self._gateways)
 
-    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        self._watcher = changed
-        changed(list(self._gateways), [])
+    def watch(self, changed: Callable[[Changes], None]) -> None:
+        with self._taking:
+            self._watcher = changed
+            changed(Changes(list(self._gateways), list(self._members), {}))
 
     def reports(self) -> dict[str, dict[str, Any]]:
         """The last report (``status``) of each gateway, by its uid.
@@ -156,9 +157,12 @@ class RemoteDirectory(Closing):
         return member.uid in self._living
 
     def why_departed(self, member: Member) -> str:
+        return self._why(member.uid)
+
+    def _why(self, uid: str) -> str:
         if self._is_out:
             return "(this process was put out of the world)"
-        return "(it was put out of the world)" if member.uid in self._expelled else ""
+        return "(it was put out of the world)" if uid in self._expelled else ""
 
     def _refresh(self, limit: float) -> None:
         if self._is_out:
@@ -188,7 +192,7 @@ class RemoteDirectory(Closing):
             had_left = {member.uid for member in self._departed}
             self._departed = [Member.from_json(member) for member in answer["departed"]]
             gateways = [Gateway.from_json(gateway) for gateway in answer["gateways"]]
-            before, self._gateways = self._gateways, gateways
+            self._gateways = gateways
             lived = self._living
             self._living = frozenset(member.uid for member in self._members) - set(answer["dead"])
             self._version = answer["version"]
@@ -200,8 +204,9 @@ class RemoteDirectory(Closing):
                 self._living = frozenset()
             # Some processes may have joined and left since the last state.
             ended = (lived | {member.uid for member in self._departed}) - had_left - self._living
-            if self._watcher is not None and (ended or gateways != before):
-                self._watcher(list(gateways), list(ended))
+            if self._watcher is not None:
+                why = {uid: self._why(uid) for uid in ended}
+                self._watcher(Changes(list(gateways), list(self._members), why))
 
     def close(self) -> None:
         """Release the connection and the folder. Idempotent; does not leave."""

@@ -93,6 +93,21 @@ class Gateway(_Record):
     name: str
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What a directory has seen since it reported last.
+
+    Attributes:
+        gateways: the world's, as they are now.
+        members: all entries, as they are now.
+        departed: uids of members that have left or died meanwhile, and why (see ``why_departed``).
+    """
+
+    gateways: list[Gateway]
+    members: list[Member]
+    departed: dict[str, str]
+
+
 class DirectoryClient(Protocol):
     """Asks the directory server of a world of several machines."""
 
@@ -193,11 +208,10 @@ class Directory(Protocol):
         "" if it left or died by itself.
         """
 
-    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
-        """Call ``changed`` now, and whenever the gateways change or a member leaves or dies.
+    def watch(self, changed: Callable[[Changes], None]) -> None:
+        """Call ``changed`` now, and whenever the gateways change or a member joins, leaves or dies.
 
-        Its arguments are the world's gateways, and the uids of members that have left or died since
-        the last call; it is called in any thread.
+        It is called in any thread.
         """
 
     def close(self) -> None:

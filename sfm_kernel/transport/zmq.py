@@ -17,7 +17,7 @@ import os
 import weakref
 from collections.abc import Callable
 
-from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections
+from sfm_kernel._native import Channel, Exchange, Inbox, Link, abandon_connections
 from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
 from sfm_kernel.transport.address import (
     check_key,
@@ -25,8 +25,8 @@ from sfm_kernel.transport.address import (
     most_strangers,
     raise_descriptors,
 )
-from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, Transport
-from sfm_kernel.transport.keys import libraries
+from sfm_kernel.transport.base import Changes, Directory, Gateway, Member, Name, Route, Transport
+from sfm_kernel.transport.keys import KeyPair, libraries
 
 
 class ZmqTransport(Transport):
@@ -35,8 +35,10 @@ class ZmqTransport(Transport):
     Args:
         inbox: this process's native Inbox.
         key: the world's secret; WorldAccess if it is empty or short.
+        pair: this process's own keys, whose public half the directory announces.
         uid, site: this process's.
-        local: all members are on this machine: listens on the loopback interface.
+        table: the file that announces the members, if all are on this machine: listens on the
+            loopback interface.
     Attributes:
         address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
@@ -49,19 +51,22 @@ class ZmqTransport(Transport):
         self,
         inbox: Inbox,
         key: bytes,
+        pair: KeyPair,
         uid: str,
         site: str = "",
         *,
-        local: bool = False,
+        table: str | None = None,
     ) -> None:
         check_key(key)
         patience = _patience()
-        self._local, self._folder, self.closing = local, "", False
+        self._local, self._folder, self.closing = table is not None, "", False
         self._name: Name = ""
+        self._gateways: list[Gateway] = []
         raise_descriptors()
-        address, strangers = f"tcp://{listening_ip(local)}:*", most_strangers()
+        address, strangers = f"tcp://{listening_ip(self._local)}:*", most_strangers()
+        own, found = (pair.secret, pair.public), libraries()
         self.exchange = Exchange(
-            inbox, uid, key, site, address, strangers, patience, libraries=libraries()
+            inbox, uid, key, own, site, address, strangers, patience, libraries=found, table=table
         )
         self.address = self.exchange.address
         _open.add(self)
@@ -72,17 +77,27 @@ class ZmqTransport(Transport):
         self.exchange.start(f"sfm-zmq-{member.name}")
         directory.watch(self._update)
 
-    def _update(self, gateways: list[Gateway], departed: list[str]) -> None:
+    def _update(self, changes: Changes) -> None:
         with contextlib.suppress(EndpointClosed):
-            self.exchange.set_gateways(
-                [(gateway.uid, gateway.site, gateway.address) for gateway in gateways]
-            )
-            self.exchange.report_departed(departed)
+            if changes.gateways != self._gateways:
+                self._gateways = changes.gateways
+                self.exchange.set_gateways(
+                    [(gateway.uid, gateway.site, gateway.address) for gateway in changes.gateways]
+                )
+            self.exchange.announce([(member.uid, member.public) for member in changes.members])
+            self.exchange.report_departed(list(changes.departed))
+            for uid, why in changes.departed.items():
+                if why:
+                    self.exchange.expel(uid, why)
+
+    def _link(self, peer: Member) -> Link:
+        self.exchange.announce([(peer.uid, peer.public)])
+        return self.exchange.link(peer.uid, peer.address, peer.site)
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
         if not peer.address:  # it does not listen
             return None
-        link = self.exchange.link(peer.uid, peer.address, peer.site)
+        link = self._link(peer)
 
         def check() -> None:
             if self.closing:
@@ -107,7 +122,7 @@ class ZmqTransport(Transport):
             return False  # the directory knows: a process without a segment has ended
         is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
         if is_remote and peer.address:
-            self.exchange.link(peer.uid, peer.address, peer.site)
+            self._link(peer)
         return False
 
     def why_lost(self, peer: Member) -> str:

@@ -55,7 +55,7 @@ def test_watchers_learn_of_processes_that_left_or_died(machine: MakeMachine) -> 
     here, there = machine(), machine()
     here.join(name="A")
     gone: list[str] = []
-    here.directory.watch(lambda _, uids: gone.extend(uids))
+    here.directory.watch(lambda changes: gone.extend(changes.departed))
     first, second = there.join(name="B"), there.join(name="C")
     there.directory.leave(second)
     wait_until(lambda: gone == [second.uid])
@@ -69,7 +69,7 @@ def test_watchers_learn_of_a_process_that_joined_and_left_between_two_updates(
     here, there = machine(), machine()
     here.join(name="A")
     gone: list[str] = []
-    here.directory.watch(lambda _, uids: gone.extend(uids))
+    here.directory.watch(lambda changes: gone.extend(changes.departed))
     with monkeypatch.context() as busy:
         busy.setattr(DirectoryServer, "_publish", lambda server: False)
         short = there.join(name="B")

@@ -32,7 +32,7 @@ def test_the_others_see_that_it_has_left_and_why(machine: MakeMachine) -> None:
     here, there = machine(), machine()
     here.join(name="A")
     gone: list[str] = []
-    here.directory.watch(lambda _, uids: gone.extend(uids))
+    here.directory.watch(lambda changes: gone.extend(changes.departed))
     member = there.join(name="B")
     wait_until(lambda: here.directory.alive(member))
     here.directory.client.ask("expel", name="B")

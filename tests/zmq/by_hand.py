@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import zmq
+from zmq.utils import z85
 
 from sfm_kernel import Endpoint
 from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.keys import KeyPair
 from tests.zmq import wire
 
 PATIENCE = 60_000
@@ -30,20 +32,18 @@ class Dealer:
     """A connection to a member. (As a member does, it lets libzmq make no second one.)
 
     Args:
-        key: the world's; its pair is shown, unless there is another ``pair`` (secret, public).
+        pair: it shows these keys.
     """
 
-    def __init__(
-        self, context: Context, address: str, key: bytes, pair: tuple[bytes, bytes] | None = None
-    ) -> None:
+    def __init__(self, context: Context, to: Member, pair: KeyPair) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.linger, self._socket.reconnect_ivl = 0, -1
-        secret, public = wire.curve_pair(key)
-        self._socket.curve_serverkey = public
-        self._socket.curve_secretkey, self._socket.curve_publickey = pair or (secret, public)
+        self._socket.curve_serverkey = z85.encode(bytes.fromhex(to.public))
+        self._socket.curve_secretkey = z85.encode(pair.secret)
+        self._socket.curve_publickey = z85.encode(pair.public)
         self._report = self._socket.get_monitor_socket(OVER)
         self._is_over = False
-        self._socket.connect(address)
+        self._socket.connect(to.address)
 
     def send(self, frame: bytes) -> None:
         """Harmless at the end of the connection."""
@@ -72,10 +72,10 @@ class Dealer:
 
 
 @contextlib.contextmanager
-def dealer(address: str, key: bytes, pair: tuple[bytes, bytes] | None = None) -> Iterator[Dealer]:
+def dealer(to: Member, pair: KeyPair) -> Iterator[Dealer]:
     """A connection to a member, closed at the end; arguments as of ``Dealer``."""
     context: Context = zmq.Context()
-    made = Dealer(context, address, key, pair)  # held: pyzmq closes what nobody holds
+    made = Dealer(context, to, pair)  # held: pyzmq closes what nobody holds
     try:
         yield made
     finally:
@@ -104,12 +104,12 @@ class Accepted:
 
 
 class Listener:
-    """Where members can connect."""
+    """Where others can connect to the process with this pair of keys; it lets anybody in."""
 
-    def __init__(self, context: Context, key: bytes) -> None:
+    def __init__(self, context: Context, pair: KeyPair) -> None:
         self._router = context.socket(zmq.ROUTER)
         self._router.linger, self._router.curve_server = 0, True
-        self._router.curve_secretkey, _ = wire.curve_pair(key)
+        self._router.curve_secretkey = z85.encode(pair.secret)
         self._router.bind("tcp://127.0.0.1:*")
         self.address = self._router.last_endpoint.decode()
 
@@ -119,31 +119,31 @@ class Listener:
 
 
 class Impostor:
-    """Sends frames to one endpoint as if they came from another, which is silent meanwhile.
+    """Sends frames to one endpoint in the place of another, which is silent meanwhile.
 
-    It has the world's key, and its counters begin above all that the true one uses: an older
-    greeting is refused as one that was overheard. The receiver can connect to it, and is not
-    heard before ``accept``. With a ``site`` it claims to be of that one: frames are sealed between
-    sites.
+    It has the world's key and that other one's, and its counters begin above all that the true one
+    uses: an older greeting is refused as one that was overheard. The receiver can connect to it,
+    and is not heard before ``accept``. With a ``site`` it claims to be of that one: frames are
+    sealed between sites.
     """
 
     def __init__(
-        self, receiver: Endpoint, to: Member, sender: Member, site: str | None = None
+        self, receiver: Endpoint, to: Member, sender: Endpoint, site: str | None = None
     ) -> None:
-        self.receiver, self.address = receiver, to.address
+        self.receiver, self._to, self.keys = receiver, to, sender._directory.pair
         self.secret = receiver._directory.key
-        sites = sender.site if site is None else site, to.site
+        sites = to.site if site is None else site, to.site
         self.pair = wire.Pair(self.secret, sender.uid, to.uid, sites=sites, counter=1 << 40)
         self._context: Context = zmq.Context()
-        self._listener = Listener(self._context, self.secret)
+        self._listener = Listener(self._context, self.keys)
         self.reached_at = self._listener.address
-        self.connection: Any = Dealer(self._context, self.address, self.secret)
+        self.connection: Any = Dealer(self._context, self._to, self.keys)
         self.heard = list[wire.Frame]()
 
     def again(self) -> None:
         """Go on over a new connection."""
         self.connection.close()
-        self.connection, self.heard = Dealer(self._context, self.address, self.secret), []
+        self.connection, self.heard = Dealer(self._context, self._to, self.keys), []
 
     def accept(self) -> None:
         """Go on over the connection that the receiver makes when this one has ended."""

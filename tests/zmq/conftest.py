@@ -14,6 +14,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel._native import Link
 from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.keys import KeyPair
 from sfm_kernel.transport.zmq import ZmqTransport
 from tests.conftest import Spawn
 from tests.waiting import next_line
@@ -33,6 +34,9 @@ def _zmq(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on one machine."""
     monkeypatch.setenv("SFM_TRANSPORT", "zmq")
 
+
+NOBODY = "d" * 32
+"""A uid that no member has."""
 
 Join = Callable[..., Endpoint]
 Start = Callable[..., subprocess.Popen[str]]
@@ -75,6 +79,15 @@ def link(endpoint: Endpoint, name: str) -> Link:
     return found
 
 
+def link_to(
+    endpoint: Endpoint, address: str, *, uid: str = NOBODY, site: str = "", public: str = ""
+) -> Link:
+    """A link to a process that the directory does not list there: with this key, or a fresh one."""
+    exchange = transport(endpoint).exchange
+    exchange.announce([(uid, public or KeyPair.fresh().public.hex())])
+    return exchange.link(uid, address, site)
+
+
 Pose = Callable[..., Impostor]
 
 
@@ -84,8 +97,7 @@ def impostor() -> Iterator[Pose]:
     with contextlib.ExitStack() as stack:
 
         def make(receiver: Endpoint, sender: Endpoint, site: str | None = None) -> Impostor:
-            to, played = (member(end, str(end.name)) for end in (receiver, sender))
-            made = Impostor(receiver, to, played, site)
+            made = Impostor(receiver, member(receiver, str(receiver.name)), sender, site)
             stack.callback(made.close)
             return made
 

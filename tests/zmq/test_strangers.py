@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import random
 import resource
 import socket
@@ -12,17 +11,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psutil
 import pytest
-import zmq
 
 import sfm_kernel
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel.transport.keys import KeyPair
 from tests.waiting import wait_until
 from tests.zmq import wire
 from tests.zmq.by_hand import Impostor, dealer
-from tests.zmq.conftest import Join, Pose, link, member, transport
+from tests.zmq.conftest import (
+    NOBODY,
+    Join,
+    Pose,
+    link,
+    link_to,
+    member,
+    packet,
+    repeat,
+    transport,
+)
 from tests.zmq.ear import GREETING, Ear, frames
 from tests.zmq.sockets import connect
 from tests.zmq.strangers import (
@@ -39,9 +49,6 @@ from tests.zmq.strangers import (
 )
 
 pytestmark = pytest.mark.zmq
-
-NOBODY = "d" * 32
-
 
 HELLO = 2 + 200
 """Bytes of the first command of a member that connects."""
@@ -68,10 +75,13 @@ def address(talking: Endpoint) -> str:
 @pytest.fixture
 def hello(talking: Endpoint) -> bytes:
     """What a member that connects says first: a greeting, and HELLO, which the other answers."""
-    said = b""
+    said, to = b"", member(talking, "A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        with dealer(address, talking._directory.key), listener.accept()[0] as server:
+        with (
+            dealer(replace(to, address=address), talking._directory.pair),
+            listener.accept()[0] as server,
+        ):
             server.sendall(greeting())
             while len(said) < GREETING + HELLO:
                 said += server.recv(1 << 10)
@@ -87,7 +97,7 @@ def test_a_command_without_end_is_not_taken_in(address: str, length: int) -> Non
 def test_a_connecting_process_takes_no_command_without_end_either(join: Join) -> None:
     a = join("A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        transport(a).exchange.link(NOBODY, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        link_to(a, f"tcp://127.0.0.1:{listener.getsockname()[1]}")
         with listener.accept()[0] as fake:
             assert pour(fake, greeting() + command(1 << 31)) < 64 << 20
 
@@ -97,7 +107,7 @@ def test_a_member_is_not_heard_that_begins_with_a_long_frame(
     talking: Endpoint, length: int
 ) -> None:
     """Not one that is too long, and not a long one as the first."""
-    with dealer(member(talking, "A").address, talking._directory.key) as fake:
+    with dealer(member(talking, "A"), talking._directory.pair) as fake:
         fake.send(bytes(length))
         with pytest.raises(EOFError):
             fake.receive()
@@ -110,14 +120,44 @@ def test_a_stranger_that_does_not_show_the_key_is_dropped(address: str, hello: b
         assert hung_up(silent) and hung_up(slow) and hung_up(halfway)
 
 
-@pytest.mark.parametrize("whose", ["a fresh pair", "another world's pair"])
-def test_a_foreign_key_is_refused(whose: str, talking: Endpoint) -> None:
-    """Though it knows the public half of the members' pair."""
-    pair = wire.curve_pair(os.urandom(32)) if "world" in whose else zmq.curve_keypair()[::-1]
-    with dealer(member(talking, "A").address, talking._directory.key, pair) as stranger:
+@pytest.mark.parametrize("whose", ["a fresh pair", "another world's"])
+def test_a_foreign_key_is_refused(whose: str, talking: Endpoint, world: str) -> None:
+    """Though it knows the public half of the member's."""
+    with contextlib.ExitStack() as stack:
+        pair = KeyPair.fresh()
+        if "world" in whose:
+            pair = stack.enter_context(sfm_kernel.join(world + "-2"))._directory.pair
+        stranger = stack.enter_context(dealer(member(talking, "A"), pair))
         stranger.send(b"let me in")
         with pytest.raises(EOFError):
             stranger.receive()
+
+
+def test_a_member_speaks_in_no_other_name(join: Join, impostor: Pose) -> None:
+    a, b, c = join("A"), join("B"), join("C")
+    fake = impostor(a, b)
+    fake.keys = c._directory.pair
+    fake.again()
+    fake.greet()
+    fake.put(b"D", 1, packet(n="from B?"))
+    fake.is_hung_up_on()
+    assert not a.peek()
+    c.send(dest="A", n="from C")
+    assert a.recv().src == "C"
+
+
+def test_a_member_that_is_put_out_is_cut_off_and_not_let_in_again(join: Join) -> None:
+    a, b = join("A"), join("B")
+    b.send(dest="A", n=1)
+    assert a.recv().n == 1
+    transport(a).exchange.expel(b.uid, "(it was put out)")
+    with pytest.raises(PeerLost):
+        repeat(lambda: a.send(dest="B", n=2))
+    assert link(a, "B").lost == "(it was put out)"
+    entry = member(a, "B")
+    transport(a).exchange.announce([(entry.uid, entry.public)])  # by who has not heard of it yet
+    wait_until(lambda: transport(b).silence(member(b, "A")) is not None)
+    assert not a.peek()
 
 
 # ---- many ------------------------------------------------------------------------------------
@@ -165,7 +205,7 @@ def test_a_crowd_leaves_a_member_its_descriptors(world: str, join: Join) -> None
                 b.send(dest="V", n="from B")
                 assert a.recv(src="V", n="from B")
             wait_until(lambda: psutil.Process(victim.pid).num_fds() < FEW - 20)
-        assert "have not shown the world's key" in said(victim)
+        assert "have not shown a member's key" in said(victim)
 
 
 @pytest.mark.fault
@@ -191,7 +231,7 @@ def test_a_peer_without_time_for_our_key_does_not_refuse_it(hangs_up: str, join:
     a = join("A")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
-        to_it = transport(a).exchange.link(NOBODY, url)
+        to_it = link_to(a, url)
         if hangs_up == "after a while":
             for _ in range(4):
                 with listener.accept()[0]:
@@ -201,7 +241,7 @@ def test_a_peer_without_time_for_our_key_does_not_refuse_it(hangs_up: str, join:
         while to_it.lost is None:
             with contextlib.suppress(TimeoutError), listener.accept()[0]:
                 pass
-        assert "refuses this world's key" in to_it.lost
+        assert "does not have its key" in to_it.lost
 
 
 # ---- noise -----------------------------------------------------------------------------------
@@ -241,7 +281,8 @@ def heard(join: Join) -> Iterator[Heard]:
     """A and B, and who hears what they say on a connection that A has made."""
     a, b = join("A"), join("B")
     ear = Ear(member(a, "B").address)
-    to_b = transport(a).exchange.link(b.uid, ear.address, member(a, "B").site)
+    at_b = member(a, "B")
+    to_b = link_to(a, ear.address, uid=b.uid, site=at_b.site, public=at_b.public)
     talk = itertools.count()
 
     def talk_on() -> None:
@@ -282,7 +323,7 @@ def test_what_was_overheard_opens_no_connection(overheard: Heard) -> None:
 
 
 def test_what_was_overheard_opens_none_to_another_process(overheard: Heard, join: Join) -> None:
-    """A member that looks for a former owner of a port is answered; who repeats it is not."""
+    """However true the words are."""
     a, _, ear = overheard
     c = join("C")
     for words, _ in ear.said:
@@ -301,9 +342,9 @@ def test_recorded_words_are_no_sign_of_life(overheard: Heard) -> None:
     a, _, ear = overheard
     with contextlib.closing(Ear(member(a, "B").address)) as other:
         other.recites = bytes(ear.said[0][1])
-        dead = transport(a).exchange.link(NOBODY, other.address)
+        dead = link_to(a, other.address)
         wait_until(lambda: dead.up or dead.lost is not None)
-        assert "refuses this world's key" in str(dead.lost)
+        assert "does not have its key" in str(dead.lost)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -314,17 +355,14 @@ def test_words_said_again_on_a_living_connection_end_only_that(side: int, heard:
     wait_until(lambda: ear.ended)
 
 
-def test_a_greeting_for_somebody_else_opens_nothing(join: Join, impostor: Pose) -> None:
+def test_a_greeting_is_answered_only_by_whom_it_was_meant_for(join: Join, impostor: Pose) -> None:
     """Otherwise what was overheard in one conversation would open a connection in another."""
     b, a = join("B"), join("A")
     b.send(dest="A", n=1)
     assert a.recv().n == 1
     fake = impostor(b, a)
     other = wire.Pair(fake.secret, a.uid, NOBODY, sites=("", "elsewhere"), counter=1 << 40)
-    address = member(a, "A").address.encode()
-    fake.connection.send(other.seal(wire.Frame(b"H", 0, address)))
-    assert fake.hears(b"W").number == 0
-    fake.put(b"B")  # a true word of A's, which it says when it leaves
+    fake.connection.send(other.seal(wire.Frame(b"H", 0, member(a, "A").address.encode())))
     fake.is_hung_up_on()
     assert link(b, "A").lost is None
 

@@ -9,7 +9,7 @@ import pytest
 from sfm_kernel import PeerLost
 from tests.zmq import wire
 from tests.zmq.by_hand import Impostor
-from tests.zmq.conftest import Join, member, transport
+from tests.zmq.conftest import NOBODY, Join, link_to, member, transport
 
 pytestmark = pytest.mark.zmq
 
@@ -41,10 +41,10 @@ def test_who_connects_is_answered_and_both_users_hear_it(
 
 def test_who_is_connected_to_is_lost_with_the_reason(fake: Impostor) -> None:
     b = fake.receiver
-    link = transport(b).exchange.link("d" * 32, fake.reached_at, "")
+    link = link_to(b, fake.reached_at, public=fake.keys.public.hex())
     accepted = fake._listener.accept()
     accepted.receive()
-    pair = wire.Pair(fake.secret, "d" * 32, fake.pair.peer, sites=("", "there"), version=FOREIGN)
+    pair = wire.Pair(fake.secret, NOBODY, fake.pair.peer, sites=("", "there"), version=FOREIGN)
     accepted.send(pair.seal(wire.Frame(b"W")))
     while link.lost is None:
         pass

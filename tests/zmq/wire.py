@@ -12,9 +12,6 @@ import hmac
 import struct
 from dataclasses import dataclass
 
-import zmq
-from zmq.utils import z85
-
 HEADER = struct.Struct("<IBBBBIIIB3x16s16sQ")
 INNER = struct.Struct("<B?6xQQ")
 TAG = 16
@@ -146,13 +143,6 @@ def pair_key(secret: bytes, sender: str, receiver: str, salt: bytes = b"sfm fram
     """The key of one direction of a pair: HKDF-SHA256 of the world's."""
     extracted = hmac.digest(salt, secret, hashlib.sha256)
     return hmac.digest(extracted, uid_bytes(sender) + uid_bytes(receiver) + b"\1", hashlib.sha256)
-
-
-def curve_pair(secret: bytes) -> tuple[bytes, bytes]:
-    """The pair of a world's processes, secret and public, from the world's key; in Z85."""
-    extracted = hmac.digest(b"sfm zmq", secret, hashlib.sha256)
-    half = z85.encode(hmac.digest(extracted, b"key\1", hashlib.sha256))
-    return half, zmq.curve_public(half)
 
 
 def uid_bytes(uid: str) -> bytes:

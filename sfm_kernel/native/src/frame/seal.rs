@@ -56,16 +56,7 @@ impl Secret {
 
 /// The key that gateways get, derived from the world's key.
 pub fn gateway_key(world: &[u8]) -> [u8; 32] {
-    derived(b"sfm gateways", world)
-}
-
-/// The secret half of the CURVE pair of the world's processes.
-pub fn curve_secret(world: &[u8]) -> [u8; 32] {
-    derived(b"sfm zmq", world)
-}
-
-fn derived(purpose: &[u8], world: &[u8]) -> [u8; 32] {
-    let prk = Salt::new(HKDF_SHA256, purpose).extract(world);
+    let prk = Salt::new(HKDF_SHA256, b"sfm gateways").extract(world);
     let mut key = [0; 32];
     let derived = prk.expand(&[b"key"], Length(32)).expect("32 bytes are few enough");
     derived.fill(&mut key).expect("as long as asked for");

@@ -1,4 +1,4 @@
-//! Connections of strangers, which have not shown the key yet.
+//! Connections of strangers, which have not shown the key of a member yet.
 //!
 //! Anybody who can reach the address may open connections, and each takes a descriptor. If there
 //! are too many, some are ended: first those that have not greeted, because a member does at once.
@@ -110,7 +110,7 @@ impl Admission {
         let before = std::mem::replace(&mut self.warned_until, now() + WARN_EVERY);
         (now() >= before).then(|| {
             format!(
-                "more than {} connections to {} have not shown the world's key. Some of them are \
+                "more than {} connections to {} have not shown a member's key. Some of them are \
                  closed; connected processes are not affected. Somebody who can reach this \
                  address opens them",
                 self.limit, self.address

@@ -39,7 +39,7 @@ impl Dialing {
                     self.probe_connected(exchange, &connection, &link)
                 }
                 Event::Ended(connection, remote, error) => match remote {
-                    Remote::Stranger => {}
+                    Remote::Stranger(_) => {}
                     Remote::Gateway(gateway) => self.gateway_ended(exchange, &connection, &gateway),
                     Remote::Peer(link) => self.ended(exchange, &connection, &link, false, error),
                     Remote::Dialed(link) | Remote::Probe(link) => {

@@ -1,21 +1,21 @@
 //! Direct connections over ZeroMQ: who makes and accepts them, and what comes through.
 
 use std::collections::HashMap;
-use std::io::Result;
+use std::io::{Error, Result};
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use super::admission::Admission;
-use super::exchange::{Exchange, Reading, Remote, AUTHENTICATOR, ROUTER};
+use super::announced::Announced;
+use super::exchange::{Exchange, Listening, Reading, Remote, AUTHENTICATOR, ROUTER};
 use super::{now, Link};
 use crate::event_fd::EventFd;
-use crate::frame::seal::curve_secret;
 use crate::frame::{Foreign, Header, CLEAR_FRAME};
 use crate::sync::lock;
 use crate::wire::gateway::parse;
 use crate::wire::zmq::{
-    self, Authenticator, Context, Descriptor, Event, Library, Message, Pair, Router, Watch,
+    self, Authenticator, Context, Descriptor, Event, Key, Message, Pair, Router, Watch,
 };
 use crate::wire::{Connection, Wire};
 
@@ -32,6 +32,7 @@ pub struct Direct {
     pub(super) router: Arc<Router>,
     /// Where others connect: "tcp://IP:port".
     pub(super) address: String,
+    announced: Mutex<Announced>,
     authenticator: Mutex<Authenticator>,
     pub(super) watch: Arc<Watch>,
     accepted: Mutex<Accepted>,
@@ -46,24 +47,20 @@ struct Accepted {
 }
 
 impl Direct {
-    /// Listen at an address, "tcp://IP:*". All processes of the world derive the same pair
-    /// from its key; `epoll` reports `alarm`.
+    /// `epoll` reports `alarm`.
     pub(super) fn new(
-        library: &'static Library,
-        key: &[u8],
-        address: &str,
-        strangers: usize,
+        listening: Listening,
         epoll: Arc<OwnedFd>,
         alarm: Arc<EventFd>,
     ) -> Result<Direct> {
+        let Listening { library, address, pair, table, strangers } = listening;
         let context = Context::new(library)?;
-        let pair = Pair::of_secret(library, curve_secret(key))?;
         let watch = Arc::new(Watch::new(epoll, alarm));
         let authenticator = Authenticator::new(&context)?;
         watch.add(authenticator.descriptor()?, AUTHENTICATOR);
         let backlog = strangers as i32;
         let listen = |at: &str| Router::new(&context, &watch, ROUTER, at, &pair, backlog, LARGEST);
-        let router = match listen(address) {
+        let router = match listen(&address) {
             // A router in front of this machine has the address, and forwards to it.
             Err(error) if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) => listen("tcp://*:*")?,
             made => made?,
@@ -75,6 +72,7 @@ impl Direct {
             context,
             pair,
             router: Arc::new(router),
+            announced: Mutex::new(Announced::new(table)),
             authenticator: Mutex::new(authenticator),
             watch,
             accepted: Mutex::default(),
@@ -90,9 +88,23 @@ impl Direct {
         }
     }
 
+    /// Let in those who have connected and whose keys are announced.
     pub(super) fn admit(&self) {
-        let admit = |key: &[u8; 32]| (*key == self.pair.public).then(|| "member".to_owned());
-        let _ = lock(&self.authenticator).answer(admit); // an error answers nobody
+        let owner = |key: &Key| lock(&self.announced).owner(key).map(|uid| format!("{uid:032x}"));
+        let _ = lock(&self.authenticator).answer(owner); // an error answers nobody
+    }
+
+    /// These members have these keys.
+    pub(super) fn announce(&self, members: impl IntoIterator<Item = (u128, Key)>) {
+        let mut announced = lock(&self.announced);
+        members.into_iter().for_each(|(uid, key)| announced.insert(uid, key));
+        drop(announced);
+        self.admit();
+    }
+
+    /// This member is never let in again.
+    pub(super) fn expel(&self, uid: u128) {
+        lock(&self.announced).expel(uid);
     }
 }
 
@@ -100,9 +112,12 @@ impl Exchange {
     /// Begin a direct connection over ZeroMQ.
     pub(super) fn dial_direct(&self, link: &Arc<Link>) -> Result<Arc<Connection>> {
         parse(&link.address)?; // libzmq would also look names up
+        let Direct { context, watch, pair, announced, .. } = &self.direct;
+        // Its key may be announced later: tried again.
+        let key = lock(announced).key_of(link.uid);
+        let key = key.ok_or_else(|| Error::from_raw_os_error(libc::ENOKEY))?;
         self.enter(Remote::Dialed(link.clone()), |id| {
-            let Direct { context, watch, pair, .. } = &self.direct;
-            zmq::Connection::dial(context, watch, id, &link.address, pair, &pair.public, LARGEST)
+            zmq::Connection::dial(context, watch, id, &link.address, pair, &key, LARGEST)
                 .map(Connection::Zmq)
         })
     }
@@ -139,8 +154,13 @@ impl Exchange {
         }
     }
 
-    /// End strangers that have sent too much; returns when to look again.
+    /// End strangers that have sent too much, and look again who was announced; returns when to look
+    /// again.
     pub(super) fn look_at_strangers(&self) -> Option<u64> {
+        let is_waited_for = lock(&self.direct.authenticator).is_waited_for();
+        if is_waited_for {
+            self.direct.admit();
+        }
         let mut strangers = lock(&self.direct.strangers);
         strangers.look().iter().for_each(Descriptor::shut_down);
         strangers.due()
@@ -153,7 +173,9 @@ impl Exchange {
             Some(connection) => connection,
             None => {
                 let (router, first) = (&direct.router, &frame);
-                let Ok(connection) = self.enter(Remote::Stranger, |id| {
+                let owner = frame.user().and_then(|uid| u128::from_str_radix(&uid, 16).ok());
+                let Some(owner) = owner else { return };
+                let Ok(connection) = self.enter(Remote::Stranger(owner), |id| {
                     Ok(Connection::Zmq(zmq::Connection::accepted(router, id, route, first)))
                 }) else {
                     return;
@@ -210,7 +232,8 @@ impl Exchange {
         let foreign = Foreign::read(bytes)?;
         let dialed = match &reading.remote {
             Remote::Dialed(link) | Remote::Peer(link) => Some(link.clone()),
-            _ => None,
+            Remote::Stranger(owner) if *owner == foreign.sender => None,
+            _ => return None,
         };
         match dialed.clone().or_else(|| self.known(foreign.sender)) {
             Some(link) => link.lose(&format!("({foreign})")),
@@ -232,7 +255,7 @@ impl Exchange {
         self.received_at.store(now(), Ordering::Relaxed);
         let bytes = frame.bytes_mut();
         let header = Header::read(bytes).filter(|header| header.frame() == bytes.len());
-        let is_first = matches!(reading.remote, Remote::Stranger);
+        let is_first = matches!(reading.remote, Remote::Stranger(_));
         let header = header.filter(|header| !is_first || header.length <= MAX_FIRST_TEXT);
         let taken = match header {
             Some(header) => self.frame(connection, reading, &header, bytes),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +17,7 @@ use crate::frame::seal::{gateway_key, Secret};
 use crate::link::Identity;
 use crate::sync::lock;
 use crate::wire::gateway::{self, Socket};
-use crate::wire::zmq::Library;
+use crate::wire::zmq::{Key, Library, Pair};
 use crate::wire::{Connection, Wire};
 
 /// Event ids: that of the alarm which wakes a driving thread, of the socket where others connect,
@@ -44,8 +45,8 @@ pub(super) enum Event {
 /// The other end of a connection.
 #[derive(Clone)]
 pub(super) enum Remote {
-    /// Accepted; it has not shown the key yet.
-    Stranger,
+    /// Accepted from the member with this uid, which has shown its key and has not greeted yet.
+    Stranger(u128),
     /// Made by this process.
     Dialed(Arc<Link>),
     /// Plain TCP, made by this process to see whether anybody listens there.
@@ -70,6 +71,19 @@ type Open = (Arc<Connection>, Arc<Mutex<Reading>>);
 pub(super) struct ReceiverRole {
     pub scratch: Vec<u8>,
     pub events: Vec<libc::epoll_event>,
+}
+
+/// How others connect to an endpoint.
+pub struct Listening {
+    pub library: &'static Library,
+    /// Such as "tcp://IP:*".
+    pub address: String,
+    /// The endpoint's own pair of keys.
+    pub pair: Pair,
+    /// The table of a world of one machine, which announces the members' keys.
+    pub table: Option<PathBuf>,
+    /// The number of connections that may exist without having shown a key.
+    pub strangers: usize,
 }
 
 pub struct Exchange {
@@ -106,24 +120,20 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Others connect at `address`, such as "tcp://IP:*". `strangers`: the number of connections that
-    /// may exist without having shown the key.
-    #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
+    /// `key` is the world's.
     pub fn new(
         core: Arc<Core>,
         uid: u128,
         site: u32,
         key: &[u8],
-        library: &'static Library,
-        address: &str,
-        strangers: usize,
+        listening: Listening,
         patience: u64,
     ) -> std::io::Result<Exchange> {
         // SAFETY: a plain system call.
         let epoll = Arc::new(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?);
         let alarm = Arc::new(EventFd::new()?);
         let (reports, rings) = (Arc::clone(&epoll), Arc::clone(&alarm));
-        let direct = Direct::new(library, key, address, strangers, reports, rings)?;
+        let direct = Direct::new(listening, reports, rings)?;
         let (address, secret) = (direct.address.clone(), Secret::of_world(key));
         let identity = Identity { uid, site, address, secret };
         let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
@@ -164,6 +174,30 @@ impl Exchange {
     }
 
     // ---- links ----
+
+    /// The directory has announced these members and the public halves of their pairs.
+    pub fn announce(&self, members: impl IntoIterator<Item = (u128, Key)>) {
+        self.direct.announce(members);
+    }
+
+    /// A member was put out of the world: nothing comes from it any more.
+    pub fn expel(&self, uid: u128, why: &str) {
+        self.direct.expel(uid);
+        if let Some(link) = self.known(uid) {
+            link.lose(why);
+            self.post(Event::CheckLink(link));
+        }
+        for (connection, remote) in self.each() {
+            let is_its = match &remote {
+                Remote::Stranger(owner) => *owner == uid,
+                Remote::Dialed(link) | Remote::Peer(link) => link.uid == uid,
+                Remote::Probe(_) | Remote::Gateway(_) => false,
+            };
+            if is_its {
+                self.end(&connection);
+            }
+        }
+    }
 
     /// The link to a peer. If it is new, the network thread is about to make a connection.
     pub fn link(&self, uid: u128, site: u32, address: &str) -> Arc<Link> {
@@ -206,7 +240,7 @@ impl Exchange {
 
     fn has_connection(&self, uid: u128) -> bool {
         self.all().iter().any(|(_, reading)| match &lock(reading).remote {
-            Remote::Stranger | Remote::Probe(_) | Remote::Gateway(_) => false,
+            Remote::Stranger(_) | Remote::Probe(_) | Remote::Gateway(_) => false,
             Remote::Dialed(link) | Remote::Peer(link) => link.uid == uid,
         })
     }

@@ -123,7 +123,7 @@ impl Exchange {
     ) {
         // A connection that another one has replaced is already out of the table: nothing to
         // report.
-        if self.end(connection) && !matches!(reading.remote, Remote::Stranger) {
+        if self.end(connection) && !matches!(reading.remote, Remote::Stranger(_)) {
             self.post(Event::Ended(connection.clone(), reading.remote.clone(), failure));
         }
     }
@@ -173,16 +173,17 @@ impl Exchange {
         frame: &mut [u8],
     ) -> Option<()> {
         match &reading.remote {
-            Remote::Stranger if header.receiver != self.identity.uid => {
-                self.answer_for_predecessor(connection, header, frame)
-            }
-            Remote::Stranger => {
+            Remote::Stranger(owner) => {
+                // A member speaks for itself, and to whom it means.
+                if (header.sender, header.receiver) != (*owner, self.identity.uid) {
+                    return None;
+                }
                 reading.remote = self.admit(connection, header, frame)?;
                 Some(())
             }
             Remote::Dialed(link) | Remote::Peer(link) => {
                 if header.sender != link.uid {
-                    return self.check_successor(link, header, frame);
+                    return None;
                 }
                 let (inner, body) = link.opener.open(header, frame)?;
                 connection.confirm(true);
@@ -203,7 +204,7 @@ impl Exchange {
         self.identity.opener(header.sender, header.from_site, header.receiver)
     }
 
-    /// A stranger shows the key and asks what has arrived.
+    /// A member begins a connection, and asks what has arrived.
     fn admit(
         &self,
         connection: &Arc<Connection>,
@@ -237,33 +238,6 @@ impl Exchange {
             self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection
         }
         Some(Remote::Peer(link))
-    }
-
-    /// The frame is for the process that had this address before; the answer shows that this
-    /// process has it now. The connection stays a stranger: its next frame may be a replay.
-    fn answer_for_predecessor(
-        &self,
-        connection: &Connection,
-        header: &Header,
-        frame: &mut [u8],
-    ) -> Option<()> {
-        let opener = self.opener(header);
-        let (inner, body) = opener.open(header, frame)?;
-        let address = std::str::from_utf8(body).ok().filter(|_| inner.kind == Kind::Hello)?;
-        let (link, new) = self.link_of(header.sender, header.from_site, address);
-        link.send_on(Kind::Welcome, 0, connection);
-        if new {
-            self.post(Event::CheckLink(link));
-        }
-        Some(())
-    }
-
-    /// Another process of the world listens at the peer's address: the peer is dead.
-    fn check_successor(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
-        let opener = self.opener(header);
-        opener.open(header, frame)?;
-        link.lose("");
-        None
     }
 
     pub(super) fn arrived(

@@ -6,7 +6,8 @@
 //! exchange        all links and connections of an endpoint
 //! incoming        receives frames and hands them to the links
 //! direct          direct connections, which go over ZeroMQ
-//! admission       bounds those that have not shown the key
+//! announced       the members' keys
+//! admission       bounds those that have not shown the key of a member
 //! network_thread  who receives: a waiting thread or the network thread
 //! dialing         makes and replaces connections
 //! monitor         judges whether a connection is up, silent or lost
@@ -19,6 +20,7 @@
 //! last.
 
 mod admission;
+mod announced;
 mod closing;
 mod dialing;
 mod direct;
@@ -32,7 +34,8 @@ mod report;
 pub use crate::clock::monotonic as now;
 use crate::clock::{elapsed, SECOND};
 use crate::wire::Connection;
-pub use exchange::Exchange;
+pub use announced::parse_key;
+pub use exchange::{Exchange, Listening};
 pub use gateways::Listed;
 pub use report::ConnectionReport;
 

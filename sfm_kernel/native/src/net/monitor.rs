@@ -24,11 +24,12 @@ pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
 /// over which they must extend.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// Nanoseconds over which `REFUSALS` connections must be ended without a frame to prove that the
-/// process at that address has another key. (A single one may be chance: a crowded peer evicts
+/// Nanoseconds over which `REFUSALS` connections must be ended without a frame to prove that who
+/// listens at that address is another process. (A single one may be chance: a crowded peer evicts
 /// strangers, see admission.rs.)
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// Nanoseconds after which a hang-up does not count: the peer has not read the Hello in time.
+/// Nanoseconds after which a hang-up does not count: the peer has not admitted this process in time,
+/// since its directory has not announced it.
 const PATIENCE: u64 = 1500 * MILLISECOND;
 /// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
 /// kernel's keepalive probes on an idle connection.
@@ -96,7 +97,7 @@ impl ConnectionMonitor {
         if self.refusals >= REFUSALS && elapsed(self.first_refusal) > REFUSED_FOR {
             self.link.lose("");
         } else if self.hangups >= REFUSALS && elapsed(self.first_hangup) > UNWELCOME_FOR {
-            self.link.lose("(a process at its address refuses this world's key)");
+            self.link.lose("(whoever listens at its address does not have its key)");
         }
     }
 
@@ -125,6 +126,7 @@ impl ConnectionMonitor {
         self.next = now() + RETRY_AFTER;
         if elapsed(begun) > PATIENCE {
             self.hangups = 0;
+            self.link.begin_silence(begun);
             return;
         }
         if self.hangups == 0 {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -19,9 +19,9 @@ use crate::transport::segment::parse_uid;
 use crate::transport::tcp::fields;
 use sfm_native::core::Driver;
 use sfm_native::frame::site_number;
-use sfm_native::net::{self, ConnectionReport, Listed};
+use sfm_native::net::{self, parse_key, ConnectionReport, Listed, Listening};
 use sfm_native::wire::abandon_all;
-use sfm_native::wire::zmq::Library;
+use sfm_native::wire::zmq::{Key, Library, Pair};
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -41,19 +41,24 @@ impl Exchange {
 #[pymethods]
 impl Exchange {
     /// Listens for peers, by ZeroMQ, at `address`: "tcp://IP:*". `libraries`: paths of libzmq, or of
-    /// modules linked with it, to try before the system's.
+    /// modules linked with it, to try before the system's. `pair`: the secret and the public half of
+    /// this process's own keys. `table`: the file that announces the members' in a world of one
+    /// machine.
     #[new]
-    #[pyo3(signature = (inbox, uid, key, site, address, strangers, patience=None, *, libraries=vec![]))]
+    #[pyo3(signature = (inbox, uid, key, pair, site, address, strangers, patience=None, *,
+        libraries=vec![], table=None))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     fn new(
         inbox: &Bound<'_, Inbox>,
         uid: &str,
         key: &[u8],
+        pair: (Key, Key),
         site: &str,
-        address: &str,
+        address: String,
         strangers: usize,
         patience: Option<f64>,
         libraries: Vec<PathBuf>,
+        table: Option<PathBuf>,
     ) -> PyResult<Exchange> {
         let paths = libraries.into_iter().map(|path| path.into_os_string().into_vec());
         let paths: Vec<_> = paths.filter_map(|path| CString::new(path).ok()).collect();
@@ -62,8 +67,9 @@ impl Exchange {
         let limit = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let patience = limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
         let (uid, site) = (parse_uid(uid)?, site_number(site));
-        let exchange =
-            net::Exchange::new(core, uid, site, key, library, address, strangers, patience)?;
+        let pair = Pair { secret: pair.0, public: pair.1 };
+        let listening = Listening { library, address, pair, table, strangers };
+        let exchange = net::Exchange::new(core, uid, site, key, listening, patience)?;
         Ok(Exchange { exchange: Mutex::new(Some(Arc::new(exchange))), thread: Mutex::default() })
     }
 
@@ -107,6 +113,20 @@ impl Exchange {
         Ok(())
     }
 
+    /// The directory has announced these members: the uid of each, and the public half of its keys in
+    /// hexadecimal digits; empty if it does not listen.
+    fn announce(&self, py: Python<'_>, members: Vec<(String, String)>) -> PyResult<()> {
+        let listening = members.iter().filter(|(_, public)| !public.is_empty());
+        let parsed = listening.map(|(uid, public)| {
+            let malformed = || PyValueError::new_err(format!("{public:?} is no key"));
+            Ok((parse_uid(uid)?, parse_key(public).ok_or_else(malformed)?))
+        });
+        let parsed: Vec<_> = parsed.collect::<PyResult<_>>()?;
+        let exchange = self.open(py)?;
+        without_gil(py, || exchange.announce(parsed));
+        Ok(())
+    }
+
     /// Report that these peers have left or died, according to the directory.
     fn report_departed(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
         let exchange = self.open(py)?;
@@ -115,6 +135,13 @@ impl Exchange {
                 link.departed.store(true, Ordering::Relaxed);
             }
         }
+        Ok(())
+    }
+
+    /// A member was put out of the world: nothing comes from it any more. `why` is for an error.
+    fn expel(&self, py: Python<'_>, uid: &str, why: &str) -> PyResult<()> {
+        let (exchange, uid) = (self.open(py)?, parse_uid(uid)?);
+        without_gil(py, || exchange.expel(uid, why));
         Ok(())
     }
 

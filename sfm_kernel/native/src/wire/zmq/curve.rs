@@ -28,17 +28,6 @@ impl Pair {
         Ok(Pair { public: decode(library, &public), secret: decode(library, &secret) })
     }
 
-    /// The pair of this secret.
-    pub fn of_secret(library: &Library, secret: Key) -> Result<Pair> {
-        let (mut letters, mut public) = ([0; LETTERS], [0; LETTERS]);
-        // SAFETY: 32 bytes become 40 letters and a zero; so does their public half.
-        library.done(unsafe {
-            (library.z85_encode)(letters.as_mut_ptr(), secret.as_ptr(), secret.len());
-            (library.curve_public)(public.as_mut_ptr(), letters.as_ptr())
-        })?;
-        Ok(Pair { public: decode(library, &public), secret })
-    }
-
     /// Make a binding socket encrypt, and ask the context's authenticator who may connect.
     pub fn serve(&self, socket: &mut Socket) -> Result<()> {
         socket.set(Number::CurveServer, 1)?;

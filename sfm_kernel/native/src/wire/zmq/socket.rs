@@ -15,7 +15,6 @@ const SNDMORE: c_int = 2;
 #[repr(i32)]
 pub enum Kind {
     Pair = 0,
-    Reply = 4,
     Dealer = 5,
     Router = 6,
 }

@@ -104,6 +104,23 @@ fn one_connection_carries_both_directions_and_tells_whose_it_is() {
 }
 
 #[test]
+fn a_key_that_is_announced_a_moment_later_is_let_in() {
+    let Some(context) = context() else { return };
+    let mut server = Server::new(&context);
+    let early = Pair::new(server.library).unwrap();
+    let mut dealer = server.dial(&context, &early);
+    assert!(dealer.socket().send(&mut frames(server.library, &[b"early"])).unwrap());
+    eventually(|| {
+        server.admit();
+        Ok(server.gate.is_waited_for().then_some(()))
+    });
+    server.client = early;
+    let came = server.message();
+    assert_eq!((came[1].bytes(), came[1].user().as_deref()), (&b"early"[..], Some("uid 7")));
+    assert!(!server.gate.is_waited_for());
+}
+
+#[test]
 fn a_stranger_is_refused_and_hears_nothing() {
     let Some(context) = context() else { return };
     let mut server = Server::new(&context);
@@ -171,13 +188,4 @@ fn lent_bytes_are_dropped_when_they_have_gone() {
     eventually(|| Ok((gone.load(Ordering::SeqCst) == 1).then_some(())));
     drop(Message::lend(server.library, Counted(bytes, Arc::clone(&gone))).unwrap());
     assert_eq!(gone.load(Ordering::SeqCst), 2);
-}
-
-#[test]
-fn a_pair_is_made_of_its_secret_again() {
-    let Ok(library) = Library::load(&[]) else { return };
-    let pair = Pair::new(library).unwrap();
-    let again = Pair::of_secret(library, pair.secret).unwrap();
-    assert_eq!((again.public, again.secret), (pair.public, pair.secret));
-    assert_ne!(Pair::new(library).unwrap().public, pair.public);
 }
