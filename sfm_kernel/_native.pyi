@@ -965,8 +965,17 @@ class Channel:
         """
 
     @staticmethod
-    def link(link: Link, dest: str | int, src: str | int, check: Callable[[], object]) -> Channel:
-        """The channel through a link; large messages go in chunks, as the peer accepts them."""
+    def link(
+        link: Link,
+        dest: str | int,
+        src: str | int,
+        check: Callable[[], object],
+        plain: bool = False,
+    ) -> Channel:
+        """The channel through a link; large messages go in chunks, as the peer accepts them.
+
+        ``plain``: the peer reads no pickled values; EncodeError names the attribute.
+        """
 
     @staticmethod
     def local(

@@ -182,14 +182,22 @@ class PacketError(SFMError, ValueError):
 
 
 class EncodeError(SFMError, TypeError):
-    """An attribute's value cannot be pickled. Nothing was sent. ``attribute`` names it."""
+    """An attribute's value cannot be pickled, or its receiver reads no pickled values.
 
-    def __init__(self, attribute: str, why: str = "") -> None:
+    Nothing was sent. ``attribute`` names it.
+    """
+
+    def __init__(
+        self,
+        attribute: str,
+        why: str = "",
+        hint: str = "Send data instead (numbers, strings, lists, arrays, or objects of classes "
+        "that both sides can import)",
+    ) -> None:
         self.attribute = attribute
         super().__init__(
             f"attribute {attribute!r} cannot be sent: {why or 'it cannot be pickled'}. "
-            f"Nothing was sent. Send data instead (numbers, strings, lists, arrays, or objects of "
-            f"classes that both sides can import)"
+            f"Nothing was sent. {hint}"
         )
 
 

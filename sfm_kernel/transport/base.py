@@ -45,7 +45,8 @@ class Member(_Record):
         pid, host: for people; never used to decide whether it lives.
         segment: path of its segment on its machine.
         address: it listens there ("tcp://10.0.0.7:41234"); empty if it does not listen.
-        info: anything a front end wants others to see (ipyparallel's engine id, for one).
+        info: anything a front end wants others to see (ipyparallel's engine id, for one); "plain"
+            says that it is a program with ZeroMQ alone.
         site: the name of its site; by default that of its machine.
         public: the public half of its key pair, 64 hexadecimal digits; empty if it does not listen.
     """
@@ -65,6 +66,12 @@ class Member(_Record):
     def __post_init__(self) -> None:
         if not self.site:
             object.__setattr__(self, "site", site_of_host(self.host))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a program with ZeroMQ alone, which reads no pickled values, and no frames
+        of other sites."""
+        return bool(self.info.get("plain"))
 
     def identity(self) -> dict[str, Any]:
         """The attributes by which observers identify it."""

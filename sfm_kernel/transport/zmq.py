@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 
 from sfm_kernel._native import Channel, Exchange, Inbox, Link, abandon_connections
-from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
+from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, WorldError
 from sfm_kernel.transport.address import (
     check_key,
     listening_ip,
@@ -61,6 +61,7 @@ class ZmqTransport(Transport):
         patience = _patience()
         self._local, self._folder, self.closing = table is not None, "", False
         self._name: Name = ""
+        self._site = ""
         self._gateways: list[Gateway] = []
         raise_descriptors()
         address, strangers = f"tcp://{listening_ip(self._local)}:*", most_strangers()
@@ -73,7 +74,7 @@ class ZmqTransport(Transport):
 
     def start(self, member: Member, directory: Directory) -> None:
         """Serve connections; after ``directory.join``, which announces the address to others."""
-        self._folder, self._name = directory.folder, member.name
+        self._folder, self._name, self._site = directory.folder, member.name, member.site
         self.exchange.start(f"sfm-zmq-{member.name}")
         directory.watch(self._update)
 
@@ -97,6 +98,12 @@ class ZmqTransport(Transport):
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
         if not peer.address:  # it does not listen
             return None
+        if peer.is_plain and peer.site != self._site:
+            raise SFMError(
+                f"process {peer.name!r} is a program with ZeroMQ alone, which reads no frames of "
+                f"other sites: only processes of site {peer.site!r} can send to it; this one is of "
+                f"{self._site!r}. Let one of them forward the message"
+            )
         link = self._link(peer)
 
         def check() -> None:
@@ -105,7 +112,8 @@ class ZmqTransport(Transport):
             if link.lost is not None or not alive():
                 raise PeerLost(peer.name, link.lost or "and did not receive this message")
 
-        return Route(peer, Channel.link(link, peer.name, self._name, check))
+        channel = Channel.link(link, peer.name, self._name, check, peer.is_plain)
+        return Route(peer, channel)
 
     def lost(self, peer: Member) -> bool:
         """Whether connections show that the process has ended, or what it sent made no sense.

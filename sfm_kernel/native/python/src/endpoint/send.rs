@@ -47,6 +47,7 @@ fn write<'py>(
 ) -> PyResult<()> {
     let channel = channel.cast_exact::<Channel>()?.get();
     let mut encoder = Encoder::new();
+    encoder.plain = channel.plain;
     encoder.set_context(wires.context);
     encoder.extend(channel.ends(), 2);
     for argument in arguments.named() {

@@ -106,13 +106,15 @@ const SPARE_BYTES: usize = 1 << 16;
 pub struct Encoder<'py> {
     builder: Builder,
     owners: Vec<Owner<'py>>,
+    /// The receiver reads no pickled values.
+    pub plain: bool,
 }
 
 impl<'py> Encoder<'py> {
     pub fn new() -> Encoder<'py> {
         let mut builder = SPARE.take().unwrap_or_default();
         builder.clear();
-        Encoder { builder, owners: Vec::new() }
+        Encoder { builder, owners: Vec::new(), plain: false }
     }
 
     /// Add already encoded attributes without buffers.
@@ -192,6 +194,12 @@ impl<'py> Encoder<'py> {
     /// Add any other value: pickle protocol 5, its buffers out of band.
     fn object(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = value.py();
+        if self.plain {
+            let kind = value.get_type().name()?;
+            let why = format!("its receiver reads no pickled values, as this {kind} would be");
+            let hint = "Send None, booleans, integers, floats, texts, bytes or arrays of numbers";
+            return Err(error(py, "EncodeError", (name, why, hint)));
+        }
         let _in_call = InCall::enter(py);
         let views = PyList::empty(py);
         let options = PyDict::new(py);

@@ -28,6 +28,8 @@ pub struct Channel {
     peer: PyPeer,
     /// The attributes `dest` and `src` of every message through this channel, encoded.
     ends: Vec<u8>,
+    /// The peer reads no pickled values.
+    pub plain: bool,
 }
 
 #[pymethods]
@@ -94,13 +96,16 @@ impl Channel {
 
     /// The channel through a link.
     #[staticmethod]
+    #[pyo3(signature = (link, dest, src, check, plain=false))]
     fn link(
         link: &Bound<'_, Link>,
         dest: &Bound<'_, PyAny>,
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
+        plain: bool,
     ) -> PyResult<Channel> {
-        Channel::new(calls::Channel::Link(link.get().link.clone()), dest, src, check)
+        let channel = calls::Channel::Link(link.get().link.clone());
+        Ok(Channel { plain, ..Channel::new(channel, dest, src, check)? })
     }
 
     /// The channel to an inbox of this process, which may be `inbox` itself.
@@ -144,7 +149,7 @@ impl Channel {
         encoder.add("dest", dest)?;
         encoder.add("src", src)?;
         let ends = encoder.entries().to_vec();
-        Ok(Channel { channel, peer: PyPeer::new(dest, check)?, ends })
+        Ok(Channel { channel, peer: PyPeer::new(dest, check)?, ends, plain: false })
     }
 
     /// The encoded attributes `dest` and `src` of every message through this channel.
