@@ -100,7 +100,10 @@ def targets() -> Iterator[Target]:
                      "×", beside("direct", "8 pairs"))  # fmt: skip
     yield Target("first message", "start", "gateway", 1.5, "RTT", of("first message", "rtts"))
     for way in ("direct", "direct bbr"):
-        yield Target("first message", "start", way, 2.0, "RTT", of("first message", "rtts"))
+        yield Target("first message, sent at once", "start", way, 5.6, "RTT",
+                     of("first message", "rtts"))  # fmt: skip
+        yield Target("first message, once connected", "start", way, 0.6, "RTT",
+                     of("once connected", "rtts"))  # fmt: skip
     yield Target("two gateways on a short way: added to a round trip", "short", "gateway", 100.0,
                  "µs", _more)  # fmt: skip
     yield Target("two gateways on a short way: rate, times direct bbr", "short", "gateway", 0.95,

@@ -12,6 +12,7 @@ kernel or the directory says that its process has ended, or for ``SFM_UNREACHABL
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import weakref
@@ -27,6 +28,9 @@ from sfm_kernel.transport.address import (
 )
 from sfm_kernel.transport.base import Changes, Directory, Gateway, Member, Name, Route, Transport
 from sfm_kernel.transport.keys import KeyPair, libraries
+
+MOST_MET = 64
+"""The members to which a newcomer connects at once, at most."""
 
 
 class ZmqTransport(Transport):
@@ -77,6 +81,23 @@ class ZmqTransport(Transport):
         self._folder, self._name, self._site = directory.folder, member.name, member.site
         self.exchange.start(f"sfm-zmq-{member.name}")
         directory.watch(self._update)
+        self._meet(member, directory)
+
+    def _meet(self, own: Member, directory: Directory) -> None:
+        """Begin to connect to members that share no memory with this process.
+
+        A first message on an open connection takes half a round trip, on a new one five. Who
+        cannot be reached costs an attempt: it is found out again at the first message.
+        """
+        far = (peer for peer in directory.listed() if self._is_far(peer) and peer.uid != own.uid)
+        for peer in itertools.islice(far, MOST_MET):
+            if directory.alive(peer) and (not peer.is_plain or peer.site == own.site):
+                self._link(peer)
+
+    def _is_far(self, peer: Member) -> bool:
+        """Whether it listens and is of another machine, which has its segment; or all are far."""
+        is_near = os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
+        return bool(peer.address) and (self._local or not is_near)
 
     def _update(self, changes: Changes) -> None:
         with contextlib.suppress(EndpointClosed):
@@ -126,11 +147,8 @@ class ZmqTransport(Transport):
         link = self.exchange.known(peer.uid)
         if link is not None:
             return link.lost is not None
-        if self._local:
-            return False  # the directory knows: a process without a segment has ended
-        is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
-        if is_remote and peer.address:
-            self._link(peer)
+        if not self._local and self._is_far(peer):
+            self._link(peer)  # on one machine the directory knows who has ended
         return False
 
     def why_lost(self, peer: Member) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.waiting import next_line
-from tests.zmq.machines import Machines, two_machines
+from tests.waiting import next_line, wait_until
+from tests.zmq.conftest import link, transport
+from tests.zmq.machines import Machines, spread, two_machines
 
 pytestmark = [pytest.mark.zmq, pytest.mark.fault]
 
@@ -18,6 +19,38 @@ def machines(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setenv("SFM_DIR", str(sfm_dir))  # put back at the end
     with two_machines(world, sfm_dir) as running:
         yield running
+
+
+Limit = Callable[[int], None]
+
+
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> Limit:
+    return lambda most: monkeypatch.setattr("sfm_kernel.transport.zmq.MOST_MET", most)
+
+
+PLACES = [("there", ""), ("there", ""), ("here", "")]
+
+
+def test_a_newcomer_connects_to_those_with_whom_it_shares_no_memory(
+    met: Limit, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met(64)
+    with spread(PLACES, world, sfm_dir, monkeypatch) as (a, b, c):
+        wait_until(lambda: all(link(c, n).up and link(ends, 2).up for n, ends in enumerate((a, b))))
+        assert transport(a).exchange.known(b.uid) is None, "they share memory"
+
+
+def test_only_so_many_are_met(
+    met: Limit, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met(1)
+    with spread(PLACES, world, sfm_dir, monkeypatch) as (a, b, c):
+        known = [transport(c).exchange.known(end.uid) for end in (a, b)]
+        assert sum(one is not None for one in known) == 1
+        for end in (a, b):
+            c.send(dest=end.rank, n=1)
+            assert end.recv().n == 1
 
 
 def test_who_hears_late_of_a_newcomer_is_waited_for(machines: Machines) -> None:

@@ -6,6 +6,7 @@ Each gets a lab and the route of the messages, and yields rows. It measures the 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from statistics import median
 
@@ -60,8 +61,19 @@ def stopped_with_counts(
 def start(lab: Lab | Emulated, route: Route = DIRECT) -> Iterator[Row]:
     """The time to the first answer, between a program that waits and one that joins.
 
-    Gateways, if there are any, have met; the program that joins has no connection yet.
+    Gateways, if there are any, have met. The program that joins begins to connect, and sends at
+    once; another one sends when its connection is there.
     """
+    times = _meeting(lab, route, pause=0.0)
+    if not route.gateways:
+        connected = _meeting(lab, route, pause=20 * lab.rtt)
+        times["there once connected"] = connected["first message there"]
+    for quantity, seconds in times.items():
+        yield {"what": quantity, "seconds": seconds, "rtts": seconds / lab.rtt}
+
+
+def _meeting(lab: Lab | Emulated, route: Route, pause: float) -> dict[str, float]:
+    """Seconds of each part, with a pause between joining and the first message."""
     here, there, *_ = lab.sites
     with LabWorld(lab, route) as world:
         server, client = world.program("a", here), world.program("b", there)
@@ -71,13 +83,13 @@ def start(lab: Lab | Emulated, route: Route = DIRECT) -> Iterator[Row]:
         times = {"join": client.do("join")["join_s"]}
         if route.gateways:
             client.do("settle", to="a", kind=route.kind)
+        time.sleep(pause)
         met = client.do("meet", to="a")
         client.do("stop", to="a")
         times["first message there"] = server.end()["first_at"] - met["sent_at"]
         times["first round trip"] = met["round_trips_s"][0]
         times["later round trips"] = median(met["round_trips_s"][1:])
-    for quantity, seconds in times.items():
-        yield {"what": quantity, "seconds": seconds, "rtts": seconds / lab.rtt}
+    return times
 
 
 def after_silence(
