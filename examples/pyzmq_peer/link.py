@@ -12,7 +12,7 @@ from .packet import decode
 VERSION = 1
 HEADER = struct.Struct("<IBBBBIIIB3x16s16sQ")
 INNER = struct.Struct("<B?6xQQ")
-LARGEST = 1 << 20
+LARGEST = 512 << 10
 """Bytes of a frame's body at most."""
 BUFFERING = 64 << 20
 """Cost of the messages at most that wait at a receiver; a message costs its bytes and OVERHEAD."""

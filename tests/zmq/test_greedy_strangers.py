@@ -16,7 +16,7 @@ from tests.zmq.strangers import command, greeting
 
 pytestmark = pytest.mark.zmq
 
-LARGE = (1 << 20) - 100
+LARGE = (512 << 10) - 100
 """Bytes that each sends of a command that never ends."""
 
 

@@ -16,7 +16,7 @@ HEADER = struct.Struct("<IBBBBIIIB3x16s16sQ")
 INNER = struct.Struct("<B?6xQQ")
 TAG = 16
 VERSION = 1
-LARGEST, LARGEST_CLEAR = 60 << 10, 1 << 20
+LARGEST, LARGEST_CLEAR = 60 << 10, 512 << 10
 """Bytes of a body at most: of a sealed frame, and of a clear one, within a site."""
 RESUME = 4
 """The class of a greeting that asks how far everything has come."""
