@@ -33,6 +33,13 @@ def test_ping_pong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     then_and_now = text(notebook, "'times faster'")
     assert "97.0" in then_and_now and "984.0" in then_and_now  # SFM w/Q of the paper
     assert "SFM w/Q zmq" in then_and_now
+    # A message by hand.
+    assert "'n': 7, 'text': 'by hand'" in text(notebook, "queue.send(hello)")
+    assert "53 46 50 b5" in text(notebook, "dissect(data)")
+    answers = text(notebook, "answers.append(queue.recv())")
+    assert {"H", "W", "A"} <= set(re.findall(r"^\d +(\w) ", answers, flags=re.MULTILINE))
+    assert "array([0, 1, 2, 3])" in text(notebook, "print(came[88:])")
+    assert "attribute 'bad' cannot be sent" in text(notebook, "bad=[1, 2]")
 
 
 def test_dot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
