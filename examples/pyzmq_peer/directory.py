@@ -37,6 +37,8 @@ class Directory:
         self.pair = public_half, secret
         self.public = z85.decode(public_half).hex()
         self.state: dict[str, Any] = {"members": [], "dead": []}
+        if len(key) < 32:
+            key = hashlib.scrypt(key, salt=b"sfm world", n=1 << 14, r=8, p=1, dklen=32)
         half = z85.encode(hmac.digest(key, b"sfm directory", hashlib.sha256))
         self.socket = self._connect(context, (zmq.curve_public(half), half))
         self.world = self.ask("hello", public=self.public)["world"]

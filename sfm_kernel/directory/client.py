@@ -19,6 +19,7 @@ from sfm_kernel.directory.zmq.curve import derived_pair, prove
 from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
 from sfm_kernel.directory.zmq.sockets import Context, Wake, descriptor, frames, has_mail
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
+from sfm_kernel.transport.address import stretched
 from sfm_kernel.transport.keys import KeyPair
 
 ANSWER_SECONDS = 10.0
@@ -44,7 +45,8 @@ class Client:
         key: the world's key; or a gateway's, which may ask for less.
         patience: seconds to wait for the first answer.
     Attributes:
-        world, key: as given; the server has proven that it is the one with this address.
+        world: as given; the server has proven that it is the one with this address.
+        key: that which is used, see ``stretched``.
         pair: this client's own, by which the server knows it.
     Raises:
         WorldGone: the server does not answer, or keeps another world.
@@ -58,7 +60,7 @@ class Client:
         self._address = ServerAddress.parse(url)
         self.world = world
         purpose = GATEWAYS_PURPOSE if isinstance(key, GatewayKey) else MEMBERS_PURPOSE
-        self.key = key.key if isinstance(key, GatewayKey) else key
+        self.key = key.key if isinstance(key, GatewayKey) else stretched(key)
         newcomer, self.pair = derived_pair(self.key, purpose), KeyPair.fresh()
         self._lock = threading.Condition()
         self._pid = os.getpid()

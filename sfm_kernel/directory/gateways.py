@@ -11,7 +11,7 @@ from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
 from sfm_kernel.directory.zmq.curve import gateway_key
 from sfm_kernel.errors import BadName, WorldAccess, WorldError, WorldFull
-from sfm_kernel.transport.address import check_key
+from sfm_kernel.transport.address import KEY_BYTES, stretched
 from sfm_kernel.transport.base import Gateway
 
 MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
@@ -19,7 +19,6 @@ MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
 MOST = 256
 LARGEST_REQUEST = 1 << 19
 """The most bytes of a gateway's request: the server stores the last report of each gateway."""
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ class GatewayKey:
     @classmethod
     def of_world(cls, key: bytes) -> GatewayKey:
         """Derive the gateways' key from the world's. Raises WorldAccess if that is too short."""
-        check_key(key)
-        return cls(gateway_key(key))
+        return cls(gateway_key(stretched(key)))
 
     @classmethod
     def from_text(cls, text: str) -> GatewayKey:

@@ -16,11 +16,11 @@ from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
+from sfm_kernel.transport.address import KEY_BYTES
 from sfm_kernel.transport.base import Changes, Member
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
 
-KEY_BYTES = 32
 TABLE = "members.json"
 
 

@@ -32,7 +32,7 @@ from sfm_kernel.directory.zmq.sockets import (
     joined,
 )
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
-from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
+from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors, stretched
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
 
@@ -71,7 +71,7 @@ class DirectoryServer(Closing):
     """
 
     def __init__(self, world: str, key: bytes, bind: str | None = None) -> None:
-        self.world, self.key = check_world(world), key
+        self.world, self.key = check_world(world), stretched(key)
         self._table = Table()
         self._version = 0
         self._watches: dict[str, LivenessMonitor] = {}
@@ -80,7 +80,7 @@ class DirectoryServer(Closing):
         self._subscribers: dict[bytes, tuple[int, str]] = {}  # what each knows, and whose it is
         self._expelled: list[str] = []
         self._closing = False
-        self._clients, pair = Clients(key), KeyPair.fresh()
+        self._clients, pair = Clients(self.key), KeyPair.fresh()
         raise_descriptors()
         self._context: Context = zmq.Context()
         self._router = self._context.socket(zmq.ROUTER)
@@ -329,7 +329,7 @@ class DirectoryServer(Closing):
 
     def _rekey(self, asked: dict[str, Any], user: str) -> dict[str, Any]:
         """Ask newcomers for another key of the world's; who has joined stays."""
-        key = bytes.fromhex(asked["key"])
+        key = stretched(bytes.fromhex(asked["key"]))
         self._clients.change_key(key)
         self.key = key
         return {}

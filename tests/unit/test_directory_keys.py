@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 import zmq
@@ -10,7 +11,9 @@ from zmq.utils.monitor import parse_monitor_message
 
 from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory, clients
 from sfm_kernel.directory.address import ServerAddress
+from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
+from sfm_kernel.transport.address import stretched
 from sfm_kernel.transport.keys import KeyPair
 from tests.dealers import connect, connect_newcomer
 from tests.unit.machines import KEY, MakeMachine
@@ -117,3 +120,22 @@ def test_a_client_that_nobody_knows_any_longer_is_told(
         second.ask("state")
     for client in (first, second, third):
         client.close()
+
+
+def test_a_short_key_is_stretched_wherever_it_comes_in(world: str) -> None:
+    short = b"sixteen letters!"
+    with DirectoryServer(world, short, "tcp://127.0.0.1:0") as server:
+        assert server.key == stretched(short) != short and len(server.key) == 32
+        for key in (short, server.key):  # as it was given, or as others get it
+            with closing(Client(world, server.url, key)) as client:
+                assert client.key == server.key
+        for gateway in map(GatewayKey.of_world, (short, server.key)):
+            with closing(Client(world, server.url, gateway)) as client:
+                assert client.ask("state")["gateways"] == []
+        with closing(Client(world, server.url, short)) as client:
+            client.ask("rekey", key=b"another one, short".hex())
+        with closing(Client(world, server.url, b"another one, short")):
+            pass
+    assert stretched(bytes(32)) == bytes(32)
+    with pytest.raises(WorldAccess):
+        stretched(bytes(15))
