@@ -35,13 +35,15 @@ class Link:
 
     Attributes:
         out: sends a frame on the connection that is used now; None if there is none.
+        again_at: when to connect again, after an end.
+        lost: why nothing more comes; "" if it may.
     """
 
     def __init__(self, own: str, peer: str, site: str, address: str) -> None:
         self._ends = bytes.fromhex(own)[::-1], bytes.fromhex(peer)[::-1]
         self._site, self._address = site_number(site), address
         self.out: Any = None
-        self.lost = ""
+        self.lost, self.again_at = "", 0.0
         self._counter, self._number, self._question = itertools.count(1), 0, 0
         self._unacked = deque[tuple[int, bytes]]()
         self._held = self._has_begun = False
@@ -107,6 +109,11 @@ class Link:
             part, rest = rest[:LARGEST], rest[LARGEST:]
             self._send_numbered(kind, bytes(part), min(len(rest), 0xFFFFFFFF))
             kind = b"P"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its connection is over: what it owes the member waits for another one."""
+        return self.out is None and self._has_begun and not self.lost
 
     @property
     def is_settled(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -154,6 +155,12 @@ class Peer:
                 dealer.close()
                 del self._dealers[uid]
                 self._links[uid].out = None
+
+        for uid, link in self._links.items():
+            if link.has_ended and time.monotonic() > link.again_at:
+                link.again_at = time.monotonic() + 0.1
+                with contextlib.suppress(Lost):
+                    self._connect(self.directory.find(uid), link)
 
     def _admit(self, since: float, request: list[bytes]) -> bool:
         """Let a member connect (ZeroMQ's RFC 27), or wait until it is announced, but not for long.

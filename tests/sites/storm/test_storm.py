@@ -102,11 +102,13 @@ class Storm:
     def _greet(self, newcomer: str) -> None:
         """Tell the others of it when it has joined."""
         process = self._started[newcomer]
+        if newcomer in self.killed:
+            return  # perhaps before it has joined
         if _has_said(process):
-            assert newcomer in self.killed or next_line(process) == "joined"
+            assert next_line(process) == "joined"
             self.processes[newcomer] = process
             self._tell("peers")
-        elif newcomer not in self.killed:
+        else:
             self._after(0.1, lambda: self._greet(newcomer))
 
     def stop(self, name: str, seconds: float) -> None:
