@@ -97,9 +97,8 @@ VALUES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_values_come_back_as_they_went(values: dict[str, Any], a: Endpoint, play: Play) -> None:
-    play(ECHO)
+def values_come_back(a: Endpoint, values: dict[str, Any]) -> None:
+    """P sends back what A sends."""
     a.send(dest="P", **values)
     came = a.recv(src="P")
     assert a.route_kind("P") == "zmq"
@@ -108,6 +107,12 @@ def test_values_come_back_as_they_went(values: dict[str, Any], a: Endpoint, play
         assert type(back) is type(value) and np.array_equal(back, value), name
         if isinstance(value, np.ndarray):
             assert (back.dtype, back.shape) == (value.dtype, value.shape)
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_values_come_back_as_they_went(values: dict[str, Any], a: Endpoint, play: Play) -> None:
+    play(ECHO)
+    values_come_back(a, values)
 
 
 def test_it_may_be_the_first_to_speak_and_receives_by_template(a: Endpoint, play: Play) -> None:
