@@ -17,7 +17,7 @@ use crate::wire::zmq::Descriptor;
 /// memory before the key is shown.
 const MOST_SENT: u64 = 32 << 20;
 /// Nanoseconds between two looks at how much they have sent.
-const LOOK_EVERY: u64 = 50_000_000;
+pub(super) const LOOK_EVERY: u64 = 50_000_000;
 /// Nanoseconds between two warnings about evicted strangers.
 const WARN_EVERY: u64 = 60_000_000_000;
 

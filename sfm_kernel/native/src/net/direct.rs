@@ -6,7 +6,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use super::admission::Admission;
+use super::admission::{Admission, LOOK_EVERY};
 use super::announced::Announced;
 use super::exchange::{Exchange, Listening, Reading, Remote, AUTHENTICATOR, ROUTER};
 use super::{now, Link};
@@ -94,6 +94,11 @@ impl Direct {
         let _ = lock(&self.authenticator).answer(owner); // an error answers nobody
     }
 
+    /// Whether somebody's key is waited for.
+    fn has_waiting(&self) -> bool {
+        lock(&self.authenticator).is_waited_for()
+    }
+
     /// These members have these keys.
     pub(super) fn announce(&self, members: impl IntoIterator<Item = (u128, Key)>) {
         let mut announced = lock(&self.announced);
@@ -157,13 +162,13 @@ impl Exchange {
     /// End strangers that have sent too much, and look again who was announced; returns when to look
     /// again.
     pub(super) fn look_at_strangers(&self) -> Option<u64> {
-        let is_waited_for = lock(&self.direct.authenticator).is_waited_for();
-        if is_waited_for {
+        let waits = self.direct.has_waiting();
+        if waits {
             self.direct.admit();
         }
         let mut strangers = lock(&self.direct.strangers);
         strangers.look().iter().for_each(Descriptor::shut_down);
-        strangers.due()
+        strangers.due().or_else(|| waits.then(|| now() + LOOK_EVERY))
     }
 
     fn came_to_router(&self, route: &[u8], frame: Message) {
