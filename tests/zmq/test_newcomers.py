@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import sfm_kernel
 from tests.waiting import next_line, wait_until
 from tests.zmq.conftest import link, transport
 from tests.zmq.machines import Machines, spread, two_machines
@@ -51,6 +53,21 @@ def test_only_so_many_are_met(
         for end in (a, b):
             c.send(dest=end.rank, n=1)
             assert end.recv().n == 1
+
+
+def test_who_joins_with_a_new_key_talks_to_those_who_were_there(
+    world: str, sfm_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with spread(PLACES[:1], world, sfm_dir, monkeypatch) as (a,):
+        key, client = os.urandom(32), a._directory.client
+        assert client is not None
+        client.exchange("rekey", key=key.hex())
+        monkeypatch.setenv("SFM_DIR", str(tmp_path / "elsewhere"))
+        with sfm_kernel.join(world, "B", key=key) as b:
+            b.send(dest=a.rank, n=1)
+            assert a.route_kind("B") == "zmq" and a.recv(src="B").n == 1
+            a.send(dest="B", n=2)
+            assert b.recv(src=a.rank).n == 2
 
 
 def test_who_hears_late_of_a_newcomer_is_waited_for(machines: Machines) -> None:
