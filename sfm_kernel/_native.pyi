@@ -1026,12 +1026,15 @@ class Exchange:
         *,
         libraries: list[str] = ...,
         table: str | None = None,
+        context: int | None = None,
     ) -> Exchange:
         """
         Args:
             key: the world's.
             pair: the secret and the public half of this process's own keys, 32 bytes each.
             table: the file that announces the members' keys in a world of one machine.
+            context: the address of a context of the same libzmq, which is ended later than this
+                is closed; its thread serves these connections, too. None: one of its own.
             address: peers connect to it by ZeroMQ, which chooses a port: "tcp://IP:*".
             libraries: paths of libzmq, or of modules linked with it, to try before the system's.
             strangers: open connections that have not shown a member's key, at most.

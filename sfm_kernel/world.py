@@ -148,4 +148,5 @@ def _between_machines(
     table = found.table if isinstance(found, LocalDirectory) else None
     if table and "zmq" not in chosen:
         return None
-    return ZmqTransport(inbox, found.key, found.pair, uid, site, table=table)
+    context = found.client.zmq_context if found.client else None
+    return ZmqTransport(inbox, found.key, found.pair, uid, site, table=table, context=context)

@@ -31,6 +31,9 @@ TICK_MS = 250
 LARGEST_ANSWER = 16 << 20
 """The most bytes of a frame from the server's address: an answer lists all members."""
 
+MOST_SOCKETS = 4096
+"""Of its context, which the connections to other members also use: three for each."""
+
 OnUpdate = Callable[[dict[str, Any] | None], None]
 
 
@@ -71,6 +74,7 @@ class Client:
         self._wake = Wake()
         self._closing = False
         self._context: Context = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, MOST_SOCKETS)
         try:
             self._connect(newcomer)
             served = self.ask("hello", patience, public=self.pair.public.hex())["world"]
@@ -97,6 +101,11 @@ class Client:
             raise WorldError(
                 f"{self._address.place!r} is no address of a directory server: {error}"
             ) from None
+
+    @property
+    def zmq_context(self) -> int:
+        """See ``transport.base.DirectoryClient``."""
+        return self._context.underlying
 
     def close(self) -> None:
         """Release the connection. Idempotent; does nothing in a forked child."""

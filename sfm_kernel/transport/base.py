@@ -118,6 +118,11 @@ class Changes:
 class DirectoryClient(Protocol):
     """Asks the directory server of a world of several machines."""
 
+    @property
+    def zmq_context(self) -> int:
+        """The address of its ZeroMQ context, whose thread can serve others' sockets until they are
+        closed: ``Directory.close`` waits for that."""
+
     def exchange(
         self, kind: str, body: bytes = b"", limit: float = ..., **details: Any
     ) -> tuple[dict[str, Any], list[bytes]]:

@@ -43,10 +43,12 @@ class ZmqTransport(Transport):
         uid, site: this process's.
         table: the file that announces the members, if all are on this machine: listens on the
             loopback interface.
+        context: the address of pyzmq's context that the directory's client has.
     Attributes:
         address: others reach this process there. It listens from now on.
         exchange: the native side of all connections.
-    Cost: two threads, and a dozen descriptors; up to four more for each peer.
+    Cost: a thread (and two of libzmq's without a ``context``), and nine descriptors; up to four
+    more for each peer.
     """
 
     kind = "zmq"
@@ -60,6 +62,7 @@ class ZmqTransport(Transport):
         site: str = "",
         *,
         table: str | None = None,
+        context: int | None = None,
     ) -> None:
         check_key(key)
         patience = _patience()
@@ -71,8 +74,9 @@ class ZmqTransport(Transport):
         address, strangers = f"tcp://{listening_ip(self._local)}:*", most_strangers()
         own, found = (pair.secret, pair.public), libraries()
         self.exchange = Exchange(
-            inbox, uid, key, own, site, address, strangers, patience, libraries=found, table=table
-        )
+            inbox, uid, key, own, site, address, strangers, patience,
+            libraries=found, table=table, context=context if found else None,
+        )  # fmt: skip
         self.address = self.exchange.address
         _open.add(self)
 

@@ -55,6 +55,23 @@ def test_only_so_many_are_met(
             assert end.recv().n == 1
 
 
+def io_threads() -> int:
+    tasks = Path("/proc/self/task").iterdir()
+    return sum((task / "comm").read_text().startswith("ZMQbg/IO") for task in tasks)
+
+
+def test_one_thread_of_zeromq_serves_the_directory_and_the_members(
+    met: Limit, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met(64)
+    before = io_threads()
+    with spread(PLACES, world, sfm_dir, monkeypatch) as (a, _, c):
+        c.send(dest=a.rank, n=1)
+        assert a.recv().n == 1
+        assert io_threads() - before == 3 + 1, "of each member, and of the directory server"
+    assert io_threads() == before
+
+
 def test_who_joins_with_a_new_key_talks_to_those_who_were_there(
     world: str, sfm_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ impl Closing {
         for (connection, _) in remaining {
             exchange.end(&connection);
         }
+        exchange.direct.router.close(); // links may still hold its connections
         true
     }
 

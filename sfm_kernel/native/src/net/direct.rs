@@ -53,8 +53,7 @@ impl Direct {
         epoll: Arc<OwnedFd>,
         alarm: Arc<EventFd>,
     ) -> Result<Direct> {
-        let Listening { library, address, pair, table, strangers } = listening;
-        let context = Context::new(library)?;
+        let Listening { context, address, pair, table, strangers } = listening;
         let watch = Arc::new(Watch::new(epoll, alarm));
         let authenticator = Authenticator::new(&context)?;
         watch.add(authenticator.descriptor()?, AUTHENTICATOR);

@@ -17,7 +17,7 @@ use crate::frame::seal::{gateway_key, Secret};
 use crate::link::Identity;
 use crate::sync::lock;
 use crate::wire::gateway::{self, Socket};
-use crate::wire::zmq::{Key, Library, Pair};
+use crate::wire::zmq::{Context, Key, Pair};
 use crate::wire::{Connection, Wire};
 
 /// Event ids: that of the alarm which wakes a driving thread, of the socket where others connect,
@@ -75,7 +75,7 @@ pub(super) struct ReceiverRole {
 
 /// How others connect to an endpoint.
 pub struct Listening {
-    pub library: &'static Library,
+    pub context: Arc<Context>,
     /// Such as "tcp://IP:*".
     pub address: String,
     /// The endpoint's own pair of keys.

@@ -21,7 +21,7 @@ use sfm_native::core::Driver;
 use sfm_native::frame::site_number;
 use sfm_native::net::{self, parse_key, ConnectionReport, Listed, Listening};
 use sfm_native::wire::abandon_all;
-use sfm_native::wire::zmq::{Key, Library, Pair};
+use sfm_native::wire::zmq::{Context, Key, Library, Pair};
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -43,10 +43,11 @@ impl Exchange {
     /// Listens for peers, by ZeroMQ, at `address`: "tcp://IP:*". `libraries`: paths of libzmq, or of
     /// modules linked with it, to try before the system's. `pair`: the secret and the public half of
     /// this process's own keys. `table`: the file that announces the members' in a world of one
-    /// machine.
+    /// machine. `context`: the address of an open context of the same library, whose thread serves
+    /// these connections, too, and which ends after this.
     #[new]
     #[pyo3(signature = (inbox, uid, key, pair, site, address, strangers, patience=None, *,
-        libraries=vec![], table=None))]
+        libraries=vec![], table=None, context=None))]
     #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
     fn new(
         inbox: &Bound<'_, Inbox>,
@@ -59,6 +60,7 @@ impl Exchange {
         patience: Option<f64>,
         libraries: Vec<PathBuf>,
         table: Option<PathBuf>,
+        context: Option<usize>,
     ) -> PyResult<Exchange> {
         let paths = libraries.into_iter().map(|path| path.into_os_string().into_vec());
         let paths: Vec<_> = paths.filter_map(|path| CString::new(path).ok()).collect();
@@ -68,7 +70,12 @@ impl Exchange {
         let patience = limit.map_or(u64::MAX, |limit| limit.as_nanos() as u64);
         let (uid, site) = (parse_uid(uid)?, site_number(site));
         let pair = Pair { secret: pair.0, public: pair.1 };
-        let listening = Listening { library, address, pair, table, strangers };
+        let context = match context {
+            // SAFETY: the caller's promise.
+            Some(at) => unsafe { Context::shared(library, at) },
+            None => Context::new(library)?,
+        };
+        let listening = Listening { context, address, pair, table, strangers };
         let exchange = net::Exchange::new(core, uid, site, key, listening, patience)?;
         Ok(Exchange { exchange: Mutex::new(Some(Arc::new(exchange))), thread: Mutex::default() })
     }

@@ -39,7 +39,8 @@ impl Context {
         Ok(Arc::new(context))
     }
 
-    /// The context of another user of the same library in this process, and so its I/O thread.
+    /// The context of another user of the same library in this process, and so its I/O thread. The
+    /// other one ends it, which waits until all sockets are closed.
     ///
     /// # Safety
     /// `at` is an open context of `library`, which outlives this value.

@@ -18,7 +18,8 @@ const HANDSHAKE: i32 = 3000;
 /// Thread-safe.
 pub struct Router {
     id: u64,
-    socket: Mutex<Watched>,
+    /// None once it is closed.
+    socket: Mutex<Option<Watched>>,
     watch: Arc<Watch>,
     pub port: u16,
     _note: Note,
@@ -47,7 +48,7 @@ impl Router {
         let address = socket.socket().bind(address)?;
         let port = address.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(0);
         let (watch, _note) = (Arc::clone(watch), note_port(port));
-        Ok(Router { id, socket: Mutex::new(socket), watch, port, _note })
+        Ok(Router { id, socket: Mutex::new(Some(socket)), watch, port, _note })
     }
 
     pub(super) fn watch(&self) -> &Arc<Watch> {
@@ -57,7 +58,8 @@ impl Router {
     /// The next frame that has come, with the routing id of its connection.
     pub fn receive(&self) -> Option<(Vec<u8>, Message)> {
         loop {
-            let mut parts = lock(&self.socket).socket().receive_all().unwrap_or(None)?;
+            let mut socket = lock(&self.socket);
+            let mut parts = socket.as_mut()?.socket().receive_all().unwrap_or(None)?;
             // Other messages are nonsense of somebody who has the key.
             if let [route, _] = &parts[..] {
                 let route = route.bytes().to_vec();
@@ -67,7 +69,12 @@ impl Router {
     }
 
     pub fn event(&self) -> Option<Event> {
-        lock(&self.socket).event().unwrap_or(None)
+        lock(&self.socket).as_mut()?.event().unwrap_or(None)
+    }
+
+    /// Listen no more. (Connections that are still held keep this value.)
+    pub fn close(&self) {
+        drop(lock(&self.socket).take());
     }
 
     /// Send the frame that `lend` makes; false, or an error, if the connection is over.
@@ -77,6 +84,7 @@ impl Router {
         lend: impl FnOnce(&Context) -> Result<Message>,
     ) -> Result<bool> {
         let mut socket = lock(&self.socket);
+        let Some(socket) = socket.as_mut() else { return Ok(false) };
         let socket = socket.socket();
         let library = socket.context.library;
         let frame = lend(&socket.context)?;

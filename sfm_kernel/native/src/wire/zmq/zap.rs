@@ -18,8 +18,8 @@ const PATIENCE: u64 = 2_000_000_000;
 /// Answers a context's requests; there can be one. Without it CURVE admits every key.
 ///
 /// A key that is not known yet may be announced in a moment: its request waits, and with it the
-/// connection. If it waits in vain, the connection ends as by chance (status 300), and whoever has
-/// made it tries again: it has refused no key.
+/// connection. If it waits in vain, the connection ends without a word at the handshake's limit
+/// (status 300: libzmq does not end it before), and whoever has made it tries again.
 pub struct Authenticator {
     requests: Socket,
     waiting: Vec<(Vec<Message>, u64)>,

@@ -52,6 +52,7 @@ impl Server {
         let gate = Authenticator::new(context).unwrap();
         let mut router = Socket::new(context, Kind::Router).unwrap();
         router.set(Number::RouterMandatory, 1).unwrap();
+        router.set(Number::HandshakeInterval, 3000).unwrap();
         let (pair, client) = (Pair::new(library).unwrap(), Pair::new(library).unwrap());
         pair.serve(&mut router).unwrap();
         let address = router.bind("tcp://127.0.0.1:*").unwrap();
