@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,9 +20,33 @@ MOST_PID = 1 << 22
 """The largest pid on Linux (PID_MAX_LIMIT)."""
 
 
-def ending() -> threading.Event:
+class Ending:
+    """An event that a signal handler may set, whatever its thread does.
+
+    (That of ``threading`` has a lock: a handler that interrupts ``wait`` while that holds it would
+    wait for its own thread. Putting into a SimpleQueue is allowed there.)
+    """
+
+    def __init__(self) -> None:
+        self._set: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def set(self) -> None:
+        self._set.put(None)
+
+    def is_set(self) -> bool:
+        return not self._set.empty()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Returns whether it is set, after so many seconds at most."""
+        with contextlib.suppress(queue.Empty):
+            self._set.get(timeout=None if timeout is None else max(0.0, timeout))
+            self._set.put(None)  # it stays set
+        return self.is_set()
+
+
+def ending() -> Ending:
     """An event that SIGINT and SIGTERM set from now on. For the main thread."""
-    event = threading.Event()
+    event = Ending()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: event.set())
     return event

@@ -11,6 +11,7 @@ from typing import Any
 from sfm_kernel import _native
 from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.directory.signals import Ending
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.transport.address import own_ip, raise_descriptors
@@ -76,7 +77,7 @@ class Service(Closing):
         status: dict[str, Any] = json.loads(self._native.status())
         return status
 
-    def serve(self, end: threading.Event) -> None:
+    def serve(self, end: Ending | threading.Event) -> None:
         """Keep in touch with the directory server, until ``end`` is set."""
         silent = False
         while not end.wait(RETRY_SECONDS if silent else UPDATE_SECONDS):

@@ -14,7 +14,7 @@ from sfm_kernel.directory.carrier import HELD_SECONDS
 from sfm_kernel.directory.cleaning import remove_unused
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.folders import is_alive
-from sfm_kernel.directory.signals import interrupt
+from sfm_kernel.directory.signals import Ending, interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
 from sfm_kernel.observe import Observer
 from sfm_kernel.observe.deadlocks import STEPS, judge
@@ -34,7 +34,7 @@ BREATH = 0.005
 def relay(
     client: Client,
     folder: str,
-    stop: threading.Event,
+    stop: Ending | threading.Event,
     patience: float = 0.0,
     lock: Lock | None = None,
 ) -> bool:
