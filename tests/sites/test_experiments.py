@@ -25,7 +25,7 @@ pytestmark = pytest.mark.zmq  # in CI, a machine without labs is a failure
 QUICKEST: dict[str, tuple[str, dict[str, Any]]] = {
     "silence": ("direct", {"silences": (0.0, 0.3), "count": 1}),
     "pairs 8": ("gateway cubic", {"count": 2}),
-    "start": ("gateway", {}),
+    "start": ("direct", {}),
     "short": ("gateway", {"count": 10, "amount": 8 << 20}),
     "sizes": ("direct", {"lengths": (1 << 20, 4 << 20), "amount": 4 << 20}),
     "loss small": ("gateway cubic x4", {"count": 5}),
