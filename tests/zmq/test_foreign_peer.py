@@ -1,8 +1,13 @@
-"""A member that has pyzmq alone: the wire format, written a third time (examples/pyzmq_peer)."""
+"""Members without sfm-kernel: the wire format, written again (examples/pyzmq_peer and c_peer).
+
+What an echo has to do is tried with both; ``test_c_peer`` has what only the one in C does.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,7 +43,9 @@ while "stop" not in (message := peer.recv()):
 peer.leave()
 """
 
+Run = Callable[..., subprocess.Popen[str]]
 Play = Callable[..., subprocess.Popen[str]]
+HEADERS = [Path("/usr/include/zmq.h"), Path("/usr/include/sodium.h")]
 
 
 @pytest.fixture
@@ -50,29 +57,59 @@ def server(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.fixture
-def play(server: DirectoryServer) -> Iterator[Play]:
-    """``play(code)`` starts a peer that has joined as "P" and runs the code."""
-    started = []
+def run() -> Iterator[Run]:
+    """Starts a peer, and returns when it has joined."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*command: str | Path, **options: Any) -> subprocess.Popen[str]:
+            pipes: Any = {"stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+            process = stack.enter_context(subprocess.Popen(command, **pipes, **options))
+            stack.callback(process.kill)
+            assert next_line(process) == "joined"
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def play(server: DirectoryServer, run: Run) -> Play:
+    """``play(code)`` starts a peer in Python that has joined as "P" and runs the code."""
 
     def start(code: str, site: str = "") -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", PRELUDE + code, server.world, server.url]
-        process = subprocess.Popen(
-            [*command, server.key.hex(), site],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            cwd=EXAMPLES,
-        )
-        started.append(process)
-        assert next_line(process) == "joined"
-        return process
+        about = server.world, server.url, server.key.hex(), site
+        command = sys.executable, "-c", PRELUDE + code, *about
+        return run(*command, stdin=subprocess.PIPE, cwd=EXAMPLES)
 
-    yield start
-    for process in started:
-        process.kill()
-        with process:
-            pass
+    return start
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled peer in C, which echoes."""
+    if not all(header.exists() for header in HEADERS):
+        pytest.skip("no headers: apt-get install libzmq3-dev libsodium-dev")
+    folder = tmp_path_factory.mktemp("c_peer") / "sources"
+    shutil.copytree(EXAMPLES / "c_peer", folder)
+    flags = "CFLAGS=-O1 -Werror " + os.environ.get("C_PEER_FLAGS", "")
+    subprocess.run(["make", "-s", "-B", "-C", folder, flags], check=True)
+    return folder / "c_peer"
+
+
+@pytest.fixture
+def in_c(server: DirectoryServer, run: Run, program: Path) -> subprocess.Popen[str]:
+    """It has joined as "P"."""
+    about = server.world, server.url, server.key.hex(), "P"
+    return run(program, *about, stderr=subprocess.PIPE)
+
+
+@pytest.fixture(params=["pyzmq", "c"])
+def echo(request: pytest.FixtureRequest) -> subprocess.Popen[str]:
+    """A peer of each kind that has joined as "P" and echoes."""
+    if request.param == "c":
+        started: subprocess.Popen[str] = request.getfixturevalue("in_c")
+        return started
+    play: Play = request.getfixturevalue("play")
+    return play(ECHO)
 
 
 @pytest.fixture
@@ -97,8 +134,9 @@ VALUES: dict[str, Any] = {
 }
 
 
-def values_come_back(a: Endpoint, values: dict[str, Any]) -> None:
-    """P sends back what A sends."""
+@pytest.mark.usefixtures("echo")
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_values_come_back_as_they_went(values: dict[str, Any], a: Endpoint) -> None:
     a.send(dest="P", **values)
     came = a.recv(src="P")
     assert a.route_kind("P") == "zmq"
@@ -107,12 +145,6 @@ def values_come_back(a: Endpoint, values: dict[str, Any]) -> None:
         assert type(back) is type(value) and np.array_equal(back, value), name
         if isinstance(value, np.ndarray):
             assert (back.dtype, back.shape) == (value.dtype, value.shape)
-
-
-@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_values_come_back_as_they_went(values: dict[str, Any], a: Endpoint, play: Play) -> None:
-    play(ECHO)
-    values_come_back(a, values)
 
 
 def test_it_may_be_the_first_to_speak_and_receives_by_template(a: Endpoint, play: Play) -> None:
@@ -128,8 +160,8 @@ sys.stdin.read()
     assert next_line(p) == "second first"
 
 
-def test_a_value_that_would_be_pickled_is_refused_by_name(a: Endpoint, play: Play) -> None:
-    play(ECHO)
+@pytest.mark.usefixtures("echo")
+def test_a_value_that_would_be_pickled_is_refused_by_name(a: Endpoint) -> None:
     with pytest.raises(EncodeError, match=r"attribute 'bad' .* as this list would be") as caught:
         a.send(dest="P", good=1, bad=[1, 2])
     assert caught.value.attribute == "bad"
@@ -143,8 +175,8 @@ def test_members_of_other_sites_cannot_send_to_it(a: Endpoint, play: Play) -> No
         a.send(dest="P", n=1)
 
 
-def test_what_a_broken_connection_loses_is_sent_again(a: Endpoint, play: Play) -> None:
-    play(ECHO)
+@pytest.mark.usefixtures("echo")
+def test_what_a_broken_connection_loses_is_sent_again(a: Endpoint) -> None:
     for n in range(60):
         a.send(dest="P", n=n, data=bytes(50_000))
         if n % 10 == 5:
@@ -198,10 +230,9 @@ def test_a_death_is_noticed_on_both_sides(server: DirectoryServer, a: Endpoint, 
         a.recv(src="P")
 
 
-def test_it_leaves(a: Endpoint, play: Play) -> None:
-    p = play(ECHO)
+def test_it_leaves(a: Endpoint, echo: subprocess.Popen[str]) -> None:
     a.send(dest="P", stop=True)
-    assert p.wait() == 0
+    assert echo.wait() == 0
     wait_until(lambda: [member.name for member in a.members()] == ["A"])
     with pytest.raises(PeerLost):
         a.recv(src="P")

@@ -3,16 +3,22 @@
 
 use super::*;
 
-#[test]
-fn frames_without_a_route_go_through_the_sibling() {
+/// Two gateways of a site, the first as if it were cut off from the wide area, and one of another
+/// site.
+fn cut_off() -> (Gateway, Gateway, Gateway) {
     let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));
-    // As if the first gateway were cut off from the wide area.
     introduce_to(&a, &[(&sibling, "A")]);
     introduce_to(&sibling, &[(&a, "A"), (&b, "B")]);
     introduce_to(&b, &[(&sibling, "A")]);
     wait_until(|| {
         connections_up(&a) == 1 && connections_up(&sibling) == 2 && connections_up(&b) == 1
     });
+    (a, sibling, b)
+}
+
+#[test]
+fn frames_without_a_route_go_through_the_sibling() {
+    let (a, _sibling, b) = cut_off();
     let mut near = Client::process(&a, "A", 1);
     let mut far = Client::process(&b, "B", 2);
     near.send(2, "B", b"there");
@@ -66,11 +72,7 @@ fn a_process_ends_nothing_but_its_own_connection() {
 /// It asks since it had no answer: perhaps what the sibling gets leads nowhere.
 #[test]
 fn whoever_asks_again_gets_the_route_of_now() {
-    let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));
-    introduce_to(&a, &[(&sibling, "A")]);
-    introduce_to(&sibling, &[(&a, "A"), (&b, "B")]);
-    introduce_to(&b, &[(&sibling, "A")]);
-    wait_until(|| connections_up(&a) == 1 && connections_up(&sibling) == 2);
+    let (a, sibling, b) = cut_off();
     let (mut near, mut far) = (Client::process(&a, "A", 1), Client::process(&b, "B", 2));
     let mut hops = |near: &mut Client, class: Class| {
         let frame = near.sealed(2, "B", class, b"");
