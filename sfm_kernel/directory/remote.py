@@ -14,6 +14,7 @@ from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
+from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.base import Changes, Gateway, Member
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
@@ -43,6 +44,7 @@ class RemoteDirectory(Closing):
     """
 
     def __init__(self, world: str, url: str, key: bytes) -> None:
+        check_key(key)  # before a folder is made
         self._taking = threading.Lock()
         self._version = -1
         self._members: list[Member] = []
