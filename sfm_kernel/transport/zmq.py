@@ -95,13 +95,17 @@ class ZmqTransport(Transport):
         """
         far = (peer for peer in directory.listed() if self._is_far(peer) and peer.uid != own.uid)
         for peer in itertools.islice(far, MOST_MET):
-            if directory.alive(peer) and (not peer.is_plain or peer.site == own.site):
+            if directory.alive(peer):
                 self._link(peer)
 
     def _is_far(self, peer: Member) -> bool:
-        """Whether it listens and is of another machine, which has its segment; or all are far."""
+        """Whether it can be reached, and has its segment on another machine; or all are far."""
         is_near = os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
-        return bool(peer.address) and (self._local or not is_near)
+        return bool(peer.address) and self._reads(peer) and (self._local or not is_near)
+
+    def _reads(self, peer: Member) -> bool:
+        """Whether it reads the frames of this site."""
+        return not peer.is_plain or peer.site == self._site
 
     def _update(self, changes: Changes) -> None:
         with contextlib.suppress(EndpointClosed):
@@ -123,7 +127,7 @@ class ZmqTransport(Transport):
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
         if not peer.address:  # it does not listen
             return None
-        if peer.is_plain and peer.site != self._site:
+        if not self._reads(peer):
             raise SFMError(
                 f"process {peer.name!r} is a program with ZeroMQ alone, which reads no frames of "
                 f"other sites: only processes of site {peer.site!r} can send to it; this one is of "
