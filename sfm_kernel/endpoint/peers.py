@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from sfm_kernel._native import Channel
 
 DEATH_CHECK_EVERY = 10
-"""Ticks of a blocked receive, each 100 ms, between checks whether its ``src`` lives. A check takes
-some 0.2 ms with cold caches, and waiting must cost no CPU."""
+"""Ticks of a blocked receive, each 100 ms, between questions to the directory whether its ``src``
+lives. One takes some 0.2 ms with cold caches, and waiting must cost no CPU. What connections tell
+is read at each tick."""
 
 ASK_EVERY = 2.0
 """Seconds before a receive asks the directory again whether a name has the rank it waits for."""
@@ -113,9 +114,11 @@ class Peers:
         """Whether this incarnation lives, as far as the directory and the connections show."""
         if member.uid == self._member.uid:
             return not self._closed()
-        if any(transport.lost(member) for transport in self._transports):
-            return False
-        return self._directory.alive(member)
+        return not self._lost(member) and self._directory.alive(member)
+
+    def _lost(self, member: Member) -> bool:
+        """Whether connections show that this incarnation has ended."""
+        return any(transport.lost(member) for transport in self._transports)
 
     def _lives(self, member: Member) -> bool:
         """``alive``, for a call that waits for it; reports to observers if it cannot be reached."""
@@ -286,7 +289,8 @@ class Peers:
 
         def check() -> None:
             nonlocal awaited, dying
-            if not dying and next(turns) % DEATH_CHECK_EVERY:
+            told = dying or (awaited is not None and self._lost(awaited))
+            if not told and next(turns) % DEATH_CHECK_EVERY:
                 return
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner
