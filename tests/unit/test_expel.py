@@ -19,6 +19,7 @@ from sfm_kernel import PeerLost
 from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.zmq import admission
+from sfm_kernel.directory.zmq.sockets import has_mail
 from sfm_kernel.errors import WorldAccess, WorldError
 from sfm_kernel.observe import snapshot
 from tests.dealers import connect, connect_newcomer
@@ -78,6 +79,27 @@ def test_its_key_is_never_admitted_again(
         assert monitor.poll(20_000)
         monitor.close()
     assert machine().join(name="B").name == "B"  # another process may have the name
+
+
+def test_who_has_only_just_joined_is_hung_up_on_as_well(
+    machine: MakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "FAREWELL_SECONDS", 0.1)
+    here, there = machine(), machine()
+    here.join(name="A")
+    serve_one = DirectoryServer._serve_one
+
+    def serve_one_and_wait(
+        self: DirectoryServer, client: bytes, user: str, request: bytes, body: bytes
+    ) -> None:
+        serve_one(self, client, user, request, body)
+        if b'"join"' in request:  # the next request comes before the server's thread rests
+            wait_until(lambda: has_mail(self._router))
+
+    monkeypatch.setattr(DirectoryServer, "_serve_one", serve_one_and_wait)
+    there.join(name="B")
+    here.directory.client.ask("expel", name="B")
+    wait_until(lambda: there.directory.client._monitor.refused)
 
 
 def test_only_processes_that_are_there_are_put_out(machine: MakeMachine) -> None:

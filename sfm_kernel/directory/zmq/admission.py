@@ -99,9 +99,7 @@ class Admission:
                 known.pop(fd, None)
             if event == zmq.Event.ACCEPTED:
                 self._strangers[fd] = now
-        for fd, user in self._members().items():
-            self._strangers.pop(fd, None)
-            self._users[fd] = user
+        self._admit()
         for fd in [fd for fd, due in self._leaving.items() if due <= now]:
             del self._leaving[fd]
             self._shut(fd)
@@ -119,8 +117,15 @@ class Admission:
                     del self._strangers[fd]
                     self._say()
 
+    def _admit(self) -> None:
+        """From now on those who have sent messages are no strangers."""
+        for fd, user in self._members().items():
+            self._strangers.pop(fd, None)
+            self._users[fd] = user
+
     def expel(self, user: str) -> None:
         """Hang up on a client that may not connect again, after ``FAREWELL_SECONDS``."""
+        self._admit()  # it may have sent its first message just now
         due = time.monotonic() + FAREWELL_SECONDS
         self._leaving |= {fd: due for fd, known in self._users.items() if known == user}
 
