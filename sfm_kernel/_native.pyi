@@ -59,6 +59,7 @@ __all__ = [
     "congestion",
     "decode",
     "frame_of",
+    "gateway_key",
     "is_arena_size",
     "is_ring_size",
     "judge",
@@ -286,6 +287,13 @@ def resolve(
     Cost: some ms for a binary that was not read before, or has changed since; then 2 us.
     """
 
+def gateway_key(world: bytes, /) -> bytes:
+    """The key that gateways get, derived from the world's: 64 bytes.
+
+    With it a gateway opens what is sealed for it, and recognises the world's processes. It cannot
+    speak as one (native/src/frame/gateway_key.rs).
+    """
+
 @final
 class Gateway:
     """A gateway between sites: a thread that forwards frames (native/src/gateway). Thread-safe.
@@ -310,7 +318,7 @@ class Gateway:
         """Listen at ``address`` ("tcp://IP:port", port 0 chooses one), and serve.
 
         Args:
-            key: the gateway key, 32 bytes.
+            key: the gateway key, see ``gateway_key``.
             algorithm: TCP's congestion control to other gateways. By default bbr; if the kernel
                 does not offer it, four connections with the kernel's default.
             connections: to each other gateway, 1 to 64.

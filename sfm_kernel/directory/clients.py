@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 
-from sfm_kernel._native import MAX_MEMBERS
+from sfm_kernel._native import MAX_MEMBERS, gateway_key
 from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE
 from sfm_kernel.directory.table import PUBLIC
-from sfm_kernel.directory.zmq.curve import derived_pair, gateway_key
+from sfm_kernel.directory.zmq.curve import derived_pair
 from sfm_kernel.errors import WorldAccess
 
 MOST = 64 * MAX_MEMBERS

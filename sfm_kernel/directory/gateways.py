@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from sfm_kernel._native import gateway_key
 from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
-from sfm_kernel.directory.zmq.curve import gateway_key
 from sfm_kernel.errors import BadName, WorldAccess, WorldError, WorldFull
-from sfm_kernel.transport.address import KEY_BYTES, stretched
+from sfm_kernel.transport.address import stretched
 from sfm_kernel.transport.base import Gateway
 
 MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
@@ -26,10 +26,11 @@ class GatewayKey:
     """The key of a gateway, which has it instead of the world's key.
 
     A program that has it can stop messages between sites, and see which processes send to which,
-    and how much; it can neither read nor forge them.
+    and how much; it can neither read nor forge them, nor speak as a process to a gateway.
     """
 
     key: bytes
+    BYTES: ClassVar[int] = 64
 
     @classmethod
     def of_world(cls, key: bytes) -> GatewayKey:
@@ -43,9 +44,9 @@ class GatewayKey:
             key = bytes.fromhex(text)
         except ValueError:
             key = b""
-        if len(key) != KEY_BYTES:
+        if len(key) != cls.BYTES:
             raise WorldError(
-                f"SFM_GATEWAY_KEY has {2 * KEY_BYTES} hexadecimal digits; copy it from the output "
+                f"SFM_GATEWAY_KEY has {2 * cls.BYTES} hexadecimal digits; copy it from the output "
                 f"of `python -m sfm_kernel.directory`"
             )
         return cls(key)

@@ -153,7 +153,7 @@ def test_it_names_the_limits_of_an_emulated_path(directory: RemoteDirectory, sta
         ([], {"SFM_DIRECTORY": ""}, "set SFM_DIRECTORY"),
         ([], {"SFM_GATEWAY_KEY": ""}, "set SFM_GATEWAY_KEY"),
         ([], {"SFM_GATEWAY_KEY": "", "SFM_KEY": "xyz"}, "not hexadecimal"),
-        ([], {"SFM_GATEWAY_KEY": "12"}, "64 hexadecimal digits"),
+        ([], {"SFM_GATEWAY_KEY": "12"}, "128 hexadecimal digits"),
         ([], {"SFM_GATEWAY_KEY": str(GatewayKey.of_world(KEY[::-1]))}, "refuses the key"),
         (["--algorithm", "no such"], {}, "reno"),
         (["--bind", "nowhere"], {}, "'tcp://IP:port' is needed"),

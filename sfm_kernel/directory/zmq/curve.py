@@ -26,15 +26,6 @@ from sfm_kernel.transport.keys import KeyPair
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 
 
-def gateway_key(key: bytes) -> bytes:
-    """The gateways' key, derived from the world's as in ``native/src/frame/seal.rs``.
-
-    HKDF (RFC 5869) with SHA-256, 32 bytes.
-    """
-    extracted = hmac.new(b"sfm gateways", key, hashlib.sha256).digest()
-    return hmac.new(extracted, b"key\x01", hashlib.sha256).digest()
-
-
 def derived_pair(key: bytes, purpose: bytes) -> KeyPair:
     """The pair that all who have the secret ``key`` derive from it.
 

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::errors::error;
 use crate::host::gil::without_gil;
 use crate::transport::segment::parse_uid;
+use sfm_native::frame::gateway_key::{gateway_key as derived, GATEWAY_KEY};
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::gateway::{self, Listed, Options};
 
@@ -26,6 +27,13 @@ fn parse_address(address: &str) -> PyResult<SocketAddr> {
     })
 }
 
+/// The key that gateways get, derived from the world's.
+#[pyfunction]
+#[pyo3(signature = (world, /))]
+pub fn gateway_key(world: &[u8]) -> [u8; GATEWAY_KEY] {
+    derived(world)
+}
+
 #[pymethods]
 impl Gateway {
     #[new]
@@ -37,7 +45,7 @@ impl Gateway {
     fn new(
         py: Python<'_>,
         site: String,
-        key: Vec<u8>,
+        key: [u8; GATEWAY_KEY],
         address: &str,
         algorithm: Option<String>,
         connections: Option<u8>,

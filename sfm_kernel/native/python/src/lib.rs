@@ -109,7 +109,7 @@ mod native {
     #[pymodule_export]
     use crate::endpoint::inbox::Inbox;
     #[pymodule_export]
-    use crate::gateway::Gateway;
+    use crate::gateway::{gateway_key, Gateway};
     #[pymodule_export]
     use crate::host::python::set_bystanders;
     #[pymodule_export]

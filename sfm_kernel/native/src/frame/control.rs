@@ -4,19 +4,27 @@
 //! ```text
 //! Hello     first on every connection, from the side that has made it. Class control, from its site,
 //!           number: any, fresh. Body: role u8 ('P' a process, 'G' a gateway) · u64, fresh · of a
-//!           gateway: slot u8, which of the pair's connections this is. Its counter is larger than
-//!           that of every Hello before it from the same uid, or it is a replay: nanoseconds since
-//!           1970. Again on the same connection: asks whether the gateway is there
+//!           gateway: slot u8, which of the pair's connections this is; of a process: its signature.
+//!           Its counter is larger than that of every Hello before it from the same uid and role,
+//!           or it is a replay: nanoseconds since 1970. Again on the same connection: asks whether
+//!           the gateway is there
 //! Welcome   the answer, with its number
 //! Beat      between gateways, and ignored: keeps a connection's congestion window open
 //! Dropped   to the sender of a flow. Body: receiver u128 · sender u128 · reason u8
 //! Broken    before the gateway hangs up. Body: why, in a sentence
 //! Bye       from a process that leaves
 //! ```
+//!
+//! A process signs (gateway_key.rs) `sfm hello 1` · sender u128 · receiver u128 · its site u32 · the
+//! frame's counter u64: who has the gateway key alone can neither take a process's place at a
+//! gateway nor use a recorded Hello again.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ::ring::signature::Ed25519KeyPair;
+
+use super::gateway_key::{gateway_key, is_signed, shared, signer, GATEWAY_KEY, SIGNATURE};
 use super::seal::Secret;
 use super::{Class, Header, Inner, Kind, HOPS};
 
@@ -97,14 +105,24 @@ pub struct ControlFrame {
 /// Seals the control frames of one process or gateway, and opens those that it receives.
 pub struct ControlCodec {
     secret: Secret,
+    /// Recognises what processes have signed.
+    key: [u8; GATEWAY_KEY],
+    /// Signs, in a process.
+    signer: Option<Ed25519KeyPair>,
     pub uid: u128,
     pub site: u32,
     counter: u64,
 }
 
 impl ControlCodec {
-    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlCodec {
-        ControlCodec { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
+    pub fn of_process(world_key: &[u8], uid: u128, site: u32) -> ControlCodec {
+        let codec = ControlCodec::of_gateway(&gateway_key(world_key), uid, site);
+        ControlCodec { signer: Some(signer(world_key)), ..codec }
+    }
+
+    pub fn of_gateway(key: &[u8; GATEWAY_KEY], uid: u128, site: u32) -> ControlCodec {
+        let secret = Secret::of_gateways(shared(key));
+        ControlCodec { secret, key: *key, signer: None, uid, site, counter: 0 }
     }
 
     /// Larger than all counters before it, also those of an earlier process with this uid.
@@ -116,6 +134,19 @@ impl ControlCodec {
 
     pub fn seal(
         &mut self,
+        kind: Kind,
+        receiver: u128,
+        to_site: u32,
+        number: u64,
+        body: &[u8],
+    ) -> ControlFrame {
+        let counter = self.next_counter();
+        self.seal_with(counter, kind, receiver, to_site, number, body)
+    }
+
+    fn seal_with(
+        &self,
+        counter: u64,
         kind: Kind,
         receiver: u128,
         to_site: u32,
@@ -134,7 +165,6 @@ impl ControlCodec {
             receiver,
             counter: 0,
         };
-        let counter = self.next_counter();
         let inner = Inner { kind, flag: false, number, arrived: 0 };
         let bytes = self.secret.sealer_from(self.uid, receiver, counter).seal(
             &header,
@@ -146,12 +176,18 @@ impl ControlCodec {
     }
 
     pub fn hello(&mut self, role: Role, receiver: u128, to_site: u32, number: u64) -> ControlFrame {
+        let counter = self.next_counter();
         let mut body = vec![if role == Role::Process { PROCESS } else { GATEWAY }];
         body.extend(number.to_le_bytes());
-        if let Role::Gateway(slot) = role {
-            body.push(slot);
+        match (role, &self.signer) {
+            (Role::Gateway(slot), _) => body.push(slot),
+            (Role::Process, Some(signer)) => {
+                let text = signed_text(self.uid, receiver, self.site, counter);
+                body.extend(signer.sign(&text).as_ref());
+            }
+            (Role::Process, None) => {} // nobody believes a gateway that it is a process
         }
-        self.seal(Kind::Hello, receiver, to_site, number, &body)
+        self.seal_with(counter, Kind::Hello, receiver, to_site, number, &body)
     }
 
     pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> ControlFrame {
@@ -168,15 +204,30 @@ impl ControlCodec {
         }
         self.secret.opener(header.sender, self.uid).open(header, bytes)
     }
+
+    /// The role in a Hello; None if the frame is not one, or says that it is a process's and is not.
+    pub fn role(&self, header: &Header, inner: &Inner, body: &[u8]) -> Option<Role> {
+        let role = *body.first()?;
+        match (inner.kind, role, body.get(9..)?) {
+            (Kind::Hello, GATEWAY, &[slot, ..]) => Some(Role::Gateway(slot)),
+            (Kind::Hello, PROCESS, rest) => {
+                let Header { sender, receiver, from_site, counter, .. } = *header;
+                let text = signed_text(sender, receiver, from_site, counter);
+                is_signed(&self.key, &text, rest.get(..SIGNATURE)?).then_some(Role::Process)
+            }
+            _ => None,
+        }
+    }
 }
 
-/// The role in a Hello; None if the frame is not one.
-pub fn parse_hello(inner: &Inner, body: &[u8]) -> Option<Role> {
-    match (inner.kind, body.first()?, body.len()) {
-        (Kind::Hello, &PROCESS, 9..) => Some(Role::Process),
-        (Kind::Hello, &GATEWAY, 10..) => Some(Role::Gateway(body[9])),
-        _ => None,
-    }
+/// What a process signs in its Hello.
+fn signed_text(sender: u128, receiver: u128, site: u32, counter: u64) -> Vec<u8> {
+    let mut text = b"sfm hello 1".to_vec();
+    text.extend(sender.to_le_bytes());
+    text.extend(receiver.to_le_bytes());
+    text.extend(site.to_le_bytes());
+    text.extend(counter.to_le_bytes());
+    text
 }
 
 /// The flow and the reason in a Dropped; None if the frame is not one.
@@ -220,30 +271,52 @@ impl Counters {
 mod tests {
     use super::*;
 
+    const WORLD: &[u8] = b"the key of a world";
+
+    fn gateway(uid: u128, site: u32) -> ControlCodec {
+        ControlCodec::of_gateway(&gateway_key(WORLD), uid, site)
+    }
+
+    fn role(gateway: &ControlCodec, frame: &mut ControlFrame) -> Option<Role> {
+        let (inner, body) = gateway.open(&frame.header, &mut frame.bytes)?;
+        gateway.role(&frame.header, &inner, body)
+    }
+
     #[test]
     fn a_hello_gives_the_role() {
-        let gateway = ControlCodec::new(b"the gateways' key", 7, 70);
-        let mut client = ControlCodec::new(b"the gateways' key", 8, 80);
-        for role in [Role::Process, Role::Gateway(3)] {
-            let mut frame = client.hello(role, 7, 70, 55);
+        let gateway = gateway(7, 70);
+        let mut client = ControlCodec::of_process(WORLD, 8, 80);
+        for expected in [Role::Process, Role::Gateway(3)] {
+            let mut frame = client.hello(expected, 7, 70, 55);
             assert!(frame.bytes.len() <= LARGEST_HELLO);
-            let (inner, body) = gateway.open(&frame.header, &mut frame.bytes).unwrap();
-            assert_eq!((parse_hello(&inner, body), inner.number), (Some(role), 55));
+            assert_eq!(role(&gateway, &mut frame), Some(expected));
         }
-        let mut beat = client.seal(Kind::Beat, 7, 70, 0, b"");
-        let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
-        assert_eq!(parse_hello(&inner, body), None);
-        let mut foreign =
-            ControlCodec::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
-        assert!(gateway.open(&foreign.header, &mut foreign.bytes).is_none());
+        assert_eq!(role(&gateway, &mut client.seal(Kind::Beat, 7, 70, 0, b"")), None);
+        let mut foreign = ControlCodec::of_process(b"another world's", 8, 80);
+        let mut hello = foreign.hello(Role::Process, 7, 70, 1);
+        assert!(gateway.open(&hello.header, &mut hello.bytes).is_none());
         let mut misdirected = client.hello(Role::Process, 9, 70, 1);
         assert!(gateway.open(&misdirected.header, &mut misdirected.bytes).is_none());
     }
 
     #[test]
+    fn who_has_the_gateway_key_cannot_speak_as_a_process() {
+        let (this, mut thief) = (gateway(7, 70), gateway(8, 80));
+        assert_eq!(role(&this, &mut thief.hello(Role::Process, 7, 70, 1)), None);
+        // Nor with what a process has signed before: under a later counter, or to another gateway.
+        for receiver in [7, 9] {
+            let mut signed = ControlCodec::of_process(WORLD, 8, 80).hello(Role::Process, 9, 70, 1);
+            let (inner, body) = gateway(9, 70).open(&signed.header, &mut signed.bytes).unwrap();
+            let at = if receiver == 9 { thief.next_counter() } else { signed.header.counter };
+            let mut again = thief.seal_with(at, inner.kind, receiver, 70, inner.number, body);
+            assert_eq!(role(&gateway(receiver, 70), &mut again), None);
+        }
+    }
+
+    #[test]
     fn a_dropped_frame_gives_flow_and_reason() {
-        let process = ControlCodec::new(b"the gateways' key", 1, 70);
-        let mut gateway = ControlCodec::new(b"the gateways' key", 7, 70);
+        let process = ControlCodec::of_process(WORLD, 1, 70);
+        let mut gateway = gateway(7, 70);
         let pair = Pair { sender: 1, receiver: 2 };
         for reason in Reason::ALL {
             let mut frame = gateway.dropped(pair, 70, reason);
@@ -275,7 +348,7 @@ mod tests {
 
     #[test]
     fn counters_grow() {
-        let mut codec = ControlCodec::new(b"the gateways' key", 1, 1);
+        let mut codec = gateway(1, 1);
         let all: Vec<u64> = (0..1000).map(|_| codec.next_counter()).collect();
         assert!(all.windows(2).all(|two| two[0] < two[1]));
     }

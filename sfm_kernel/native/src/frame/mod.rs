@@ -17,6 +17,7 @@
 //! process can say who speaks another version.
 
 pub mod control;
+pub mod gateway_key;
 pub mod seal;
 
 pub const HEADER: usize = 64;

@@ -25,8 +25,7 @@ impl Secret {
         Secret(Salt::new(HKDF_SHA256, b"sfm frames 1").extract(key))
     }
 
-    /// The secret of processes and gateways, from the gateway key, which is derived from the
-    /// world's and reveals nothing about it.
+    /// The secret of processes and gateways, from what they share (gateway_key.rs).
     pub fn of_gateways(key: &[u8]) -> Secret {
         Secret(Salt::new(HKDF_SHA256, b"sfm links 1").extract(key))
     }
@@ -51,23 +50,6 @@ impl Secret {
 
     pub fn opener(&self, sender: u128, receiver: u128) -> Opener {
         Opener(Some(self.key(sender, receiver)))
-    }
-}
-
-/// The key that gateways get, derived from the world's key.
-pub fn gateway_key(world: &[u8]) -> [u8; 32] {
-    let prk = Salt::new(HKDF_SHA256, b"sfm gateways").extract(world);
-    let mut key = [0; 32];
-    let derived = prk.expand(&[b"key"], Length(32)).expect("32 bytes are few enough");
-    derived.fill(&mut key).expect("as long as asked for");
-    key
-}
-
-struct Length(usize);
-
-impl ::ring::hkdf::KeyType for Length {
-    fn len(&self) -> usize {
-        self.0
     }
 }
 
@@ -229,14 +211,5 @@ mod tests {
         let mut sealer = secret.sealer(1, 2);
         let mut seal = || sealer.seal(&header(), &INNER_HEADER, 0, |_| {});
         assert_ne!(seal(), seal());
-        assert_ne!(gateway_key(b"one"), gateway_key(b"two"));
-    }
-
-    #[test]
-    fn gateways_get_the_key_that_python_derives() {
-        let world: Vec<u8> = (0..32).collect();
-        let key: String = gateway_key(&world).iter().map(|byte| format!("{byte:02x}")).collect();
-        // Also in tests/sites/test_directory.py.
-        assert_eq!(key, "e22b838fee4c3c0aa0d333e27f3c6952ae4e0264669a09841ad6d4d8ee3ec3cd");
     }
 }

@@ -43,7 +43,8 @@ pub struct Engine {
     pub peers: HashMap<u128, Peer>,
     pub flows: Flows,
     pub strangers: Strangers,
-    pub counters: Counters,
+    /// Of the Hellos of processes, and of gateways: these sign nothing.
+    pub counters: (Counters, Counters),
     pub weights: Weights,
     pub emulation: Option<Emulation>,
     pub counts: Counts,
@@ -74,7 +75,7 @@ impl Engine {
         Ok(Engine {
             address: listener.local_addr()?,
             mailbox: Arc::new(Mailbox::new(poll.alarm.clone())),
-            codec: ControlCodec::new(&options.key, uid, site_number(&options.site)),
+            codec: ControlCodec::of_gateway(&options.key, uid, site_number(&options.site)),
             emulation: emulated.then(|| Emulation::new(options.delay, options.limit)),
             options,
             choice,
@@ -84,7 +85,7 @@ impl Engine {
             peers: HashMap::new(),
             flows: Flows::default(),
             strangers: Strangers::new(limit),
-            counters: Counters::default(),
+            counters: Default::default(),
             weights: Weights::new(),
             counts: Counts::default(),
             delays: Delays::default(),

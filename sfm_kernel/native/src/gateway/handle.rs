@@ -14,6 +14,7 @@ use ::ring::rand::{SecureRandom, SystemRandom};
 use super::engine::Engine;
 use super::schedule::{Scheduler, Weights};
 use crate::event_fd::EventFd;
+use crate::frame::gateway_key::GATEWAY_KEY;
 use crate::signals::Unsignalled;
 use crate::sync::lock;
 use crate::tcp_info;
@@ -29,7 +30,7 @@ pub struct Options {
     /// Name of the site.
     pub site: String,
     /// The gateway key.
-    pub key: Vec<u8>,
+    pub key: [u8; GATEWAY_KEY],
     pub address: SocketAddr,
     /// TCP's congestion control between gateways; None: the best available.
     pub algorithm: Option<String>,

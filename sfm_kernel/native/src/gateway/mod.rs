@@ -9,9 +9,9 @@
 //! keep what they have sent until it has arrived (link), and gateways report drops, so that
 //! processes need not wait for a timeout. A gateway therefore has no state whose loss would matter.
 //!
-//! A gateway has the *gateway key*, derived from the world's (frame/seal.rs). It opens only frames to
-//! itself (frame/control.rs); of the frames that it forwards it knows sender, receiver, and size.
-//! Somebody who has that key can stop messages, but can neither read nor forge them.
+//! A gateway has the *gateway key*, derived from the world's (frame/gateway_key.rs). It opens only
+//! frames to itself (frame/control.rs); of those that it forwards it knows sender, receiver, and
+//! size. Somebody who has that key can stop messages, but can neither read nor forge them.
 //!
 //! ```text
 //! flow         frames, and the flows they belong to

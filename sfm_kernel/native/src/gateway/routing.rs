@@ -8,8 +8,8 @@ use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
-use crate::frame::control::{parse_hello, ControlFrame, Reason, Role};
-use crate::frame::{Class, Kind};
+use crate::frame::control::{ControlFrame, Reason, Role};
+use crate::frame::{Class, Header, Kind};
 use crate::splitmix::SplitMix;
 
 /// Counts since the gateway's start.
@@ -21,8 +21,8 @@ pub struct Counts {
     pub notices: u64,
     /// Frames that a process has sent with another process's uid or another site.
     pub spoofed: u64,
-    /// Hellos that were not sealed with this world's gateway key, were for another gateway, or were
-    /// replayed.
+    /// Hellos that were not of this world's (not sealed with its gateway key, or not signed), were
+    /// for another gateway, or were replayed.
     pub foreign: u64,
     pub misdirected: u64,
     pub replayed: u64,
@@ -64,11 +64,14 @@ impl Engine {
     /// A member sends a control frame to this gateway.
     fn receive_control(&mut self, from: Id, mut frame: Frame) {
         let header = frame.header;
-        let Some((inner, _)) = self.codec.open(&header, &mut frame.bytes) else { return };
+        let Some((inner, body)) = self.codec.open(&header, &mut frame.bytes) else { return };
         match inner.kind {
-            Kind::Hello if self.counters.is_new(header.sender, header.counter) => {
-                let welcome = self.welcome(&frame, inner.number);
-                self.send_control(from, welcome);
+            Kind::Hello => {
+                let role = self.codec.role(&header, &inner, body);
+                if role.is_some_and(|role| self.is_new(role, &header)) {
+                    let welcome = self.welcome(&frame, inner.number);
+                    self.send_control(from, welcome);
+                }
             }
             Kind::Bye => {
                 let its = Remote::Process(header.sender);
@@ -78,6 +81,13 @@ impl Engine {
             }
             _ => {} // a beat, or a kind of a later version
         }
+    }
+
+    /// Whether this Hello is no replay.
+    fn is_new(&mut self, role: Role, header: &Header) -> bool {
+        let (of_processes, of_gateways) = &mut self.counters;
+        let counters = if role == Role::Process { of_processes } else { of_gateways };
+        counters.is_new(header.sender, header.counter)
     }
 
     fn welcome(&mut self, hello: &Frame, number: u64) -> ControlFrame {
@@ -105,15 +115,15 @@ impl Engine {
         }
         let opened = self.codec.open(&header, &mut frame.bytes);
         let Some((inner, role)) =
-            opened.and_then(|(inner, body)| Some((inner, parse_hello(&inner, body)?)))
+            opened.and_then(|(inner, body)| Some((inner, self.codec.role(&header, &inner, body)?)))
         else {
             self.counts.foreign += 1;
             let address =
                 self.connections.get(id).map(|connection| connection.address.ip().to_string());
             self.counts.last_foreign = address;
-            return self.end(id, "its Hello is not sealed with this world's gateway key");
+            return self.end(id, "its Hello does not show this world's key");
         };
-        if !self.counters.is_new(header.sender, header.counter) {
+        if !self.is_new(role, &header) {
             self.counts.replayed += 1;
             return self.end(id, "its Hello is a replay");
         }
@@ -266,8 +276,10 @@ impl Engine {
         chosen.map(|(_, id)| id)
     }
 
+    /// (Somebody with the gateway key may call itself a gateway with the uid of a process.)
     pub fn is_gateway(&self, uid: u128) -> bool {
-        uid == self.codec.uid || self.peers.contains_key(&uid)
+        let is_listed = self.peers.contains_key(&uid) && !self.processes.contains_key(&uid);
+        uid == self.codec.uid || is_listed
     }
 
     // ---- drops ----

@@ -13,7 +13,7 @@ use super::{elapsed, Link};
 use crate::core::Core;
 use crate::event_fd::{owned, EventFd};
 use crate::frame::control::ControlCodec;
-use crate::frame::seal::{gateway_key, Secret};
+use crate::frame::seal::Secret;
 use crate::link::Identity;
 use crate::sync::lock;
 use crate::wire::gateway::{self, Socket};
@@ -138,7 +138,7 @@ impl Exchange {
         let identity = Identity { uid, site, address, secret };
         let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
-        let codec = ControlCodec::new(&gateway_key(key), uid, site);
+        let codec = ControlCodec::of_process(key, uid, site);
         let exchange = Exchange {
             core,
             identity: Arc::new(identity),

@@ -25,7 +25,7 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = |stream: TcpStream, site, uid| {
         stream.set_nodelay(true).unwrap();
-        Client { stream, codec: ControlCodec::new(KEY, uid, site_number(site)), counter: 0 }
+        Client { stream, codec: ControlCodec::of_process(KEY, uid, site_number(site)), counter: 0 }
     };
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     super::super::sockets::prepare_wide(&near, "bbr");

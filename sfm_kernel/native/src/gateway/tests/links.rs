@@ -48,7 +48,7 @@ fn a_message_may_come_with_the_hello() {
 #[test]
 fn connections_without_the_key_are_ended() {
     let a = gateway("A");
-    let mut foreign = Client::raw(&a, "A", 1, b"the gateway key of another world");
+    let mut foreign = Client::raw(&a, "A", 1, b"the key of another world");
     let hello = foreign.codec.hello(Role::Process, a.uid, 0, 1);
     foreign.stream.write_all(&hello.bytes).unwrap();
     assert_eq!(foreign.receive(), Received::End);
@@ -94,6 +94,27 @@ fn a_recorded_hello_is_refused() {
     let mut sender = Client::process(&a, "A", 2);
     sender.send(1, "A", b"still the first");
     assert_eq!(client.frame(), (2, b"still the first".to_vec()));
+}
+
+#[test]
+fn who_has_the_gateway_key_takes_no_process_s_place() {
+    let a = gateway("A");
+    let mut client = Client::process(&a, "A", 1);
+    let mut thief = Client::raw(&a, "A", 1, KEY);
+    thief.codec = ControlCodec::of_gateway(&gateway_key(KEY), 1, site_number("A"));
+    let hello = thief.codec.hello(Role::Process, a.uid, 0, 1);
+    thief.stream.write_all(&hello.bytes).unwrap();
+    assert_eq!(thief.receive(), Received::End);
+    assert_eq!(number(&a, "foreign key"), 1);
+    // Nor does it keep the process out, as a gateway of the same uid that has come first.
+    let _gateway = Client::member(&a, "B", 2, Role::Gateway(0));
+    let mut other = Client::process(&a, "A", 2);
+    other.send(1, "A", b"from a process");
+    assert_eq!(client.frame(), (2, b"from a process".to_vec()));
+    client.send(3, "A", b"nobody");
+    assert_eq!(client.drop_reason(), Reason::Unknown);
+    other.send(3, "A", b"nobody");
+    assert_eq!(other.drop_reason(), Reason::Unknown);
 }
 
 #[test]

@@ -16,17 +16,18 @@ use super::flow::Pair;
 use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
 use crate::frame::control::{parse_dropped, ControlCodec, Reason, Role};
+use crate::frame::gateway_key::gateway_key;
 use crate::frame::seal::Secret;
 use crate::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS, INNER, VERSION};
 
-const KEY: &[u8] = b"the gateway key of a test";
+const KEY: &[u8] = b"the key of a test's world";
 /// After this time a test fails: what it waits for will not come.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 pub fn options(site: &str) -> Options {
     Options {
         site: site.into(),
-        key: KEY.into(),
+        key: gateway_key(KEY),
         address: "127.0.0.1:0".parse().unwrap(),
         algorithm: None,
         connections: Some(1),
@@ -110,7 +111,7 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(WATCHDOG)).unwrap();
         stream.set_write_timeout(Some(WATCHDOG)).unwrap();
-        Client { stream, codec: ControlCodec::new(key, uid, site_number(site)), counter: 0 }
+        Client { stream, codec: ControlCodec::of_process(key, uid, site_number(site)), counter: 0 }
     }
 
     /// An admitted process of `site`.
