@@ -15,6 +15,8 @@ from sfm_kernel.lessons.sites import add_arguments, notes, plan, summary
 
 FLOWING = 2.0
 """The longest time, in seconds, until messages flow again after a path is back."""
+LOST = 0.5
+"""The longest time, in seconds, until who waits for a killed program gets PeerLost."""
 REPLACED = 1.0
 """The longest time, in seconds, until another gateway has replaced a killed one."""
 
@@ -108,6 +110,8 @@ def targets() -> Iterator[Target]:
                  "µs", _more)  # fmt: skip
     yield Target("two gateways on a short way: rate, times direct bbr", "short", "gateway", 0.95,
                  "×", beside("direct bbr", "4 MB", "mbit_s"), at_least=True)  # fmt: skip
+    yield Target("16 MB, warm: rate, times bare TCP", "beside tcp", "direct bbr", 0.95, "×",
+                 within("a message", "bare TCP", "mbit_s"), at_least=True)  # fmt: skip
     for way in ("direct", "direct bbr", "gateway", "gateway cubic"):
         yield Target("RTT 100 ms: rate of 4 MB, times that of 1 MB", "sizes", way, 0.9, "×",
                      within("of 4.1", "of 1.0", "mbit_s"), at_least=True)  # fmt: skip
@@ -119,6 +123,8 @@ def targets() -> Iterator[Target]:
         for way in ("direct", "direct bbr", "gateway"):
             yield Target(f"{name}: lost, doubled, errors", name, way, 0, "", _wrong)
             yield Target(f"{name}: flowing again after", name, way, FLOWING, "s", of(""))
+    for way in ("direct", "gateway"):
+        yield Target("PeerLost after a kill", "died", way, LOST, "s", of("PeerLost"))
     for name in ("killed", "killed of two"):
         yield Target(f"gateway {name}: lost, doubled, errors", name, "gateway", 0, "", _wrong)
         yield Target(f"gateway {name}: replaced after", name, "gateway", REPLACED, "s", of(""))

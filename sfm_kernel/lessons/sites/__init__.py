@@ -28,8 +28,8 @@ from sfm_kernel.lessons.sites.routes import ROUTES, Route
 
 MEASURES = (
     "tcp silence", "tcp bulk", "tcp loss", "start", "silence", "pairs 1", "pairs 2", "pairs 4",
-    "pairs 8", "short", "sizes", "loss", "loss 4 MB", "loss small", "cut 3", "cut 10", "cut 20",
-    "reset", "killed", "killed of two", "barrier", "requests", "requests 3",
+    "pairs 8", "short", "beside tcp", "sizes", "loss", "loss 4 MB", "loss small", "cut 3", "cut 10",
+    "cut 20", "reset", "died", "killed", "killed of two", "barrier", "requests", "requests 3",
 )  # fmt: skip
 
 NAS = tuple(f"nas {name}{cross}" for cross in ("", " cross") for name in PATTERNS)
@@ -109,6 +109,9 @@ def measures(quick: bool = False) -> dict[str, Experiment]:
             for n in (1, 2, 4, 8)
         ),
         Experiment(pairs.short, {"rtt": 0.0002, "rate": 1e9}, short, seconds=3),
+        Experiment(
+            plain.beside, near, {"length": 16 * megabyte, "count": count}, usual=("direct bbr",)
+        ),
         Experiment(pairs.sizes, far, {"lengths": lengths, "amount": amount}, usual=LOSSY[:4]),
         Experiment(pairs.sizes, lossy, {"lengths": (megabyte,), "amount": amount // 2}, seconds=8),
         Experiment(pairs.small, lossy, trips, usual=LOSSY),
@@ -118,6 +121,7 @@ def measures(quick: bool = False) -> dict[str, Experiment]:
             for length in all_cuts
         ),
         Experiment(failing.reset, near, {"resets": 1 if quick else 2}, seconds=7),
+        Experiment(failing.died, near, {"count": count}, usual=("direct", "gateway")),
         *(
             Experiment(
                 failing.killed, four, gateways=n, ways=THROUGH, usual=("gateway",), seconds=14

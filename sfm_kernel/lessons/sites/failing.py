@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from statistics import median
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.rows import Row
@@ -73,6 +74,24 @@ def killed(
     if route.gateways:
         others = "another there" if route.gateways > 1 else "the only one"
         yield from _flooded(lab, route, f"gateway killed, {others}", 0, length, pairs)
+
+
+def died(lab: Lab | Emulated, route: Route = DIRECT, count: int = 5) -> Iterator[Row]:
+    """A program is killed, and another one waits for its message: how long until PeerLost."""
+    with LabWorld(lab, route) as world:
+        times = []
+        for server, client in joined(world, count):
+            client.begin("lose", src=server.name)
+            time.sleep(BEFORE)
+            began = time.monotonic()
+            server.kill()
+            times.append(client.end()["at"] - began)
+        yield {
+            "what": "PeerLost after a kill",
+            "seconds": median(times),
+            "longest": max(times),
+            "rtts": median(times) / lab.rtt,
+        }
 
 
 def _flooded(

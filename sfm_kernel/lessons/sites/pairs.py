@@ -14,10 +14,11 @@ from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.sites.counts import COUNTED, total
 from sfm_kernel.lessons.sites.emulated import Emulated
 from sfm_kernel.lessons.sites.lab import Lab
-from sfm_kernel.lessons.sites.plain import MESSAGE
 from sfm_kernel.lessons.sites.routes import DIRECT, Route
 from sfm_kernel.lessons.sites.world import LabWorld, ProgramHandle
 
+MESSAGE = 160_000
+"""The size in bytes of most messages of BT and SP between sites, in the paper's Table 2."""
 PAUSE = 1.4
 """Seconds for which a pair is silent: longer than several of TCP's timeouts."""
 SHORT = (1_000, 1_000_000)

@@ -1,4 +1,4 @@
-"""Bare TCP between two sites, on which all messages between sites depend."""
+"""Bare TCP between two sites, on which all messages between sites depend; messages beside it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.sites.lab import Lab
+from sfm_kernel.lessons.sites.pairs import MESSAGE, joined, stopped
+from sfm_kernel.lessons.sites.routes import DIRECT, Route
+from sfm_kernel.lessons.sites.world import LabWorld
 
 PORT = 7098
-MESSAGE = 160_000
-"""The size in bytes of most messages of BT and SP between sites, in the paper's Table 2."""
 
 
 def ask(lab: Lab, **job: Any) -> dict[str, Any]:
@@ -59,4 +61,27 @@ def bulk(lab: Lab, length: int, count: int = 3) -> Iterator[Row]:
             "seconds": seconds,
             "mbit_s": length * 8e-6 / seconds,
             "retransmitted": answer["total_retrans"],
+        }
+
+
+def beside(
+    lab: Lab, route: Route = DIRECT, length: int = 16 << 20, count: int = 5
+) -> Iterator[Row]:
+    """``length`` bytes over a warm connection: a message, and bare TCP before and after it."""
+
+    def bare() -> list[float]:
+        seconds: list[float] = ask(lab, job="bulk", length=length, count=count + 1)["seconds"]
+        return seconds[1:]
+
+    before = bare()
+    with LabWorld(lab, route) as world:
+        ((server, client),) = joined(world, 1)
+        asked = client.do("ask", to=server.name, length=length, count=count, warm=3)["seconds"]
+        stopped(server, client)
+    for how, times in (("a message", asked), ("bare TCP", before + bare())):
+        seconds = median(times)
+        yield {
+            "what": f"{length / 1e6:g} MB, {how}",
+            "seconds": seconds,
+            "mbit_s": length * 8e-6 / seconds,
         }

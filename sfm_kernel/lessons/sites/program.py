@@ -19,7 +19,7 @@ import numpy as np
 
 import sfm_kernel
 from sfm_kernel.directory import RemoteDirectory
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import PeerLost, SFMError
 from sfm_kernel.lessons.sites.counts import REPORTED_AFTER, of_links, of_reports
 from sfm_kernel.lessons.sites.raw import WARM_BYTES
 from sfm_kernel.transport.zmq import ZmqTransport
@@ -200,6 +200,14 @@ class Program:
             time.sleep(silence)
             seconds += self._asked(to, length, 1)
         return {"seconds": seconds}
+
+    def lose(self, src: str) -> dict[str, Any]:
+        """Wait for a message of ``src``, which is killed meanwhile; return when PeerLost came."""
+        try:
+            self.sfm.recv(src=src, tag="never")
+        except PeerLost:
+            return {"at": time.monotonic()}
+        raise SFMError(f"{src!r} has sent what it never sends")
 
     def flood(self, to: str, length: int, seconds: float, patience: float) -> dict[str, Any]:
         """Send numbered messages as fast as possible for ``seconds``; wait for the last answer.
