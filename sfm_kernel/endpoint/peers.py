@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sfm_kernel._native import Channel
 
 DEATH_CHECK_EVERY = 10
-"""Ticks of a blocked receive, each 100 ms, between questions to the directory whether its ``src``
-lives. One takes some 0.2 ms with cold caches, and waiting must cost no CPU. What connections tell
-is read at each tick."""
+"""Ticks of a blocked receive, each 100 ms, between checks whether its ``src`` lives, if that shares
+memory with this process. A check takes some 0.2 ms with cold caches, and waiting must cost no CPU.
+Of the others, connections and the directory tell: a receive looks at each tick, and at news."""
 
 ASK_EVERY = 2.0
 """Seconds before a receive asks the directory again whether a name has the rank it waits for."""
@@ -114,11 +114,9 @@ class Peers:
         """Whether this incarnation lives, as far as the directory and the connections show."""
         if member.uid == self._member.uid:
             return not self._closed()
-        return not self._lost(member) and self._directory.alive(member)
-
-    def _lost(self, member: Member) -> bool:
-        """Whether connections show that this incarnation has ended."""
-        return any(transport.lost(member) for transport in self._transports)
+        if any(transport.lost(member) for transport in self._transports):
+            return False
+        return self._directory.alive(member)
 
     def _lives(self, member: Member) -> bool:
         """``alive``, for a call that waits for it; reports to observers if it cannot be reached."""
@@ -284,13 +282,13 @@ class Peers:
             awaited = self._latest(src)
         except TypeError:  # not hashable: it matches no name
             return lambda: None
+        every = DEATH_CHECK_EVERY if awaited is None or self.is_near(awaited) else 1
         turns = itertools.count(1)
         dying = False
 
         def check() -> None:
             nonlocal awaited, dying
-            told = dying or (awaited is not None and self._lost(awaited))
-            if not told and next(turns) % DEATH_CHECK_EVERY:
+            if not dying and next(turns) % every:
                 return
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner

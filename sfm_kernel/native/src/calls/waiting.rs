@@ -38,6 +38,7 @@ pub fn wait<H: Host, G: Goal<H>>(
     let remaining = || until.map(|at| at.saturating_duration_since(Instant::now()));
     let mut watched = Watched::Not(SPINS);
     let mut ticked: Option<Instant> = None;
+    let mut losses = core.losses();
     let mut all = false;
     let mut lost: Option<Lost<H::Error>> = None;
     loop {
@@ -87,8 +88,8 @@ pub fn wait<H: Host, G: Goal<H>>(
             host.signals()?;
             // Nothing is lost between the poll and the sleep: an arrival since then ends the sleep
             // at once.
-        } else if ticked.is_some_and(|at| at.elapsed() >= limit) {
-            ticked = Some(Instant::now());
+        } else if ticked.is_some_and(|at| at.elapsed() >= limit) || core.losses() != losses {
+            (ticked, losses) = (Some(Instant::now()), core.losses());
             host.signals()?;
             if lost.is_none() {
                 match goal.tick(host) {

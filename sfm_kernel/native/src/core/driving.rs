@@ -99,6 +99,16 @@ impl Core {
         self.poke_driver();
     }
 
+    /// A process has ended, as a connection or the directory tells: who waits for it looks at once.
+    pub fn note_loss(&self) {
+        self.losses.fetch_add(1, Ordering::SeqCst);
+        self.ring();
+    }
+
+    pub fn losses(&self) -> u64 {
+        self.losses.load(Ordering::SeqCst)
+    }
+
     /// Wake the thread that drives, if one sleeps; after its news was published.
     pub(super) fn poke_driver(&self) {
         // SYNC POINT core/driving: with the flag's owner, which checks for news after it has set

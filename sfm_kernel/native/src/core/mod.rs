@@ -115,6 +115,8 @@ pub struct Core {
     version: AtomicU64,
     /// Messages that were ever put back: cursors of waiting receives then start over.
     rewinds: AtomicU64,
+    /// Processes of other machines that have ended, as far as this endpoint was told.
+    losses: AtomicU64,
     closed: AtomicBool,
     /// `State::troubles` is not empty.
     troubled: AtomicBool,
@@ -149,6 +151,7 @@ impl Core {
             info: Info::default(),
             version: AtomicU64::new(0),
             rewinds: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             troubled: AtomicBool::new(false),
             spin: Spin::default(),

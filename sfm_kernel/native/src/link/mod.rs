@@ -251,7 +251,7 @@ impl<W: Wire> Link<W> {
     pub fn lose(&self, why: &str) {
         let _ = self.lost.set(why.to_owned());
         self.out().unacked.clear();
-        self.core().ring();
+        self.core().note_loss();
     }
 
     pub fn lost(&self) -> Option<&str> {

@@ -137,10 +137,13 @@ impl Exchange {
     /// Report that these peers have left or died, according to the directory.
     fn report_departed(&self, py: Python<'_>, uids: Vec<String>) -> PyResult<()> {
         let exchange = self.open(py)?;
-        for uid in uids {
-            if let Some(link) = exchange.known(parse_uid(&uid)?) {
+        for uid in &uids {
+            if let Some(link) = exchange.known(parse_uid(uid)?) {
                 link.departed.store(true, Ordering::Relaxed);
             }
+        }
+        if !uids.is_empty() {
+            exchange.core.note_loss();
         }
         Ok(())
     }
