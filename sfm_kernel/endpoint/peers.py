@@ -282,16 +282,16 @@ class Peers:
             awaited = self._latest(src)
         except TypeError:  # not hashable: it matches no name
             return lambda: None
-        every = DEATH_CHECK_EVERY if awaited is None or self.is_near(awaited) else 1
-        turns = itertools.count(1)
+        every, turns = self._check_every(awaited), itertools.count(1)
         dying = False
 
         def check() -> None:
-            nonlocal awaited, dying
+            nonlocal awaited, every, dying
             if not dying and next(turns) % every:
                 return
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner
+                every = self._check_every(awaited)
             lost = awaited or self._departed.get(src)
             dying = lost is not None and not self._lives(lost)
             if lost and dying and all(transport.settled(lost) for transport in self._transports):
@@ -301,6 +301,10 @@ class Peers:
                 raise PeerLost(src, " ".join(filter(None, [waited, *reasons])))
 
         return check
+
+    def _check_every(self, awaited: Member | None) -> int:
+        """Ticks between two checks whether it lives."""
+        return DEATH_CHECK_EVERY if awaited is None or self.is_near(awaited) else 1
 
 
 def in_order(members: Iterable[Member]) -> list[Member]:

@@ -15,6 +15,7 @@ import sfm_kernel
 from sfm_kernel import PeerLost
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.endpoint import peers
 from tests.waiting import wait_until
 from tests.zmq.conftest import Join, Start, link, member, repeat, transport
 from tests.zmq.sockets import deafen, hear_again, port
@@ -141,8 +142,10 @@ def test_between_machines(
 
 @pytest.mark.fault
 def test_the_death_of_a_silent_process_on_another_machine(
-    machines: DirectoryServer, join: Join, process: Start, tmp_path: Path
-) -> None:
+    machines: DirectoryServer, join: Join, process: Start, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(peers, "DEATH_CHECK_EVERY", 1 << 40)  # which is for those that share memory
     a = join("A")
     there = process("B", FOREVER, SFM_DIR=str(tmp_path / "there"))
     threading.Timer(0.2, there.kill).start()

@@ -84,9 +84,9 @@ class Actor:
         length = LARGE if self._chance.randrange(30) == 0 else SMALL
         try:
             self._sfm.send(dest=peer, n=n, data=np.full(length, n % 251, np.uint8))
-        except (PeerLost, UnknownName):  # unknown: its rank has passed to another process
+        except (PeerLost, UnknownName) as error:  # unknown: its rank has passed to another process
             self._note("told", peer, n)
-            self._note("lost", peer)
+            self._note("lost", peer, str(error))
             self._lost.add(peer)
         except WorldGone:  # the directory was asked for the peer, and does not answer
             self._note("told", peer, n)
@@ -97,7 +97,7 @@ class Actor:
         except RecvTimeout:
             return
         except PeerLost as error:
-            self._note("lost", error.peer)
+            self._note("lost", error.peer, str(error))
             self._lost.add(str(error.peer))
             return
         if "end" in message:

@@ -4,7 +4,7 @@ An event of a process is ``[time, what, peer, ...]``, times as of ``time.monoton
 
     told PEER N          the send of its message N to this peer, from 0 on, has raised an error
     got PEER N           a message of this peer was received
-    lost PEER            an error has said that this peer is gone
+    lost PEER WHY        an error has said that this peer is gone
     ends PEER N          the peer has said that N sends to this process have been made
 
 The last event of a process that has come to its end is ``done``.
@@ -44,7 +44,7 @@ class _History:
         self.told: dict[Pair, set[int]] = defaultdict(set)
         self.got: dict[Pair, list[int]] = defaultdict(list)
         self.ends: dict[Pair, int] = {}
-        self.lost: list[tuple[float, str, str]] = []
+        self.lost: list[tuple[float, str, str, str]] = []
         self.done: set[str] = set()
         for name, each in events.items():
             for event in each:
@@ -58,7 +58,7 @@ class _History:
         elif what == "ends":
             self.ends[peer, name] = more[0]
         elif what == "lost":
-            self.lost.append((at, name, peer))
+            self.lost.append((at, name, peer, more[0]))
         else:
             assert what == "done", what
             self.done.add(name)
@@ -67,7 +67,8 @@ class _History:
         return [
             f"{name} was told at {at:.3f} that {peer} is gone, which "
             + (f"was killed at {killed[peer]:.3f}" if peer in killed else "lives")
-            for at, name, peer in self.lost
+            + f": {why}"
+            for at, name, peer, why in self.lost
             if peer not in killed or at < killed[peer]
         ]
 

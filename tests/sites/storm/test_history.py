@@ -23,8 +23,8 @@ def test_a_history_without_faults() -> None:
         (A, [B[1], *B[2:]], {}, "[0] did not come"),
         (A, [B[0], *B[2:]], {}, "[1] did not come"),
         (A[:1], B, {}, "A has not come to its end"),
-        ([[1, "lost", "B"], *A], B, {}, "which lives"),
-        ([[1, "lost", "B"], *A], B[:2], {"B": 2}, "which was killed"),
+        ([[1, "lost", "B", "why"], *A], B, {}, "which lives"),
+        ([[1, "lost", "B", "why"], *A], B[:2], {"B": 2}, "which was killed"),
         (A[:1], [B[1]], {"A": 3}, "[0] did not come"),
     ],
 )
@@ -38,7 +38,7 @@ def test_a_broken_promise(
     ("a", "b", "killed"),
     [
         ([[1, "told", "B", 0], *A], [B[1], *B[2:]], {}),
-        ([[3, "lost", "B"], *A], B[:1], {"B": 2}),
+        ([[3, "lost", "B", "why"], *A], B[:1], {"B": 2}),
         ([], B[:1], {"A": 2}),  # its second message died with it
     ],
 )
