@@ -123,14 +123,14 @@ def test_strangers_share_little_memory(world: str, length: int) -> None:
 def test_a_server_without_time_for_our_key_does_not_refuse_it(
     hangs_up: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(monitor, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
+    monkeypatch.setattr(monitor, "SOON_SECONDS", 0.2 if hangs_up == "after a while" else 60)
     monkeypatch.setattr(monitor, "REJECTED_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
         dealer = context.socket(zmq.DEALER)
         prepare(dealer)
         state = ConnectionMonitor(dealer)
         dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
-        for _ in range(5):
+        for _ in range(monitor.REJECTIONS):
             with listener.accept()[0]:
                 wait_until(lambda: state.update() or state._connected)
                 if hangs_up == "after a while":

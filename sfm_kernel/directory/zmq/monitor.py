@@ -12,16 +12,20 @@ import time
 
 import zmq
 
-from sfm_kernel.directory.zmq.sockets import HANDSHAKE_SECONDS, LARGEST_FRAME, Socket, has_mail
+from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME, Socket, has_mail
 
 RETRY_MS = 100
 REFUSALS = 3
 REFUSED_SECONDS = 0.3
 """After this number of refusals in this many seconds the process has died, since it listens as long
 as it lives."""
+REJECTIONS = 8
 REJECTED_SECONDS = 1.5
-"""Seconds after which ``REFUSALS`` or more connections that were closed without a word mean that
-another server listens there. (One may be a mistake: ``admission`` closes surplus connections.)"""
+"""Another server listens there if so many connections, one after the other, were closed without a
+word, over so many seconds. (Some may be chance: ``admission`` closes surplus connections, and a
+firewall that was restarted those that a stopped server has not answered yet.)"""
+SOON_SECONDS = 0.75
+"""Seconds in which who does not have the server's key ends a connection."""
 MAXRT_MS = 5000
 """Milliseconds without an acknowledgement after which a connection is replaced: the kernel alone
 waits longer each time, and goes on waiting long after the network works again."""
@@ -108,7 +112,7 @@ class ConnectionMonitor:
         """Note that the server has closed the connection before the handshake was done."""
         now = time.monotonic()
         self._failures = 0
-        if now - self._connected_at > HANDSHAKE_SECONDS / 2:
+        if now - self._connected_at > SOON_SECONDS:
             # The server had no time to check the key before ZeroMQ gave the connection up.
             self._rejections, self._down_since = 0, now
             return
@@ -121,7 +125,7 @@ class ConnectionMonitor:
     def rejected(self) -> bool:
         """Whether something listens there that does not have the server's key."""
         lasted = time.monotonic() - self._rejections_since
-        return self._rejections >= REFUSALS and lasted > REJECTED_SECONDS
+        return self._rejections >= REJECTIONS and lasted > REJECTED_SECONDS
 
     @property
     def dead(self) -> bool:

@@ -94,7 +94,7 @@ class Actor:
     def _receive(self, limit: float, **template: object) -> None:
         try:
             message: Message = self._sfm.recv(limit, **template)
-        except RecvTimeout:
+        except (RecvTimeout, WorldGone):  # gone: the directory was asked for a peer's name
             return
         except PeerLost as error:
             self._note("lost", error.peer, str(error))

@@ -24,13 +24,16 @@ pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
 /// over which they must extend.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// Nanoseconds over which `REFUSALS` connections must be ended without a frame to prove that who
-/// listens at that address is another process. (A single one may be chance: a crowded peer evicts
-/// strangers, see admission.rs.)
+/// Connections, one after the other, that must be ended without a frame to prove that who listens at
+/// that address is another process; and the nanoseconds over which they must extend. (Some may be
+/// chance: a crowded peer evicts strangers, see admission.rs; a firewall that was restarted resets
+/// those that a stopped peer has not answered yet.)
+const HANG_UPS: u32 = 8;
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// Nanoseconds after which a hang-up does not count: the peer has not admitted this process in time,
-/// since its directory has not announced it.
-const PATIENCE: u64 = 1500 * MILLISECOND;
+/// Nanoseconds after which a hang-up does not count: whoever does not have the key ends a connection
+/// at once, and the peer ends one if it has not admitted this process in time, since its directory
+/// has not announced it.
+const PATIENCE: u64 = 750 * MILLISECOND;
 /// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
 /// kernel's keepalive probes on an idle connection.
 const SILENT_SENDING: f64 = 1.2;
@@ -96,7 +99,7 @@ impl ConnectionMonitor {
     pub fn lose_if_proven_dead(&self) {
         if self.refusals >= REFUSALS && elapsed(self.first_refusal) > REFUSED_FOR {
             self.link.lose("");
-        } else if self.hangups >= REFUSALS && elapsed(self.first_hangup) > UNWELCOME_FOR {
+        } else if self.hangups >= HANG_UPS && elapsed(self.first_hangup) > UNWELCOME_FOR {
             self.link.lose("(whoever listens at its address does not have its key)");
         }
     }
