@@ -120,16 +120,7 @@ impl Library {
             (self.version)(&mut major, &mut minor, &mut patch);
             (self.has)(c"curve".as_ptr()) == 1
         };
-        if (major, minor) < OLDEST {
-            let (least, part) = OLDEST;
-            return Err(format!(
-                "{name} is libzmq {major}.{minor}.{patch}, and {least}.{part} or newer is needed: {INSTALL}"
-            ));
-        }
-        match curve {
-            true => Ok(()),
-            false => Err(format!("{name} was built without CURVE, its encryption: {INSTALL}")),
-        }
+        is_usable(name, [major, minor, patch], curve)
     }
 
     pub(super) fn last_error(&self) -> Error {
@@ -143,6 +134,21 @@ impl Library {
             true => Err(self.last_error()),
             false => Ok(()),
         }
+    }
+}
+
+/// A sentence if a libzmq of this version, with or without CURVE, cannot be used.
+fn is_usable(name: &str, version: [c_int; 3], curve: bool) -> Result<(), String> {
+    let [major, minor, patch] = version;
+    let (least, part) = OLDEST;
+    if (major, minor) < OLDEST {
+        return Err(format!(
+            "{name} is libzmq {major}.{minor}.{patch}, and {least}.{part} or newer is needed: {INSTALL}"
+        ));
+    }
+    match curve {
+        true => Ok(()),
+        false => Err(format!("{name} was built without CURVE, its encryption: {INSTALL}")),
     }
 }
 
@@ -166,5 +172,14 @@ mod tests {
         let found = error("libc.so.6");
         let expected = "libc.so.6 gives no access to libzmq (zmq_version is missing): pip install";
         assert!(found.starts_with(expected), "{found}");
+    }
+
+    #[test]
+    fn an_old_library_and_one_without_curve_are_named() {
+        assert_eq!(is_usable("libzmq.so", [4, 2, 0], true), Ok(()));
+        let old = is_usable("libzmq.so", [4, 1, 8], true).unwrap_err();
+        assert!(old.starts_with("libzmq.so is libzmq 4.1.8, and 4.2 or newer is needed"), "{old}");
+        let bare = is_usable("libzmq.so", [4, 3, 5], false).unwrap_err();
+        assert!(bare.starts_with("libzmq.so was built without CURVE"), "{bare}");
     }
 }
