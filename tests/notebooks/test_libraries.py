@@ -56,7 +56,9 @@ def test_mpi(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     buffered, hung = (text(notebook, f"%sfm run -n 4{rest}") for rest in
                       (" exchange.py", " --timeout 3 exchange.py"))  # fmt: skip
     assert buffered.count("greetings from") == 4
-    assert hung.count("in <module>: comm.send(f'greetings from {comm.rank}', dest=partner)") == 4
+    # On a busy machine not every rank has begun after three seconds.
+    waits = "in <module>: comm.send(f'greetings from {comm.rank}', dest=partner)"
+    assert "Deadlock: " in hung and 2 <= hung.count(waits) == hung.count(" was in ")
     assert text(notebook, "--timeout 60 exchange.py 0").count("once more") == 4
 
 
