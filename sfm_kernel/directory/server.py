@@ -88,10 +88,7 @@ class DirectoryServer(Closing):
         self._router.backlog = most_strangers()
         self._router.maxmsgsize = LARGEST_FRAME
         self._router.handshake_ivl = int(1000 * HANDSHAKE_SECONDS)
-        self._authenticated: dict[int, str] = {}
-        self._admission = Admission(
-            self._context, self._router, pair, self._clients.may_connect, self._take_authenticated
-        )
+        self._admission = Admission(self._context, self._router, pair, self._clients.may_connect)
         try:
             self._bind(bind)
         except zmq.ZMQError as error:
@@ -128,7 +125,7 @@ class DirectoryServer(Closing):
                 while has_mail(self._router):
                     frames = self._router.recv_multipart(copy=False)
                     user = str(frames[-1].get("User-Id"))
-                    self._authenticated[int(frames[-1].get(zmq.MessageOption.SRCFD))] = user
+                    self._admission.admit(int(frames[-1].get(zmq.MessageOption.SRCFD)), user)
                     client, *pieces = (frame.bytes for frame in frames)
                     self._serve_one(client, user, *joined(pieces))
                 # No descriptor signals what arrived during a send.
@@ -162,11 +159,6 @@ class DirectoryServer(Closing):
 
     def _all_watches(self) -> list[LivenessMonitor]:
         return [*self._watches.values(), *self._gateways.watches]
-
-    def _take_authenticated(self) -> dict[int, str]:
-        """The descriptors that requests have come through since the last call, and whose."""
-        taken, self._authenticated = self._authenticated, {}
-        return taken
 
     def _check(self, watch: LivenessMonitor) -> None:
         before = watch.dead, watch.unreachable is None

@@ -16,7 +16,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import zmq
 
@@ -55,8 +55,6 @@ class Admission:
     Args:
         pair: the server's own pair.
         may_connect: says whether who has the pair with this public half may connect.
-        members: gives the descriptors that messages have come through since its last call, and
-            whose: a client that sends messages has shown its key.
     Attributes:
         fds: become readable when ``serve`` has something to do (see ``sockets.descriptor``).
         address: the ROUTER's address; its owner sets it.
@@ -68,12 +66,11 @@ class Admission:
         router: Socket,
         pair: KeyPair,
         may_connect: Callable[[str], bool],
-        members: Callable[[], Mapping[int, str]],
     ) -> None:
         self.address = ""
         serve(router, pair)
         self._gate = Gate(context, may_connect)
-        self._router, self._members = router, members
+        self._router = router
         self._strangers: dict[int, float] = {}  # the times at which they connected
         self._users: dict[int, str] = {}  # the others, by descriptor
         self._leaving: dict[int, float] = {}  # of these, the expelled; when to hang up
@@ -99,7 +96,6 @@ class Admission:
                 known.pop(fd, None)
             if event == zmq.Event.ACCEPTED:
                 self._strangers[fd] = now
-        self._admit()
         for fd in [fd for fd, due in self._leaving.items() if due <= now]:
             del self._leaving[fd]
             self._shut(fd)
@@ -117,15 +113,17 @@ class Admission:
                     del self._strangers[fd]
                     self._say()
 
-    def _admit(self) -> None:
-        """From now on those who have sent messages are no strangers."""
-        for fd, user in self._members().items():
-            self._strangers.pop(fd, None)
-            self._users[fd] = user
+    def admit(self, fd: int, user: str) -> None:
+        """A message of this client has come through this descriptor: it has shown its key.
+
+        ``serve`` has read before that the descriptor is the connection's: it answers ZAP first, and
+        until then no message comes.
+        """
+        self._strangers.pop(fd, None)
+        self._users[fd] = user
 
     def expel(self, user: str) -> None:
         """Hang up on a client that may not connect again, after ``FAREWELL_SECONDS``."""
-        self._admit()  # it may have sent its first message just now
         due = time.monotonic() + FAREWELL_SECONDS
         self._leaving |= {fd: due for fd, known in self._users.items() if known == user}
 
