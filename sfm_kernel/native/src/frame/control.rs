@@ -277,21 +277,24 @@ mod tests {
         ControlCodec::of_gateway(&gateway_key(WORLD), uid, site)
     }
 
-    fn role(gateway: &ControlCodec, frame: &mut ControlFrame) -> Option<Role> {
+    /// The role and the number in a Hello.
+    fn read(gateway: &ControlCodec, frame: &mut ControlFrame) -> Option<(Role, u64)> {
         let (inner, body) = gateway.open(&frame.header, &mut frame.bytes)?;
-        gateway.role(&frame.header, &inner, body)
+        Some((gateway.role(&frame.header, &inner, body)?, inner.number))
     }
 
     #[test]
     fn a_hello_gives_the_role() {
         let gateway = gateway(7, 70);
         let mut client = ControlCodec::of_process(WORLD, 8, 80);
-        for expected in [Role::Process, Role::Gateway(3)] {
-            let mut frame = client.hello(expected, 7, 70, 55);
+        for role in [Role::Process, Role::Gateway(3)] {
+            let mut frame = client.hello(role, 7, 70, 55);
             assert!(frame.bytes.len() <= LARGEST_HELLO);
-            assert_eq!(role(&gateway, &mut frame), Some(expected));
+            assert_eq!(read(&gateway, &mut frame), Some((role, 55)));
         }
-        assert_eq!(role(&gateway, &mut client.seal(Kind::Beat, 7, 70, 0, b"")), None);
+        let mut beat = client.seal(Kind::Beat, 7, 70, 0, b"");
+        let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
+        assert_eq!(gateway.role(&beat.header, &inner, body), None);
         let mut foreign = ControlCodec::of_process(b"another world's", 8, 80);
         let mut hello = foreign.hello(Role::Process, 7, 70, 1);
         assert!(gateway.open(&hello.header, &mut hello.bytes).is_none());
@@ -302,14 +305,14 @@ mod tests {
     #[test]
     fn who_has_the_gateway_key_cannot_speak_as_a_process() {
         let (this, mut thief) = (gateway(7, 70), gateway(8, 80));
-        assert_eq!(role(&this, &mut thief.hello(Role::Process, 7, 70, 1)), None);
+        assert_eq!(read(&this, &mut thief.hello(Role::Process, 7, 70, 1)), None);
         // Nor with what a process has signed before: under a later counter, or to another gateway.
         for receiver in [7, 9] {
             let mut signed = ControlCodec::of_process(WORLD, 8, 80).hello(Role::Process, 9, 70, 1);
             let (inner, body) = gateway(9, 70).open(&signed.header, &mut signed.bytes).unwrap();
             let at = if receiver == 9 { thief.next_counter() } else { signed.header.counter };
             let mut again = thief.seal_with(at, inner.kind, receiver, 70, inner.number, body);
-            assert_eq!(role(&gateway(receiver, 70), &mut again), None);
+            assert_eq!(read(&gateway(receiver, 70), &mut again), None);
         }
     }
 

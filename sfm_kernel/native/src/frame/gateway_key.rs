@@ -66,4 +66,13 @@ mod tests {
         assert!(!is_signed(&key, b"a text", b""));
         assert_ne!(shared(&key), shared(&other));
     }
+
+    /// Processes and gateways of one version of the format derive the same.
+    #[test]
+    fn the_derivation_stays_as_it_is() {
+        let world: Vec<u8> = (0..32).collect();
+        let key: String =
+            shared(&gateway_key(&world)).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(key, "e22b838fee4c3c0aa0d333e27f3c6952ae4e0264669a09841ad6d4d8ee3ec3cd");
+    }
 }
