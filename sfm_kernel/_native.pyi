@@ -20,6 +20,7 @@ __all__ = [
     "ARENA_BYTES",
     "BUFFERING",
     "COUNTED",
+    "GATEWAY_KEY_BYTES",
     "INBOX_IRRELEVANT",
     "JUDGEMENT_BYTES",
     "LIBRARY",
@@ -92,6 +93,9 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
+
+GATEWAY_KEY_BYTES: Final[int]
+"""Bytes of the key that gateways get."""
 
 MAX_MEMBERS: Final[int]
 """Processes that one world can hold: the width of the arrival bitmap in a segment."""
@@ -288,7 +292,7 @@ def resolve(
     """
 
 def gateway_key(world: bytes, /) -> bytes:
-    """The key that gateways get, derived from the world's: 64 bytes.
+    """The key that gateways get, derived from the world's: ``GATEWAY_KEY_BYTES``.
 
     With it a gateway opens what is sealed for it, and recognises the world's processes. It cannot
     speak as one (native/src/frame/gateway_key.rs).

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from sfm_kernel._native import gateway_key
+from sfm_kernel._native import GATEWAY_KEY_BYTES, gateway_key
 from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
@@ -30,7 +30,6 @@ class GatewayKey:
     """
 
     key: bytes
-    BYTES: ClassVar[int] = 64
 
     @classmethod
     def of_world(cls, key: bytes) -> GatewayKey:
@@ -44,10 +43,10 @@ class GatewayKey:
             key = bytes.fromhex(text)
         except ValueError:
             key = b""
-        if len(key) != cls.BYTES:
+        if len(key) != GATEWAY_KEY_BYTES:
             raise WorldError(
-                f"SFM_GATEWAY_KEY has {2 * cls.BYTES} hexadecimal digits; copy it from the output "
-                f"of `python -m sfm_kernel.directory`"
+                f"SFM_GATEWAY_KEY has {2 * GATEWAY_KEY_BYTES} hexadecimal digits; copy it "
+                f"from the output of `python -m sfm_kernel.directory`"
             )
         return cls(key)
 

@@ -11,6 +11,7 @@ from contextlib import closing
 
 import pytest
 
+from sfm_kernel._native import GATEWAY_KEY_BYTES
 from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.errors import BadName, WorldAccess, WorldError
@@ -43,7 +44,7 @@ def enlist(client: Client, listener: socket.socket, site: str = "A", **more: obj
 
 def test_the_text_of_a_key() -> None:
     key = GatewayKey.of_world(KEY)
-    assert len(key.key) == GatewayKey.BYTES and GatewayKey.from_text(str(key)) == key
+    assert len(key.key) == GATEWAY_KEY_BYTES and GatewayKey.from_text(str(key)) == key
     for text in ("", "12", "x" * 64, str(key)[:-2], str(key) * 2):
         with pytest.raises(WorldError, match="SFM_GATEWAY_KEY"):
             GatewayKey.from_text(text)

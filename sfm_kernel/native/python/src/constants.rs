@@ -8,6 +8,7 @@ use crate::observe::observer::MESSAGE_EVENTS;
 use sfm_endpoint::endpoint::BUFFERING;
 use sfm_native::combining_tree::fold::{Kind, Op};
 use sfm_native::core::{ANSWERS, COUNTED};
+use sfm_native::frame::gateway_key::GATEWAY_KEY;
 use sfm_native::gateway::handle::MOST_CONNECTIONS;
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::main_thread::In;
@@ -25,6 +26,7 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("ARENA_BYTES", ARENA_BYTES as u64),
         ("BUFFERING", BUFFERING),
         ("COUNTED", COUNTED),
+        ("GATEWAY_KEY_BYTES", GATEWAY_KEY as u64),
         ("JUDGEMENT_BYTES", JUDGEMENT_BYTES as u64),
         ("LIBRARY", LIBRARY),
         ("MAX_MEMBERS", SLOTS as u64),
