@@ -21,21 +21,19 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from sfm_kernel.errors import SFMError, limits_named, printable
-from sfm_kernel.jupyter import tracebacks
+from sfm_kernel.jupyter import interrupted
+from sfm_kernel.jupyter.failures import ABORTED, DIED, Failure, Failures, summary
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.inspection import blocked_calls, idle
+from sfm_kernel.jupyter.inspection import blocked_calls
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.jupyter.watch import watched
-from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.base import Member, Name
 
 _POLL = 0.5
 """Seconds between two checks of the controller."""
 
-_ONCE = ("error", "execute_result", "display_data")
-
-_INTERRUPT_PATIENCE = 1.0
-"""Seconds that engines have to end their cell after the Stop button."""
+_ONCE = ("execute_result", "display_data")
 
 
 class CellFailed(SFMError):
@@ -138,7 +136,7 @@ class CellRunner(ParallelMagics):
             result._fname = "%%sfm"  # its text shows this name; ipyparallel has set another
             result.show_here(errors_only=args.stream is False)
         if args.local:
-            self._lines.note(cell, (*self._lines.cell, 1))
+            self._lines.note(cell, *self._lines.cell, before=1)
             self._home.sfm.show_running(True)
             ran = self.shell.run_cell(cell)
             if blocks:
@@ -156,7 +154,7 @@ class CellRunner(ParallelMagics):
             self.view.send_signal(number, self.view.targets, True)
             self._after_interrupt()
         except error.CompositeError as failed:
-            raise CellFailed(_summary(failed.elist)) from None
+            raise self._failed(failed) from None
         finally:
             result.wait_for_output(1)
             result.display_outputs(args.groupby)
@@ -166,23 +164,29 @@ class CellRunner(ParallelMagics):
         try:
             pending = super().parallel_execute(cell, **options)
         except error.AlreadyDisplayedError as failed:
-            raise CellFailed(_summary(failed.original_error.elist)) from None
+            raise self._failed(failed.original_error) from None
+        except error.CompositeError as failed:
+            raise self._failed(failed) from None
         if options["block"] and not (self.last_result.done() and self.last_result.successful()):
             self._after_interrupt()
         return pending
 
+    def _failed(self, failed: Any) -> CellFailed:
+        """Show the errors that have not been shown; returns the error of the cell."""
+        found = _failures(failed)
+        for failure in found:
+            if failure.error not in (DIED, ABORTED):
+                self.last_result.failures.add(failure)
+        self.last_result.failures.show()
+        return CellFailed(summary(found))
+
     def _after_interrupt(self) -> None:
         # ipyparallel has sent the signal and returns as if the cell had ended.
         result, left = self.last_result, math.inf
-        while not result.wait(_INTERRUPT_PATIENCE) and len(result.unfinished()) < left:
+        while not result.wait(interrupted.PATIENCE) and len(result.unfinished()) < left:
             left = len(result.unfinished())  # wait on as long as engines end
-        lines = ["the cell was interrupted"]
-        lines += [f"{name} was in {call}" for name, call in self.view.waited.items()]
-        ended = idle(self._home)  # their answers may be on the way
-        for name in [str(member.name) for member in result.unfinished()]:
-            if name not in ended:
-                lines.append(f"{name} is still running! `%sfm restart {name}` ends it")
-        raise CellInterrupted(". ".join(lines))
+        text = interrupted.sentences(self._home, self.view.waited, result.unfinished)
+        raise CellInterrupted(text)
 
 
 class CellResult(AsyncResult):
@@ -195,6 +199,9 @@ class CellResult(AsyncResult):
         self._home = home
         self._lock = threading.Lock()
         self._shown: dict[tuple[str, int], Any] = {}
+        begun = time.time()
+        names = [str(member.name) for member in members]
+        self.failures = Failures(names, lambda title: home.has_told(title, begun))
         self._output_context: contextvars.Context | None = None  # of the cell that shows outputs
         self._errors_only = False
         self._members = {member.info["engine_id"]: member for member in members}
@@ -250,7 +257,7 @@ class CellResult(AsyncResult):
             results = super().get(timeout, **kwargs)
         except error.CompositeError as failed:
             if self._output_context is not None:  # the tracebacks are shown below the cell itself
-                brief = [f"CompositeError: {_summary(failed.elist)}"]
+                brief = [f"CompositeError: {summary(_failures(failed))}"]
                 failed.render_traceback = lambda excid=None: brief
             raise
         for reply in results:
@@ -266,9 +273,9 @@ class CellResult(AsyncResult):
         """The result of an engine; an error gets the engine's name and says what happened."""
         name = self._name(target)
         if isinstance(result, error.TaskAborted):  # ipyparallel would take it for success
-            result = error.RemoteError("TaskAborted", "it did not run", "")
+            result = error.RemoteError(ABORTED, "it did not run", "")
         if isinstance(result, error.RemoteError):
-            if result.ename == "EngineError":
+            if result.ename == DIED:
                 result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
                 result.traceback = ""  # it shows ipyparallel's frames in this process
             result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
@@ -279,31 +286,26 @@ class CellResult(AsyncResult):
         failed = self._explained(target, child.result())
         if not isinstance(failed, error.RemoteError):
             return
-        lost = failed.ename in ("EngineError", "TaskAborted")
-        text = f"{failed.ename}: {failed.evalue}" if lost else failed.traceback or ""
+        failure = Failure(self._name(target), failed.ename, failed.evalue, failed.traceback or "")
 
-        def show(_: object = None) -> None:
-            self._show_error(target, child, failed, text)
-
-        if lost:
-            show()
+        if failure.error in (DIED, ABORTED):
+            self.failures.add(failure)
         else:  # the engine has shown it by then, unless that output was lost
-            child.output.add_done_callback(show)
+            child.output.add_done_callback(lambda _: self.failures.add(failure))
 
     @contextmanager
     def stream_output(self) -> Iterator[None]:
-        with super().stream_output():
-            # ipyparallel shows the outputs that came before it listened, but no errors.
-            for target, child in zip(self._targets, self._children, strict=True):
-                if came := child.output.metadata["error"]:
-                    self._show_error(target, child, came, came.traceback)
-            yield
-
-    def _show_error(self, target: Any, child: Any, failed: Any, traceback: str) -> None:
-        lines = traceback.splitlines()
-        content = {"ename": failed.ename, "evalue": failed.evalue, "traceback": lines}
-        message = {"header": {"msg_type": "error"}, "content": content}
-        self._iopub_streaming_output_callback(target, child, message)
+        try:
+            with super().stream_output():
+                # ipyparallel shows the outputs that came before it listened, but no errors.
+                for target, child in zip(self._targets, self._children, strict=True):
+                    if came := child.output.metadata["error"]:
+                        text = came.traceback or ""
+                        failure = Failure(self._name(target), came.ename, came.evalue, text)
+                        self.failures.add(failure)
+                yield
+        finally:
+            self.failures.show()
 
     def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
         """Show one message, in the client's thread, or in the main thread if it came early."""
@@ -318,7 +320,7 @@ class CellResult(AsyncResult):
             return
         if kind in _ONCE:
             with self._lock:  # both threads may have the message
-                key = (kind, target if kind == "error" else id(content))
+                key = (kind, id(content))
                 if key in self._shown:
                     return
                 self._shown[key] = content
@@ -327,8 +329,9 @@ class CellResult(AsyncResult):
             display(ExecuteReply(future.msg_id, content, self._named(future.output.metadata)))
             return
         if kind == "error":
-            info = {"engine_id": name, "engine_uuid": "", "method": "execute"}
-            content = {**content, "engine_info": info}
+            text = "\n".join(content["traceback"])
+            self.failures.add(Failure(name, content["ename"], content["evalue"], text))
+            return
         # Early messages have no parent, and ipyparallel merges all texts without a parent.
         parent = {"msg_id": future.msg_id}
         message = {**message, "content": content, "parent_header": parent}
@@ -352,7 +355,7 @@ class _View:
         self.client = self
         self._label = label
         self.targets = [member.info["engine_id"] for member in members]
-        self.waited: dict[str, str] = {}
+        self.waited: dict[Name, str] = {}
         self._home, self._members = home, members
 
     def execute(self, cell: str, silent: bool, block: bool) -> CellResult:
@@ -363,14 +366,14 @@ class _View:
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
         """Interrupt the engines; remember first what each of them waits for."""
         self._home.cluster.check_controller()  # without a controller no answer would come
-        waits, names = blocked_calls(self._home), [str(member.name) for member in self._members]
+        waits, names = blocked_calls(self._home), [member.name for member in self._members]
         self.waited = {name: waits[name] for name in names if waits.get(name)}
         client, asked = self._home.client, []
         for target in targets:
             # One by one: ipyparallel sends nothing at all if one of them has died.
             with contextlib.suppress(KeyError, error.NoEnginesRegistered):
                 asked.append(client.send_signal(signal, targets=[target], block=False))
-        deadline = time.monotonic() + _INTERRUPT_PATIENCE
+        deadline = time.monotonic() + interrupted.PATIENCE
         for answers in asked:
             with contextlib.suppress(TimeoutError):  # an engine that holds its GIL does not answer
                 (answer,) = answers.result(max(0.0, deadline - time.monotonic()))
@@ -382,9 +385,9 @@ def _signal(text: str | None) -> int | str | None:
     return int(text) if text and text.isdigit() else text
 
 
-def _summary(failed: Any) -> str:
-    engines: dict[str, list[str]] = {}
-    for name, value, _, engine in failed:
-        text = ": ".join(tracebacks.in_short(name, value))
-        engines.setdefault(text, []).append(str(engine["engine_id"]))
-    return "; ".join(f"on {', '.join(names)}: {text}" for text, names in engines.items())
+def _failures(failed: Any) -> list[Failure]:
+    """The errors in ipyparallel's CompositeError."""
+    return [
+        Failure(str(engine["engine_id"]), name, value, traceback or "")
+        for name, value, traceback, engine in failed.elist
+    ]

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
-import secrets
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import ipyparallel as ipp
-from ipyparallel.cluster.launcher import EngineLauncher, LocalProcessLauncher
 from ipyparallel.error import CompositeError
-from traitlets import Integer, List
 
 from sfm_kernel.directory import open_directory, remove_world
 from sfm_kernel.directory.sites import SITE
-from sfm_kernel.directory.unix import make_sockets
 from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
-from sfm_kernel.jupyter import engine, supervisor
+from sfm_kernel.jupyter import engine
 from sfm_kernel.jupyter.cluster_files import (
     DIRECTORY,
     connection,
-    make_private,
     remove_files,
     world_key,
     world_name,
 )
-from sfm_kernel.jupyter.controller import PARENT, SOCKETS
 from sfm_kernel.jupyter.ending import end_cluster, end_engines, wait_until
+from sfm_kernel.jupyter.launching import PATIENCE, start_controller, wait_for_engines
 from sfm_kernel.jupyter.limits import MEMORY, StartPermit, check_descriptors
 from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.settings import Settings
@@ -38,88 +30,10 @@ from sfm_kernel.jupyter.sites import SITES_VARIABLE, Gateways, Sites
 from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member
 
-PATIENCE = 60.0
-"""Seconds that engines have to register and to answer; the wait ends early if they end."""
-
 _END_SECONDS = 5.0
 """Seconds that an engine which the controller no longer sees has to end."""
 
-_LOG_LINES = 20
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-# Without -P, a file in the notebook's folder could replace one of Python's modules.
-_PYTHON = (sys.executable, "-P")
-_CONTROLLER = (
-    "--ping=100",  # ms; an engine registers after one or two pings: with 3000 after 6 s
-    "--HeartMonitor.max_heartmonitor_misses=600",  # a machine that was suspended keeps its engines
-    "--IPController.use_threads=True",  # 2 processes instead of 9
-    "--log-level=WARN",
-)
-
-
-class EngineSet(LocalProcessLauncher, EngineLauncher):
-    """ipyparallel's launcher for the engines that one ``supervisor`` forks."""
-
-    entrypoint_name = f"{__name__}.EngineSet"  # the name by which other processes' Cluster find it
-    ranks = List(Integer()).tag(to_dict=True)
-
-    def find_args(self) -> list[str]:
-        module = [*_PYTHON, "-m", supervisor.__name__]
-        owner = [str(os.getpid()), self.connection_files["engine"]]
-        ranks = self.ranks or range(self.n)  # no ranks if another program starts the set again
-        return [*module, *owner, *map(str, ranks), "--", *self.engine_args]
-
-    def start(self, n: int) -> None:
-        self.n = n
-        make_private(self.output_file)
-        super().start()
-
-
-def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
-    """A new cluster for that many engines; its controller is starting."""
-    cluster = ipp.Cluster(
-        n=engines,
-        cluster_id=f"sfm-{secrets.token_hex(4)}",
-        engines=EngineSet,
-        controller_args=list(_CONTROLLER),
-        delay=0.0,
-        send_engines_connection_env=False,  # the supervisor starts together with the controller
-        load_profile=False,
-        shutdown_atexit=False,  # ``end_cluster`` is faster
-        log_level=logging.ERROR,
-    )
-    log = os.path.join(cluster.profile_dir, "log", f"ipcontroller-{cluster.cluster_id}.log")
-    make_private(log)
-    # Sites are reached over TCP, even on one machine.
-    sockets = None if SITES_VARIABLE in environment else make_sockets(cluster.cluster_id)
-    cluster.start_controller_sync(
-        controller_cmd=[*_PYTHON, "-m", "ipyparallel.controller"],
-        # CURVE hides cells and their output from users who cannot read the connection files.
-        # ipyparallel would then use no session key, but the world's key is derived from it.
-        environment={
-            PARENT: str(os.getpid()),
-            "IPP_ENABLE_CURVE": "1",
-            "IPP_SESSION_KEY": secrets.token_hex(32),
-            **({SOCKETS: sockets} if sockets else {}),
-            **environment,
-        },
-        output_file=log,
-    )
-    os.chmod(cluster.cluster_file, 0o600)
-    return cluster
-
-
-def wait_for_engines(client: Any, ranks: Iterable[int], launcher: Any) -> None:
-    """Return when engines with these ranks are registered.
-
-    Raises:
-        WorldError: they ended or did not register; with the end of their log.
-    """
-    expected = set(ranks)
-    # Client.wait_for_engines would fail if an older set ends meanwhile, as it does in a restart.
-    wait_until(lambda: expected <= set(client.ids) or launcher.state == "after", PATIENCE)
-    if not expected <= set(client.ids):
-        log = "\n".join(launcher.get_output().splitlines()[-_LOG_LINES:])
-        raise WorldError(f"the engines did not start. The end of their log:\n{log}")
 
 
 class Engines:
@@ -214,15 +128,18 @@ class Engines:
         self.directory = open_directory(self.world, create=True, url=self.url, key=self.key)
         self.view = RemoteView.of(self.directory)
 
-    def settle(self) -> None:
+    def settle(self, progress: Callable[[int], None] | None = None) -> None:
         """Return when all engines are in the world.
+
+        Args:
+            progress: as for ``wait_for_engines``.
 
         Raises:
             WorldError: an engine could not join.
         """
         if self.owned:
             ranks = range(len(self.names))
-            wait_for_engines(self.client, ranks, self._launcher)
+            wait_for_engines(self.client, ranks, self._launcher, progress)
             self._verify(ranks)
             self._permit.release()
         else:

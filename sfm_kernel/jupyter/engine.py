@@ -78,7 +78,6 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     shell.events.register("pre_run_cell", names.refresh)
     offer(names.defined_by_cells)
     engines.use(endpoint)
-    tracebacks.install(shell, endpoint.name)
     lines = Lines(shell)
     lines.publish()
     # Engines may have been restarted since the last cell, or the last cell was stopped.
@@ -93,6 +92,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     # Publishes whether a cell runs; blocked calls publish their state themselves.
     global _rest
     _rest = rest = Rest(endpoint)
+    tracebacks.install(shell, endpoint.name, rest.fail)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
     _show_functions(shell.kernel, rest)

@@ -60,19 +60,21 @@ class Home:
         site: str | None = None,
         sites: Sites | None = None,
         settings: Settings | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Home:
         """Start engines on this machine and join their world; see ``Engines.starting``.
 
         Args:
             site: the site of the engines and this notebook; without it the machine's.
             sites: the sites of the engines, if there are several; this notebook joins the first.
+            progress: called with the number of engines that have come, whenever it grows.
 
         Raises:
             LimitReached: the user has too many engines. Nothing was started.
             WorldError: an engine could not join. Nothing runs.
         """
         site = sites.first if sites else site
-        return cls(clusters.Engines.starting(names, site, sites, settings), site)._join()
+        return cls(clusters.Engines.starting(names, site, sites, settings), site)._join(progress)
 
     @classmethod
     def connect(cls, cluster_id: str | None = None, site: str | None = None) -> Home:
@@ -90,6 +92,10 @@ class Home:
         if len(chosen) != 1:
             raise UnknownName(cluster_id, [cluster.cluster_id for cluster in running])
         return cls(clusters.Engines(chosen[0]), site)._join()
+
+    def has_told(self, title: str, since: float) -> bool:
+        """Whether the user has read about the deadlock with this title, since that time."""
+        return any(found.time >= since and title in found.text for found in self.deadlocks)
 
     @property
     def client(self) -> Any:
@@ -199,7 +205,7 @@ class Home:
             self.sfm.close()
         self.cluster.close()
 
-    def _join(self) -> Home:
+    def _join(self, progress: Callable[[int], None] | None = None) -> Home:
         """Join the world while owned engines start."""
         atexit.register(self.stop)
         try:
@@ -208,7 +214,7 @@ class Home:
             limit_buffering(self.sfm, self.cluster.settings.memory_limit)
             if url := self.cluster.url:  # observers on other machines then see this notebook
                 relay.start(self.cluster.world, url, self.cluster.key, self.sfm.folder)
-            self.cluster.settle()
+            self.cluster.settle(progress)
             serving.by_request(self.sfm, self._serve, self._interrupt)
         except BaseException:
             self.stop()

@@ -13,6 +13,7 @@ from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_
 from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.code_locations import words as code_location
+from sfm_kernel.transport.base import Name
 
 Command = Callable[[Home, Sequence[str]], None]
 """Shows something of the notebook's world; its second argument is the words after the command."""
@@ -21,7 +22,7 @@ JUDGE = 1.0
 """Seconds that `%sfm why` and `%sfm record` wait for cells and calls that have just begun."""
 
 
-def blocked_calls(home: Home) -> dict[str, str]:
+def blocked_calls(home: Home) -> dict[Name, str]:
     """The call in which each process is blocked, by name; empty if the world has ended."""
     try:
         processes = _processes(home)
@@ -29,16 +30,16 @@ def blocked_calls(home: Home) -> dict[str, str]:
         return {}
     seen = [process for process in processes if process["unseen"] is None]
     blocked = [process for process in seen if process["waits"] and process["state"] != "idle"]
-    return {str(process["name"]): _blocked_call(process) for process in blocked}
+    return {process["name"]: _blocked_call(process) for process in blocked}
 
 
-def idle(home: Home) -> set[str]:
+def idle(home: Home) -> set[Name]:
     """The names of the processes that run no cell; empty if the world has ended."""
     try:
         processes = _processes(home)
     except OSError:  # an interrupt must work nevertheless
         return set()
-    return {str(process["name"]) for process in processes if process["state"] == "idle"}
+    return {process["name"] for process in processes if process["state"] == "idle"}
 
 
 def _timeline(home: Home, words: Sequence[str]) -> None:
@@ -76,4 +77,4 @@ def _processes(home: Home) -> list[dict[str, Any]]:
 def _blocked_call(process: Mapping[str, Any]) -> str:
     """The call in which the process is blocked, and its line."""
     location = code_location(process["where"])
-    return f"{process['waits']} ({location})" if location else str(process["waits"])
+    return f"{process['waits']} in {location}" if location else str(process["waits"])

@@ -1,9 +1,13 @@
-"""Finds the cell that a line of code is in: ``%sfm why`` names it, and the panel jumps to it."""
+"""Finds the cell that a line of code is in: tracebacks and ``%sfm why`` name it, and the panel
+jumps to it."""
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sfm_kernel.endpoint import bystanders, seen
@@ -18,6 +22,8 @@ LABEL = "sfm"
 class Lines:
     """The cells that a shell has run, by the file names under which IPython compiles them.
 
+    The lines of such code are numbered as in the notebook's cell: those before it are counted.
+
     Attributes:
         cell: the number and id of the cell that runs now in a notebook.
     """
@@ -25,19 +31,67 @@ class Lines:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._cells: OrderedDict[str, seen.Cell] = OrderedDict()
+        self._before: dict[str, int] = {}  # lines of the cell before the code that is compiled
+        self._behind_magic: set[str] = set()
         self.cell: tuple[int | None, str | None] = None, None
 
     def publish(self) -> None:
-        """Publish these cells to observers from now on."""
+        """Publish these cells to observers from now on, and in the shell's tracebacks."""
         seen.find_cell = self._cells.get
+        compiler = self._shell.compile
+        self.withdraw()
+        compiler.ast_parse = partial(self._parse, compiler.ast_parse)
+        compiler.cache = partial(self._cache, compiler.cache)
+        compiler.format_code_name = partial(self._format, compiler.format_code_name)
 
-    def note(self, code: str, cell: seen.Cell) -> None:
-        """Remember that this code is a cell's, or the rest of a cell below a magic."""
+    def withdraw(self) -> None:
+        """Undo ``publish`` for the shell's tracebacks."""
+        for name in ("ast_parse", "cache", "format_code_name"):
+            vars(self._shell.compile).pop(name, None)
+
+    def note(self, code: str, number: int | None, identity: str | None, before: int = 0) -> None:
+        """Remember that this code is a cell's.
+
+        Args:
+            number, identity: of the cell.
+            before: lines of the cell before the code.
+        """
         name = self._shell.compile.get_code_name(code, code, 0)
-        self._cells[name] = cell
+        self._cells[name] = number, identity, 0
         self._cells.move_to_end(name)
+        blank = len(code) - len(code.lstrip())
+        self._before[name] = before + code[:blank].count("\n")  # IPython removes empty lines
+        (self._behind_magic.add if before else self._behind_magic.discard)(name)
         if len(self._cells) > _MOST_CELLS:
-            self._cells.popitem(last=False)
+            oldest, _ = self._cells.popitem(last=False)
+            del self._before[oldest]
+            self._behind_magic.discard(oldest)
+
+    def _parse(self, parse: Any, source: str, filename: str = "<unknown>", *rest: Any) -> ast.AST:
+        """Parse code; it begins in the line in which the cell has it."""
+        before = self._before.get(filename, 0)
+        try:
+            tree: ast.AST = parse(source, filename, *rest)
+        except SyntaxError as error:
+            error.lineno = error.lineno and error.lineno + before
+            error.end_lineno = error.end_lineno and error.end_lineno + before
+            raise
+        return ast.increment_lineno(tree, before)
+
+    def _cache(self, cache: Any, code: str, *args: Any, **kwargs: Any) -> str:
+        """Keep the text of code for tracebacks, with the lines before it."""
+        name: str = cache(code, *args, **kwargs)
+        size, modified, lines, file = linecache.cache[name]  # type: ignore[misc]
+        lines = ["\n"] * self._before.get(name, 0) + lines
+        linecache.cache[name] = size, modified, lines, file
+        return name
+
+    def _format(self, format_name: Any, file: str) -> tuple[str, str] | None:
+        """The name of code in tracebacks, in two words, if it is a cell's behind a magic."""
+        if file in self._behind_magic:
+            return "cell", str(self._cells[file][0])
+        name: tuple[str, str] | None = format_name(file)
+        return name
 
     def code(self, number: int | None, identity: str | None) -> str | None:
         """The text of a cell of this notebook; None if another notebook has the cell."""
@@ -51,15 +105,15 @@ class Lines:
         if info.store_history:  # False for code that a front end runs by itself
             # Not execution_count: some versions of IPython raise it before this event, some after.
             self.cell = len(self._shell.history_manager.input_hist_parsed), info.cell_id
-            self.note(info.raw_cell, (*self.cell, 0))
+            self.note(info.raw_cell, *self.cell)
             bystanders.begin_cell(self.cell[0])
 
     def begin_engine_cell(self, info: Any) -> None:
         """A cell that a notebook has sent is about to run on this engine."""
         if label := self.task_label():
-            cell = label.get("cell"), label.get("cell_id"), int(label.get("before") or 0)
-            self.note(info.raw_cell, cell)
-            bystanders.begin_cell(cell[0])
+            number, before = label.get("cell"), int(label.get("before") or 0)
+            self.note(info.raw_cell, number, label.get("cell_id"), before)
+            bystanders.begin_cell(number)
 
     def task_label(self) -> Mapping[str, Any]:
         """The notebook's description of the cell that runs on this engine; empty without a cell."""

@@ -27,7 +27,15 @@ from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
-from sfm_kernel.jupyter.starting import parse_engines, parse_idle, parse_site
+from sfm_kernel.jupyter.starting import (
+    Progress,
+    cost,
+    engines_text,
+    parse_engines,
+    parse_idle,
+    parse_site,
+    title,
+)
 from sfm_kernel.transport.base import Member
 
 if TYPE_CHECKING:
@@ -147,25 +155,27 @@ class SFMMagics(Magics):
                 self._idle.watch(home, idle, given)
             return
         self.leave()
-        began = time.monotonic()
-        self._enter(Home.start(names, site, sites, settings))
+        began, progress = time.monotonic(), Progress(self.shell, len(names))
+        self._enter(Home.start(names, site, sites, settings, progress))
         took = f"{time.monotonic() - began:.1f} s"
         idle = settings.idle if idle is None else idle
         self._idle.watch(self._running(), idle, given)
         ends = "" if idle == NEVER else f"; they end after {in_words(idle)} without use"
-        print(f"{self._engines_text()}{ends} ({took})")
+        progress.end(f"{engines_text(self._running())}{ends} ({took}){cost(self._running())}")
 
     def _connect(self, words: Sequence[str]) -> None:
         words, site = parse_site("connect", words)
         if len(words) > 1:
             raise UsageError("%sfm connect takes at most one cluster id, and --site NAME")
         if self._home is not None:
-            raise UsageError(f"already connected: {self._engines_text()}. `%sfm stop` first")
+            raise UsageError(
+                f"already connected: {engines_text(self._running())}. `%sfm stop` first"
+            )
         try:
             self._enter(Home.connect(words[0] if words else None, site))
         except UnknownName as problem:
             raise UsageError(f"%sfm connect: {_clusters(words, problem.known)}") from None
-        print(self._engines_text())
+        print(engines_text(self._running()))
 
     def _detect(self, words: Sequence[str]) -> None:
         if list(words) not in (["on"], ["off"], []):
@@ -186,13 +196,13 @@ class SFMMagics(Magics):
             home.cluster.rescale(int(words[0]))
         except BadName as problem:
             raise UsageError(f"%sfm scale takes {problem}") from None
-        print(self._engines_text())
+        print(engines_text(self._running()))
 
     def _restart(self, words: Sequence[str]) -> None:
         home = self._owned("restart")
         began = time.monotonic()
         restarted = _usage("%sfm restart", home, lambda: home.restart(words))
-        names = ", ".join(_title(member) for member in restarted)
+        names = ", ".join(title(member) for member in restarted)
         print(f"restarted: {names} in {time.monotonic() - began:.1f} s")
 
     def _stop(self, words: Sequence[str]) -> None:
@@ -247,6 +257,7 @@ class SFMMagics(Magics):
 
     def unwatch_cells(self) -> None:
         """Undo ``watch_cells``."""
+        self._lines.withdraw()
         for event, call in self._events.items():
             self.shell.events.unregister(event, call)
 
@@ -337,20 +348,10 @@ class SFMMagics(Magics):
     def _already(self, home: Home, names: list[str], site: str | None, sites: Sites | None) -> None:
         cluster = home.cluster
         action = "ends" if cluster.owned else "leaves"
-        text = f"already running: {self._engines_text()}. `%sfm stop` {action} them"
+        text = f"already running: {engines_text(self._running())}. `%sfm stop` {action} them"
         if (cluster.names, cluster.sites) != (names, sites) or site not in (None, home.sfm.site):
             raise UsageError(f"%sfm start: nothing started. {text}")
         print(text)
-
-    def _engines_text(self) -> str:
-        home = self._running()
-        engines = home.engines()
-        titles = ", ".join(map(_title, engines))
-        plural = "engine" if len(engines) == 1 else "engines"
-        lost = "".join(
-            f"; {name} has ended (`%sfm restart {name}`)" for name in home.cluster.ended()
-        )
-        return f"{len(engines)} {plural}: {titles}{lost}; this notebook is {home.sfm.name!r}"
 
 
 def load(shell: Any) -> None:
@@ -392,8 +393,3 @@ def _clusters(words: Sequence[str], known: Sequence[object]) -> str:
     if not known:
         return f"{unknown}No cluster is running; `%sfm start 4` starts one"
     return f"{unknown}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)
-
-
-def _title(member: Member) -> str:
-    named = str(member.name) != str(member.rank)
-    return f"{member.name} (rank {member.rank})" if named else str(member.name)

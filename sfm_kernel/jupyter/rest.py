@@ -7,9 +7,12 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
+from types import TracebackType
 from typing import Any
 
+from sfm_kernel.endpoint import seen
 from sfm_kernel.endpoint.bystanders import CHECK_EVERY, bystanders
+from sfm_kernel.errors import SFMError
 
 
 class Rest:
@@ -24,13 +27,30 @@ class Rest:
         self._endpoint = endpoint
         self._lock = threading.Lock()
         self._cells = 0
+        self._has_failed = False
         self._loop: Any = None
 
     def begin(self) -> None:
         """Publish that a cell runs."""
         with self._lock:
             self._cells += 1
+            if self._has_failed:
+                self._endpoint.describe(failed=None)
+                self._has_failed = False
             self._endpoint.show_running(True)
+
+    def fail(self, error: BaseException, frames: TracebackType | None) -> None:
+        """Publish that an error has ended the cell, and in which of the user's lines."""
+        file, function, line = getattr(error, "filename", None), "", getattr(error, "lineno", None)
+        while frames is not None:
+            code = frames.tb_frame.f_code
+            if seen.is_users_file(code.co_filename):
+                file, function, line = code.co_filename, code.co_name, frames.tb_lineno
+            frames = frames.tb_next
+        where = seen.locate(file, function, always=True) if isinstance(file, str) else None
+        with self._lock, suppress(SFMError):  # its world may have ended
+            self._endpoint.describe(failed=[type(error).__name__, where, line or 0])
+            self._has_failed = True
 
     def end(self) -> None:
         """Publish that the engine is idle, once nothing of its cell runs. In the main thread."""

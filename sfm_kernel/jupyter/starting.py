@@ -1,19 +1,32 @@
-"""Parses the words after ``%sfm start`` and ``%sfm connect``."""
+"""Parses the words after ``%sfm start`` and ``%sfm connect``, and shows how engines come."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.display import DisplayHandle, display
 
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.commands import OPTIONS
+from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.names import engine_names, take_options
 from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
+from sfm_kernel.observe.explain.together import ranges
+from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
+
+_CROWDED = 4
+"""Engines for each core above which ``%sfm start`` says what they cost."""
+
+_DOTS = 16
+"""Engines up to which each is a dot while they start."""
 _OPTIONS = OPTIONS["start"]
 
 
@@ -80,3 +93,73 @@ def _engine_names(words: Sequence[str]) -> list[str]:
         return engine_names(requested)
     except BadName as problem:
         raise UsageError(f"{usage}; {problem}") from None
+
+
+# ---- the output ----
+
+
+class Progress:
+    """The output of ``%sfm start``: how many engines have come, and in the end which ones."""
+
+    def __init__(self, shell: Any, engines: int) -> None:
+        self._engines = engines
+        self._replaces = hasattr(shell, "kernel")  # a terminal would show each line
+        self._handle: DisplayHandle | None = None
+
+    def __call__(self, came: int) -> None:
+        """Show that so many engines have come."""
+        if self._replaces:
+            few = self._engines <= _DOTS
+            dots = f"{'●' * came}{'○' * (self._engines - came)} " if few else ""
+            self._show(f"{dots}{came} of {self._engines} engines")
+
+    def end(self, text: str) -> None:
+        """Show this instead."""
+        if self._replaces:
+            self._show(text)
+        else:
+            print(text)
+
+    def _show(self, text: str) -> None:
+        data = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
+
+
+def engines_text(home: Home) -> str:
+    """The engines of a notebook in a sentence."""
+    engines = home.engines()
+    plural = "engine" if len(engines) == 1 else "engines"
+    names = [member.rank if member.name == member.rank else title(member) for member in engines]
+    lost = "".join(f"; {name} has died (`%sfm restart {name}`)" for name in home.cluster.ended())
+    text = ", ".join(ranges(names))
+    return f"{len(engines)} {plural}: {text}{lost}; this notebook is {home.sfm.name!r}"
+
+
+def title(member: Member) -> str:
+    """An engine's name, and its rank if that is another."""
+    named = str(member.name) != str(member.rank)
+    return f"{member.name} (rank {member.rank})" if named else str(member.name)
+
+
+def cost(home: Home) -> str:
+    """What many engines cost on this machine, in a sentence; "" if they are few."""
+    cores, engines = len(os.sched_getaffinity(0)), home.engines()
+    if len(engines) <= _CROWDED * cores:
+        return ""
+    memory = sum(_private_memory(member.pid) for member in engines)
+    share = "one core" if cores == 1 else f"{cores} cores"
+    return (
+        f". They share {share}, so each is that much slower while all compute, and they take "
+        f"{memory / 1e9:.1f} GB of memory"
+    )
+
+
+def _private_memory(pid: int) -> int:
+    """Bytes that would be free without this process; 0 if it has ended."""
+    with suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
+        private = [line.split() for line in file if line.startswith("Private_")]
+        return sum(1024 * int(words[1]) for words in private)
+    return 0

@@ -1,18 +1,22 @@
-"""Shows errors of this package with the user's lines only.
+"""Shows errors with the user's lines only.
 
 A MemoryError in an engine gets a note if an administrator has limited the engine's memory.
 """
 
 from __future__ import annotations
 
-import os
+import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from IPython.core import compilerop
+from IPython.core.error import UsageError
+
+from sfm_kernel.endpoint.seen import cell_of, is_own
 from sfm_kernel.errors import DeadlockDetected, SFMError
 from sfm_kernel.jupyter.limits import memory_note
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MPI4PY = "src/mpi4py/"
 """The path of mpi4py's compiled code, on the machine that compiled it."""
 
@@ -22,22 +26,30 @@ _MPI = "Exception"
 _TITLE = "Deadlock: "
 """The beginning of every diagnosis of a deadlock."""
 
-_SHOWN = (SFMError, RuntimeError, MemoryError)
-"""The types of errors that this module may show; mpi4py's errors are RuntimeErrors."""
+_SHOWN = (Exception, KeyboardInterrupt)
+"""The types of errors that this module shows."""
+
+_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, ZeroDivisionError)
+"""Errors that this package does not raise on purpose: its frames tell what is wrong with it."""
+
+Failed = Callable[[BaseException, "TracebackType | None"], object]
 
 _restart = "%sfm restart"
+_failed: Failed | None = None
 
 
-def install(shell: Any, engine: object = "") -> None:
-    """Have this shell show errors of this package, and deadlocks' errors in MPI, in short.
+def install(shell: Any, engine: object = "", failed: Failed | None = None) -> None:
+    """Have this shell show errors without frames of this package, and deadlocks of MPI in short.
 
-    All other errors are shown as usual; so are all errors if the user has set a handler.
+    All errors are shown as usual if the user has set a handler.
 
     Args:
         engine: the name of the shell's engine; "" for a notebook.
+        failed: called with each error that ends a cell, and with its frames of the user's code.
     """
-    global _restart
+    global _restart, _failed
     _restart = f"%sfm restart {engine}".rstrip()
+    _failed = failed
     if not shell.custom_exceptions:
         shell.set_custom_exc(_SHOWN, _show)
 
@@ -65,19 +77,43 @@ def _show(
     """Show the error that is being handled; IPython calls this instead of showing it."""
     if isinstance(value, MemoryError) and (note := memory_note(_restart)):
         value.add_note(note)
-    shown: BaseException | None = deadlock(value)
-    if shown is None and isinstance(value, SFMError) and not hasattr(value, "_render_traceback_"):
-        shown = value
     frames = _without_ours(tb)
+    if _failed is not None:
+        _failed(value, frames)
+    if _is_of_compiler(tb):
+        shell.showsyntaxerror()
+        if isinstance(value, SyntaxError) and (cell := cell_of(value.filename or "")):
+            value.filename = f"cell {cell[0]}"  # for the error's text in other places
+        return
+    shown: BaseException | None = deadlock(value)
+    if shown is None and _is_to_be_cut(value, tb):
+        shown = value
     if shown is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
+    sys.last_type, sys.last_value, sys.last_traceback = kind, value, tb  # for %debug
     cause, hidden = shown.__cause__, shown.__suppress_context__
     if cause is None or _without_ours(cause.__traceback__) is None:  # the error says everything
         shown.__cause__ = None
     text = shell.InteractiveTB.structured_traceback(type(shown), shown, frames, tb_offset=0)
     shown.__cause__, shown.__suppress_context__ = cause, hidden
     shell._showtraceback(type(shown), shown, text)
+
+
+def _is_of_compiler(tb: TracebackType | None) -> bool:
+    """Whether the error came while the cell was compiled."""
+    frames = _frames(tb)
+    return bool(frames) and _file(frames[-1]) == compilerop.__file__
+
+
+def _is_to_be_cut(value: BaseException, tb: TracebackType | None) -> bool:
+    """Whether an error has frames of this package that the user need not see."""
+    files = [_file(frame) for frame in _frames(tb)]
+    if hasattr(value, "_render_traceback_") or isinstance(value, UsageError):
+        return False  # IPython shows its text alone
+    if isinstance(value, SFMError):
+        return True
+    return any(map(_is_ours, files)) and not (isinstance(value, _DEFECTS) and _is_ours(files[-1]))
 
 
 def deadlock(value: BaseException | None) -> DeadlockDetected | None:
@@ -98,12 +134,24 @@ def _without_ours(tb: TracebackType | None) -> TracebackType | None:
 
     The first frame is IPython's, which runs the cell; a user cannot correct frames of this package.
     """
+    chain: TracebackType | None = None
+    for frame in reversed(_frames(tb)[1:]):
+        if not _is_ours(_file(frame)):
+            chain = TracebackType(chain, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return chain
+
+
+def _frames(tb: TracebackType | None) -> list[TracebackType]:
     found = []
     while tb is not None:
+        found.append(tb)
         tb = tb.tb_next
-        if tb is not None and not tb.tb_frame.f_code.co_filename.startswith((_OWN, _MPI4PY)):
-            found.append(tb)
-    chain: TracebackType | None = None
-    for frame in reversed(found):
-        chain = TracebackType(chain, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return chain
+    return found
+
+
+def _file(frame: TracebackType) -> str:
+    return frame.tb_frame.f_code.co_filename
+
+
+def _is_ours(file: str) -> bool:
+    return is_own(file) or file.startswith(_MPI4PY)

@@ -240,6 +240,7 @@ class _Process:
             "polls": self._polls(),
             "now": self._now(),
             "where": code_location(state["code"], state["line"]),
+            "failed": self._failed(),
             "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, living),
             "depth": state["depth"],
@@ -272,6 +273,15 @@ class _Process:
         """The "wait" of ``schema.json``; None until the blocked call has published its facts."""
         state = self.state
         return wait_of(parse(state["facts"]), state["waits"], state["until"])
+
+    def _failed(self) -> dict[str, Any] | None:
+        """The "failed" of ``schema.json``: the error that ended an idle engine's latest cell."""
+        if not self.state["alive"] or self.state["state"] != "idle":
+            return None
+        match self.about.get("failed"):
+            case [str(error), (str() | None) as code, int(line)]:
+                return {"error": error, "where": code_location(code, line)}
+        return None
 
     def _polls(self) -> dict[str, Any] | None:
         """The "polls" of ``schema.json``; None if the process does not poll."""

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from sfm_kernel.jupyter import cell as cells
+from sfm_kernel.jupyter import interrupted
 from sfm_kernel.jupyter.observed import _lost
 from sfm_kernel.jupyter.tables import queue_table
 from sfm_kernel.jupyter.tracebacks import in_short
-from tests.jupyter.notebook import Notebook, processes, wait_for
+from tests.jupyter.notebook import Notebook, processes, wait_for, wait_until_blocked
 from tests.observe.pictures import message, process
 
 pytestmark = pytest.mark.keeps("one notebook with three engines for the whole module")
@@ -26,7 +27,7 @@ def test_a_deadlock_is_told_once_and_shown_in_short(book: Notebook) -> None:
     cell = book.run(f"%%sfm\n{RING}")
     assert cell.error == f"CellFailed: on A, B, C: DeadlockDetected: {TITLE}."
     assert cell.text.count("No message is on its way.") == 1
-    assert cell.text.count(f"----> 1 {RING}") == 3
+    assert cell.text.count(f"----> 2 {RING}") == 1
     assert "sfm_kernel" not in cell.text
 
 
@@ -36,8 +37,8 @@ def test_in_mpi_it_is_shown_as_short_and_is_an_error_of_mpi(book: Notebook) -> N
     cell = book.run(f"%%sfm\n{begin}def exchange():\n    {call}\nexchange()")
     assert cell.error == "CellFailed: on A, B, C: DeadlockDetected: Deadlock: A → B → C → A."
     assert "A is in comm.ssend(dest=1, tag=0) and waits for B in cell" in cell.text
-    assert cell.text.count(f"----> 4     {call}") == 3
-    assert cell.text.count("(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)") == 3
+    assert cell.text.count(f"----> 5     {call}") == 1
+    assert cell.text.count("(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)") == 1
     assert "sfm_kernel" not in cell.text and "direct cause" not in cell.text
     catch = "except MPI.Exception as error:\n    "
     catch += "print(error == MPI.ERR_OTHER, 'Deadlock: ' in str(error))"
@@ -55,13 +56,53 @@ def test_in_a_group_it_is_shown_as_short(book: Notebook) -> None:
     assert "sfm_kernel/" not in cell.text
 
 
-def test_other_errors_are_shown_as_ever(book: Notebook) -> None:
+def test_the_failure_comes_first_and_who_waited_for_it_below(book: Notebook) -> None:
+    code = "if rank == 0:\n    total = 0\n    none\nelse:\n    recv(src='A')"
+    cell = book.run(f"%%sfm\n{code}")
+    number = int(book.text("print(len(In) - 1)")) - 1
+    assert (
+        cell.error == "CellFailed: on A: NameError: name 'none' is not defined; B, C waited for it"
+    )
+    failure, told = cell.text.index("----> 4     none"), cell.text.index("Deadlock:")
+    assert failure < told and f"cell {number}, line 4" in cell.text
+    assert cell.text[told:].splitlines() == [
+        f"Deadlock: A ended cell {number} with NameError in line 4; B and C wait for it.",
+        f"B and C wait for recv(src='A') in cell {number}, line 6.",
+    ]
+    assert cell.text.count("Traceback") == 1
+    assert "A ended" not in book.run("%%sfm\npass").ok().text + book.text("%sfm why")
+
+
+def test_a_line_has_one_name_whatever_is_wrong_with_it(book: Notebook) -> None:
+    cell = book.run("%%sfm\n\ndef f(:\n    pass")
+    number = int(book.text("print(len(In) - 1)")) - 1
+    assert cell.text.count(f"cell {number}, line 3") == 1 and "on A, B, C:\n" in cell.text
+    assert f"(cell {number}, line 3)" in cell.error and ".py" not in cell.error
+    cell = book.run("%%sfm\ndef f(n):\n    return 1 / n\nf(0)")
+    for line in (3, 4):
+        assert f"cell {number + 2}, line {line}" in cell.text
+    assert cell.text.count("ZeroDivisionError: division by zero") == 1
+    text = book.text("%%sfm A\nimport inspect\nprint(inspect.currentframe().f_lineno)")
+    assert "[stdout:A] 3" in text
+
+
+def test_stop_says_the_same_call_once(book: Notebook) -> None:
+    cell = book.send("%%sfm --no-detect\nrecv(tag='never')")
+    wait_until_blocked(3)
+    book.interrupt()
+    error = book.wait(cell).error
+    number = int(book.text("print(len(In) - 1)")) - 1
+    call = f"recv(tag='never') in cell {number}, line 2"
+    assert error == f"CellInterrupted: the cell was interrupted. A, B and C were in {call}"
+
+
+def test_other_errors_are_shown_with_the_user_s_lines(book: Notebook) -> None:
     cell = book.run("%%sfm A\nfrom mpi4py import MPI\nMPI.COMM_WORLD.send(1, dest=7)")
     assert cell.error.startswith("CellFailed: on A: Exception: MPI_ERR_RANK")
-    assert "Comm.pyx" in cell.text
+    assert "----> 3 MPI.COMM_WORLD.send(1, dest=7)" in cell.text and "Comm.pyx" not in cell.text
     cell = book.run("%%sfm A\nrecv(0, tag=1)")
     assert cell.error.startswith("CellFailed: on A: RecvTimeout: ")
-    assert "----> 1 recv(0, tag=1)" in cell.text
+    assert "----> 2 recv(0, tag=1)" in cell.text
 
 
 def test_why_awaits_that_a_cell_has_begun(book: Notebook) -> None:
@@ -323,7 +364,7 @@ def test_after_stop_only_the_engines_that_run_are_named(monkeypatch: pytest.Monk
             left = "ABC" if self.seconds < 2 else "AC"
             return [SimpleNamespace(name=name) for name in left]
 
-    monkeypatch.setattr(cells, "idle", lambda _: {"C"})
+    monkeypatch.setattr(interrupted, "idle", lambda _: {"C"})
     runner: Any = SimpleNamespace(last_result=Result(), view=SimpleNamespace(waited={}), _home=None)
     with pytest.raises(cells.CellInterrupted) as stopped:
         cells.CellRunner._after_interrupt(runner)

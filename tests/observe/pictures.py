@@ -73,6 +73,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "wait": None,
         "where": None,
         "others": [],
+        "failed": None,
         "polls": None,
         "now": None,
         "settled": False,

@@ -203,6 +203,11 @@ export interface Process {
   /** Where the process is blocked; where it made its last call while it computes. */
   readonly where: CodeLocation | null;
   /**
+   * The error that has ended the latest cell of an idle engine, by its type, and the user's line
+   * that raised it; null if the cell has succeeded.
+   */
+  readonly failed: { readonly error: string; readonly where: CodeLocation | null } | null;
+  /**
    * The threads and callbacks that could go on beside a blocked call, and send, or end the wait.
    */
   readonly others: readonly Other[];

@@ -10,6 +10,8 @@ taken   messages that would have fitted, but were received before
 rounds  the calls that one process repeats
 communicators  what has made MPI's communicators, and what their groups must give
 repetition  livelocks, and processes that starve
+failures  engines whose cell has ended with an error
+together  sentences and names of many processes in few words
 words   the diagnosis in sentences
 """
 
@@ -119,8 +121,8 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
             judgement["text"] += repeated(node, graph, traces) + overtaken(node, graph, traces)
     ended = [_ended(process) for process in graph.processes if not process["alive"]]
     pairs = zip(judgements, nodes, strict=True)
-    sentences = [judgement["text"] for judgement, node in pairs if _has_sentence(node, graph)]
-    sentences += [judgement["text"] for judgement in ended]
+    said = [judgement for judgement, node in pairs if _has_sentence(node, graph)]
+    sentences = words.together(said + ended)
     sentences += outside.unreachable(graph.processes, graph.time)
     waits = ((node.process, uid) for node in nodes if node.is_blocked for uid in node.needs)
     waiting = [(process, graph.nodes[uid].process) for process, uid in waits if uid in graph.nodes]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain.alone import computes, newcomer, others, waits_for_lock
+from sfm_kernel.observe.explain.together import ranges
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.explain.graph import Graph
@@ -179,11 +180,11 @@ def _all(names: Iterable[object]) -> str:
 
 
 def listed(names: Iterable[object], shown: int, rest: str, word: str = "and") -> str:
-    """``A``, ``A and B``, ``A, B and C``; more than ``shown`` + 1 names: ``A, B and 20 others``.
+    """``A``, ``A and B``, ``A, B and C``, ``0–7``; of more: ``A, B and 20 others``.
 
     ``rest``: the word for the names that are only counted.
     """
-    texts = [str(name) for name in names]
+    texts = ranges(names)
     if len(texts) > shown + 1:
         texts = [*texts[:shown], f"{len(texts) - shown} {rest}"]
     if len(texts) < 2:

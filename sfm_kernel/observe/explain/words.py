@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.observe.code_locations import words
-from sfm_kernel.observe.explain import but_for, calls, communicators, outside, polls
+from sfm_kernel.observe.explain import but_for, calls, communicators, failures, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.inboxes import (
     misdirected,
@@ -17,6 +17,7 @@ from sfm_kernel.observe.explain.inboxes import (
     unreceived,
 )
 from sfm_kernel.observe.explain.near import limit_by_name
+from sfm_kernel.observe.explain.together import merged
 
 _RING = 10
 """Names of a ring that a title shows."""
@@ -26,8 +27,14 @@ _NAMES = 12
 
 
 def names(listed: Iterable[object], word: str = "and") -> str:
-    """``A``, ``A and B``, ``A, B and C``, ``A, B, … and 20 others``."""
+    """``A``, ``A and B``, ``0–7``, ``A, B and C``, ``A, B, … and 20 others``."""
     return but_for.listed(listed, _NAMES, "others", word)
+
+
+def together(judgements: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The sentences of a diagnosis: those that say the same of several processes are one."""
+    pairs = ((judgement["name"], judgement["text"]) for judgement in judgements)
+    return [f"{names(named)} {text}".lstrip() for named, text in merged(pairs)]
 
 
 def title(graph: Graph, cycle: Sequence[Node]) -> str:
@@ -45,6 +52,10 @@ def title(graph: Graph, cycle: Sequence[Node]) -> str:
     if cycle:
         return f"Deadlock: {cycle[0].name} waits for itself"
     verb = "waits" if len(blocked) == 1 else "wait"
+    if causes := failures.awaited(blocked, graph):
+        ended = "; ".join(_ended_by(causes))
+        pronoun = "it" if len(causes) == 1 else "them"
+        return f"Deadlock: {ended}; {names(node.name for node in blocked)} {verb} for {pronoun}"
     for kind, ending in (
         ("collective", "a collective call that not all will make"),
         ("send", "somebody who will not receive"),
@@ -128,6 +139,8 @@ def sentence(node: Node, graph: Graph) -> str:
     if state == "idle":
         does = process["waits"] or "runs no cell"
         texts = {"engine": f"is idle: it {does}", "process": "has come to its end"}
+        if process["failed"]:
+            return f"{name} {failures.text(process)}."
         return f"{name} {texts.get(process['kind'], 'is idle')}."
     if state == "damaged":
         return f"{name} lives, and its segment is damaged: what it does cannot be read."
@@ -193,6 +206,8 @@ def _because(node: Node, graph: Graph) -> str:
     if node.absent:
         return f" {_nobody(node.absent, graph)}"
     idle = _idle_that_are_needed(node, graph)
+    if failures.awaited(graph.blocked(), graph):  # the title names them
+        idle = [peer for peer in idle if not peer.process["failed"]]
     if _sort(node) == "collective":
         return _idleness(idle, "does not make that call", "do not make that call")
     if graph.is_for_anybody(node):
@@ -259,12 +274,21 @@ def _idleness(idle: Sequence[Node], singular: str, plural: str) -> str:
 
 
 def _at_rest(idle: Sequence[Node]) -> Iterator[tuple[int, str]]:
-    """The numbers of ended and of idle processes, each with the beginning of a sentence."""
+    """The numbers of ended, failed and idle processes, each with the beginning of a sentence."""
     if ended := [node.name for node in idle if node.process["kind"] == "process"]:
         verb = "has come to its" if len(ended) == 1 else "have come to their"
         yield len(ended), f"{names(ended)} {verb} end"
-    if free := [node.name for node in idle if node.process["kind"] != "process"]:
+    for text in _ended_by(idle):
+        yield 1, text
+    rest = [node for node in idle if node.process["kind"] != "process"]
+    if free := [node.name for node in rest if not node.process["failed"]]:
         yield len(free), f"{names(free)} {'is' if len(free) == 1 else 'are'} idle"
+
+
+def _ended_by(nodes: Iterable[Node]) -> Iterator[str]:
+    """The errors that have ended the cells of engines, each with its engines."""
+    for text, failed in failures.by_text(nodes).items():
+        yield f"{names(node.name for node in failed)} {text}"
 
 
 def _near(node: Node) -> Iterator[str]:
@@ -282,12 +306,15 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     blocked = graph.blocked()
     if not blocked:
         return
+    causes = failures.awaited(blocked, graph)
     said = {peer.uid for node in blocked for peer in _idle_that_are_needed(node, graph)}
+    said |= {node.uid for node in causes}
     idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in said]
     idle = [node for node in idle if node.process["kind"] != "notebook"]
     for _, text in _at_rest(idle):
         yield f"{text}."
-    yield "No message is on its way."
+    if not causes:
+        yield "No message is on its way."
     if len(cycle) > 1:
         none = "neither" if len(cycle) == 2 else "none of them"
         ring = names(node.name for node in cycle)

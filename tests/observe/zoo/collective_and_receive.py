@@ -19,9 +19,8 @@ CYCLE = ["A", "C"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → C → A
-A is in barrier() and waits for C in {barrier}.
+A and B are in barrier() and wait for C in {barrier}.
 C waits for recv(src='A', tag='start') in {receive}.
-B is in barrier() and waits for C in {barrier}.
 No message is on its way.
 A and C wait for each other, so neither can ever go on.
 B waits for them.

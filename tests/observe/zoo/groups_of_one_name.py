@@ -17,10 +17,8 @@ CYCLE = ["B", "C"]
 STUCK = NAMES
 SAID = """
 Deadlock: B → C → B
-B is in barrier() of 'rows' and waits for C in {barrier}.
-C is in barrier() of 'rows' and waits for B in {barrier}.
-A is in barrier() of 'rows' and waits for C in {barrier}.
-D is in barrier() of 'rows' and waits for B in {barrier}.
+A and B are in barrier() of 'rows' and wait for C in {barrier}.
+C and D are in barrier() of 'rows' and wait for B in {barrier}.
 No message is on its way.
 B and C wait for each other, so neither can ever go on.
 There are two groups named 'rows'. B is in a call of that of A, B and C, and C in one of that of \

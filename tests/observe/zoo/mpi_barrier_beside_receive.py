@@ -23,10 +23,9 @@ CYCLE = ["A", "C"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → C → A
-A is in comm.Barrier() and waits for C in {barrier}.
+A and B are in comm.Barrier() and wait for C in {barrier}.
 C is in request.Wait(source=0, tag=7) in {wait}. \
 The request was begun by comm.Irecv(source=0, tag=7) in {begin}.
-B is in comm.Barrier() and waits for C in {barrier}.
 No message is on its way.
 A and C wait for each other, so neither can ever go on.
 B waits for them.

@@ -22,10 +22,8 @@ CYCLE = ["B", "C"]
 STUCK = NAMES
 SAID = """
 Deadlock: B → C → B
-B is in comm.Barrier(comm=rows) and waits for C in {barrier}.
-C is in comm.Barrier(comm=rows) and waits for B in {barrier}.
-A is in comm.Barrier(comm=rows) and waits for C in {barrier}.
-D is in comm.Barrier(comm=rows) and waits for B in {barrier}.
+A and B are in comm.Barrier(comm=rows) and wait for C in {barrier}.
+C and D are in comm.Barrier(comm=rows) and wait for B in {barrier}.
 No message is on its way.
 B and C wait for each other, so neither can ever go on.
 There are two communicators named rows. B is in a call of that of A, B and C, and C in one of \

@@ -25,8 +25,7 @@ SAID = """
 Deadlock: A → B → A
 A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}. \
 B and C called comm.Ibarrier() in {wait}, and A did not.
-B is in comm.Ibarrier().Wait() and waits for A in {wait}.
-C is in comm.Ibarrier().Wait() and waits for A in {wait}.
+B and C are in comm.Ibarrier().Wait() and wait for A in {wait}.
 No message is on its way.
 A and B wait for each other, so neither can ever go on.
 C waits for them.

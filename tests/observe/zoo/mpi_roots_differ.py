@@ -18,10 +18,9 @@ CYCLE = ["B", "C"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: B → C → B
-B is in comm.Barrier() and waits for C in {barrier}.
+A and B are in comm.Barrier() and wait for C in {barrier}.
 C is in comm.bcast(root=1) and waits for B in {bcast}. \
 A and B called comm.bcast(root=0) in {bcast} in place of that.
-A is in comm.Barrier() and waits for C in {barrier}.
 No message is on its way.
 B and C wait for each other, so neither can ever go on.
 A waits for them.

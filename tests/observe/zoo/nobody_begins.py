@@ -14,8 +14,6 @@ CYCLE: list[str] = []
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A, B and C wait for a message that nobody will send
-A waits for recv(tag='work') in {here}. No process is left that could send.
-B waits for recv(tag='work') in {here}. No process is left that could send.
-C waits for recv(tag='work') in {here}. No process is left that could send.
+A, B and C wait for recv(tag='work') in {here}. No process is left that could send.
 No message is on its way.
 """

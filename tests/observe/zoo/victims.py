@@ -17,8 +17,7 @@ SAID = """
 Deadlock: A → B → C → A
 A waits for recv(src='B') in {here}.
 B waits for recv(src='C') in {here}.
-C waits for recv(src='A') in {here}.
-D waits for recv(src='A') in {here}.
+C and D wait for recv(src='A') in {here}.
 E waits for recv(src='D') in {here}.
 No message is on its way.
 A, B and C wait for each other, so none of them can ever go on.

@@ -1,6 +1,6 @@
 /* 4 ranks: two communicators have one name; a rank in both calls them in another order.
  * title: Deadlock: 1 → 2 → 1
- * says: 1 is in MPI_Barrier(comm=rows) and waits for 2 in communicators_of_one_name.c, line 29 (main).
+ * says: 0 and 1 are in MPI_Barrier(comm=rows) and wait for 2 in communicators_of_one_name.c, line 29 (main).
  * says: There are two communicators named rows. 1 is in a call of that of 0, 1 and 2, and 2 in one of that of 1, 2 and 3: a process in both must call them in the same order as the others.
  */
 #include <mpi.h>

@@ -1,6 +1,6 @@
 /* 3 ranks: 0 expects data of 2, but 2 names 1 as its only destination, and comes to its end.
  * says: 0 is in MPI_Neighbor_allgather(sources=[2], destinations=[1], comm=a duplicate of MPI_COMM_WORLD) and waits for 2 in neighbours_not_mutual.c, line 17 (main).
- * says: 2 is in MPI_Finalize() of MPI_COMM_WORLD and waits for 0 in neighbours_not_mutual.c, line 18 (main).
+ * says: 1 and 2 are in MPI_Finalize() of MPI_COMM_WORLD and wait for 0 in neighbours_not_mutual.c, line 18 (main).
  * not: must call them in the same order
  */
 #include <mpi.h>

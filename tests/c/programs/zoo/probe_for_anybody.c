@@ -1,6 +1,6 @@
 /* 3 ranks. All wait for anybody.
  * title: Deadlock: 0, 1 and 2 wait for a message that nobody will send
- * says: 1 is in MPI_Probe(source=MPI_ANY_SOURCE, tag=5) in probe_for_anybody.c, line 12 (main).
+ * says: 0, 1 and 2 are in MPI_Probe(source=MPI_ANY_SOURCE, tag=5) in probe_for_anybody.c, line 12 (main).
  */
 #include <mpi.h>
 
