@@ -118,6 +118,10 @@ _SUBMODULES = ("collectives", "directory", "endpoint", "errors", "message", "spa
 """Modules that ``import sfm_kernel`` makes available as attributes."""
 
 
+_OF_CELLS = ("send", "recv", "recv_nb", "peek", "regcb", "rank", "size")
+"""Names that ``%sfm start`` gives to cells."""
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name's module when the name is first used.
 
@@ -130,7 +134,16 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"sfm_kernel.{name}")
     if name not in __all__:
-        raise AttributeError(f"module 'sfm_kernel' has no attribute {name!r}")
+        text = f"module 'sfm_kernel' has no attribute {name!r}"
+        if name in _OF_CELLS:
+            text = (
+                f"{name} is no name of sfm_kernel: cells know it after `%sfm start 4`, and a "
+                f'program writes `sfm = sfm_kernel.join("demo")`, then `sfm.{name}`'
+            )
+            # Python would replace the text of an AttributeError by its own.
+            if sys._getframe(1).f_code.co_name == "_handle_fromlist":
+                raise ImportError(text)
+        raise AttributeError(text)
     value = getattr(importlib.import_module(_MODULE.get(name, "sfm_kernel.errors")), name)
     globals()[name] = value
     return value

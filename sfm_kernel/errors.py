@@ -68,7 +68,7 @@ class PeerLost(SFMError, ConnectionError):
         self.peer = peer
         detail = f" {what}" if what else ""
         super().__init__(
-            f"process {peer!r} is gone{detail}. What it sent before is still received; "
+            f"process {peer!r} has ended{detail}. What it sent before is still received; "
             f"restart it, and it takes its old name and rank"
         )
 
@@ -353,7 +353,7 @@ class TaskPoisoned(TaskFailed):
         self.workers = list(workers)
         names = ", ".join(map(repr, workers))
         what = (
-            f"workers {names} died while they ran it, so it is not run again. Run it alone to see "
+            f"workers {names} ended while they ran it, so it is not run again. Run it alone to see "
             f"what it does; check the memory that it takes, and the C functions that it calls"
         )
         super().__init__(task, None, what)

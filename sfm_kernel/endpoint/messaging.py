@@ -158,10 +158,13 @@ class Messaging(Calls):
         return {}
 
     def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
-        return RecvTimeout(
-            f"no message matched {call('recv', template)} within {timeout:g} s; "
-            f"{self._inbox.depth} others are queued"
-        )
+        text = f"no message matched {call('recv', template)} within {timeout:g} s; "
+        text += f"{self._inbox.depth} others are queued"
+        if isinstance(timeout, int) and not template:  # a sender, as in other libraries?
+            text += (
+                f". recv({timeout}) waits {timeout} s: recv(src={timeout}) receives from {timeout}"
+            )
+        return RecvTimeout(text)
 
     def _polled(self, function: str, timeout: float | None, template: dict[str, Any]) -> str:
         """JSON for observers about a call that found nothing."""

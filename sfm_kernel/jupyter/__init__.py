@@ -10,6 +10,15 @@ their own module.
     kernel       what the kernel of a notebook lets others of its machine read
     keyboard     asks the user for input when such a program reads its stdin
     commands     the text of %sfm help
+    launching    starts a cluster's controller and engines
+    starting     the words of %sfm start, and its progress
+    failures     shows the errors of a cell, the cause first
+    interrupted  what a cell says after Stop
+    tracebacks   shows errors with the user's lines only
+    death        why an engine has ended
+    unattended   what an engine does not have: a keyboard
+    autopx       keeps %sfm in the notebook in ipyparallel's %autopx mode
+    hint         for every notebook: what to do first where `send` is not known
     inspection   the commands that show a world and change nothing
     watch        the live table in a cell
     recording    %sfm record: writes the last run into a file to hand in

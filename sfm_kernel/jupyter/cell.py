@@ -24,7 +24,7 @@ from sfm_kernel.errors import SFMError, limits_named, printable
 from sfm_kernel.jupyter import interrupted
 from sfm_kernel.jupyter.failures import ABORTED, DIED, Failure, Failures, summary
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.inspection import blocked_calls
+from sfm_kernel.jupyter.inspection import blocked_calls, end_of
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.jupyter.watch import watched
@@ -86,6 +86,10 @@ def options(line: str) -> Any:
     number = _signal(parsed.signal_on_interrupt)
     if isinstance(number, str) and number not in signal.Signals.__members__:
         raise UsageError(f"%%sfm: there is no signal {number}; SIGINT is what Stop sends")
+    if parsed.groupby != "type":
+        if parsed.stream:
+            raise UsageError("%%sfm: grouped outputs come in the end: leave out --stream")
+        parsed.stream = False
     parsed.names += [parsed.targets] if parsed.targets else []
     return parsed
 
@@ -276,7 +280,9 @@ class CellResult(AsyncResult):
             result = error.RemoteError(ABORTED, "it did not run", "")
         if isinstance(result, error.RemoteError):
             if result.ename == DIED:
-                result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
+                how = end_of(self._home, name) or "ended"
+                result.evalue = f"it {how}; `%sfm restart {name}` starts it again"
+                self.failures.note(Failure(name, DIED, result.evalue, ""))
                 result.traceback = ""  # it shows ipyparallel's frames in this process
             result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
         return result
@@ -287,7 +293,6 @@ class CellResult(AsyncResult):
         if not isinstance(failed, error.RemoteError):
             return
         failure = Failure(self._name(target), failed.ename, failed.evalue, failed.traceback or "")
-
         if failure.error in (DIED, ABORTED):
             self.failures.add(failure)
         else:  # the engine has shown it by then, unless that output was lost

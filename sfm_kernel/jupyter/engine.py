@@ -19,7 +19,7 @@ from typing import Any
 
 from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, WorldError
-from sfm_kernel.jupyter import limits, tracebacks
+from sfm_kernel.jupyter import limits, tracebacks, unattended
 from sfm_kernel.jupyter.cluster_files import (
     DIRECTORY,
     engine_site,
@@ -93,6 +93,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     global _rest
     _rest = rest = Rest(endpoint)
     tracebacks.install(shell, endpoint.name, rest.fail)
+    unattended.install(shell, endpoint.name)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
     _show_functions(shell.kernel, rest)

@@ -42,6 +42,15 @@ def idle(home: Home) -> set[Name]:
     return {process["name"] for process in processes if process["state"] == "idle"}
 
 
+def end_of(home: Home, name: str) -> str | None:
+    """How a process has ended, in words that follow its name; None if that is not known."""
+    try:
+        processes = _processes(home)
+    except OSError:  # the world has ended
+        return None
+    return next((one["end"] for one in processes if str(one["name"]) == name and one["end"]), None)
+
+
 def _timeline(home: Home, words: Sequence[str]) -> None:
     if len(words) > 1:
         raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")

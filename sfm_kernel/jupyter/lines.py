@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from sfm_kernel.endpoint import bystanders, seen
+from sfm_kernel.jupyter import death
 
 _MOST_CELLS = 1000
 """Cells that are remembered, since functions of old cells are still called."""
@@ -114,6 +115,7 @@ class Lines:
             number, before = label.get("cell"), int(label.get("before") or 0)
             self.note(info.raw_cell, number, label.get("cell_id"), before)
             bystanders.begin_cell(number)
+            death.begin_cell(number, self._shell.compile.get_code_name(info.raw_cell, "", 0))
 
     def task_label(self) -> Mapping[str, Any]:
         """The notebook's description of the cell that runs on this engine; empty without a cell."""

@@ -17,6 +17,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
 from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, programs, tracebacks
 from sfm_kernel.jupyter import cell as cells
+from sfm_kernel.jupyter.autopx import keep_sfm_here
 from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.expel import expel
@@ -92,7 +93,8 @@ class SFMMagics(Magics):
             raise UsageError(f"%sfm: {problem}: a quotation mark has no partner") from None
         command = self._commands.get(name)
         if command is None:
-            near = difflib.get_close_matches(name.lower(), self._commands, 1)
+            begun = [known for known in self._commands if known.startswith(name.lower())]
+            near = begun or difflib.get_close_matches(name.lower(), self._commands, 1)
             near = [f"start {name}"] if name.isdigit() else near
             hint = f"did you mean `%sfm {near[0]}`? " if near else ""
             known = ", ".join(self._commands)
@@ -364,6 +366,7 @@ def load(shell: Any) -> None:
         with suppress(BadSetting):  # `%sfm start` reports it
             magics.settings()
         tracebacks.install(shell)
+        keep_sfm_here()
         warn_if_open(shell)
 
 

@@ -133,7 +133,7 @@ def engines_text(home: Home) -> str:
     engines = home.engines()
     plural = "engine" if len(engines) == 1 else "engines"
     names = [member.rank if member.name == member.rank else title(member) for member in engines]
-    lost = "".join(f"; {name} has died (`%sfm restart {name}`)" for name in home.cluster.ended())
+    lost = "".join(f"; {name} has ended (`%sfm restart {name}`)" for name in home.cluster.ended())
     text = ", ".join(ranges(names))
     return f"{len(engines)} {plural}: {text}{lost}; this notebook is {home.sfm.name!r}"
 

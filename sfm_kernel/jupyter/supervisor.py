@@ -34,8 +34,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from sfm_kernel.directory.roots import root
+from sfm_kernel.jupyter import death
 from sfm_kernel.jupyter.cluster_files import remove_files, world_name
 from sfm_kernel.jupyter.sites import settle
 from sfm_kernel.spawn.forked import quiet_fork
@@ -90,10 +92,17 @@ def main(arguments: list[str]) -> None:
         _remove_leftovers(connection)
 
 
+class _End(NamedTuple):
+    rank: int
+    pid: int
+    code: int
+
+
 class _Supervisor:
     def __init__(self, connection: dict[str, Any]) -> None:
         self._connection = connection
         self._engines: dict[int, int] = {}  # pid -> rank
+        self._files: dict[int, int] = {}  # pid -> the file that it shares
         self._messengers: set[int] = set()  # processes that report to the controller
         # Engines that have ended -> when to kill the processes that they had started. Until such an
         # engine is reaped, no other group gets the number of its group.
@@ -101,17 +110,18 @@ class _Supervisor:
 
     def fork(self, rank: int) -> bool:
         """Fork an engine; returns True in the supervisor and False in the engine."""
-        supervisor = os.getpid()
+        supervisor, file = os.getpid(), death.shared_file()
         pid = quiet_fork()
         if not pid:
             die_with(supervisor)
             os.setpgid(0, 0)
+            death.watch(file)
             return False
         try:
             os.setpgid(pid, pid)  # in both processes, so that neither has to wait for the other
         except ProcessLookupError:  # it has ended already
             pass
-        self._engines[pid] = rank
+        self._engines[pid], self._files[pid] = rank, file
         return True
 
     def watch(self, parent: int) -> None:
@@ -126,8 +136,9 @@ class _Supervisor:
             if number == signal.SIGINT:
                 for pid in self._engines:
                     os.kill(pid, signal.SIGINT)
-            for rank in self._reap():
-                self._unregister(rank)
+            for end in self._reap():
+                self._unregister(*end)
+                os.close(self._files.pop(end.pid))
             for pid in [pid for pid, due in self._ended.items() if time.monotonic() > due]:
                 _kill_groups([pid], signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -145,32 +156,39 @@ class _Supervisor:
             signal.sigtimedwait({signal.SIGCHLD}, POLL)
             self._reap()
 
-    def _reap(self) -> list[int]:
-        """The ranks of engines that ended since the last call."""
+    def _reap(self) -> list[_End]:
+        """The engines that have ended since the last call."""
         self._messengers = {pid for pid in self._messengers if not os.waitpid(pid, os.WNOHANG)[0]}
-        ended: list[int] = []
+        ended: list[_End] = []
         for pid in list(self._engines):
             found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if found is None:
                 continue
             _kill_groups([pid], signal.SIGTERM)  # what its cells had started, in its own time
             self._ended[pid] = time.monotonic() + GRACE
-            ended.append(rank := self._engines.pop(pid))
+            rank = self._engines.pop(pid)
             code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+            ended.append(_End(rank, pid, code))
             print(f"sfm: engine {rank} (pid {pid}) ended: {code}", file=sys.stderr, flush=True)
         return ended
 
-    def _unregister(self, rank: int) -> None:
-        """Report an engine's end to the controller, from a fork: the supervisor has no ZeroMQ."""
+    def _unregister(self, rank: int, pid: int, code: int) -> None:
+        """Report an engine's end, from a fork: to observers, then to the controller.
+
+        The supervisor has no ZeroMQ, and must not fail.
+        """
         supervisor = os.getpid()
-        if pid := quiet_fork():
-            self._messengers.add(pid)
+        if messenger := quiet_fork():
+            self._messengers.add(messenger)
             return
         try:
             die_with(supervisor)
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             signal.alarm(_PATIENCE)
+            with contextlib.suppress(Exception):  # the world's folder may have been removed
+                folder = os.path.join(root(), world_name(self._connection))
+                death.leave_word(folder, pid, death.cause(code, self._files[pid]))
             _report_end(self._connection, rank)
         finally:
             os._exit(0)

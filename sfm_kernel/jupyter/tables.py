@@ -102,6 +102,7 @@ def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[objec
 def _activity(process: Mapping[str, Any], now: float) -> Iterator[object]:
     """A process's state, its duration, the blocked call, and its line."""
     state, waits = process["state"] if process["alive"] else "ended", process["waits"]
+    waits = waits if process["alive"] else process["end"]
     if process["unreachable"] is None and process["unseen"] is not None:
         then = f"was {state}{f': {waits}' if waits else ''}"
         yield from ("unseen", f"{max(0.0, now - process['unseen']):.1f} s")
@@ -114,7 +115,7 @@ def _activity(process: Mapping[str, Any], now: float) -> Iterator[object]:
         yield from ("unreachable", f"{max(0.0, now - process['unreachable']):.1f} s", waits, None)
         return
     yield from (state, f"{max(0.0, now - process['since']):.1f} s", waits)
-    yield words(process["where"]) if waits and state != "idle" else None
+    yield words(process["where"]) if waits and state not in ("idle", "ended") else None
 
 
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:

@@ -43,6 +43,12 @@ LULL = 1.0
 """Seconds without such a call after which a process no longer polls, unless it calls more rarely
 than that."""
 
+END = ".end"
+"""The ending of a file beside the segment of a process that has ended, in which its supervisor has
+left how, in words that follow the process's name."""
+
+_END_LENGTH = 500
+
 _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
 
@@ -66,7 +72,7 @@ def snapshot(
     """
     folder = folder_of(world)
     gateways = getattr(remote, "gateways", ())
-    read = [_Process(process) for process in _all(states(folder, observer), remote)]
+    read = [_Process(process, folder) for process in _all(states(folder, observer), remote)]
     names = {process.uid[16:]: process.name for process in read}
     taken = {
         (process.uid[16:], peer): count
@@ -177,8 +183,8 @@ def message_text(message: Mapping[str, Any]) -> str:
 class _Process:
     """One process, from the state in its segment."""
 
-    def __init__(self, state: Mapping[str, Any]) -> None:
-        self.state = state
+    def __init__(self, state: Mapping[str, Any], folder: str) -> None:
+        self.state, self._folder = state, folder
         self.uid: str = state["uid"]
         self.about = parse(state["info"])
         self.name = self.about.get("name", self.uid[:8])
@@ -241,6 +247,7 @@ class _Process:
             "now": self._now(),
             "where": code_location(state["code"], state["line"]),
             "failed": self._failed(),
+            "end": self._end() if ended == "dead" and not state["alive"] else None,
             "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, living),
             "depth": state["depth"],
@@ -282,6 +289,14 @@ class _Process:
             case [str(error), (str() | None) as code, int(line)]:
                 return {"error": error, "where": code_location(code, line)}
         return None
+
+    def _end(self) -> str | None:
+        """How it has ended; None if nobody on this machine has left word."""
+        try:
+            with open(os.path.join(self._folder, self.uid + END), errors="replace") as file:
+                return file.read(_END_LENGTH) or None
+        except OSError:
+            return None
 
     def _polls(self) -> dict[str, Any] | None:
         """The "polls" of ``schema.json``; None if the process does not poll."""

@@ -296,7 +296,7 @@ class Caller(Closing):
                 for dead in self._suspects.values():  # the other calls did not kill these
                     dead[:] = [worker for worker in dead if worker not in killed]
             elif not calls.moves:
-                why = "it died, and the call was for this worker only"
+                why = "it has ended, and the call was for this worker only"
                 self._fail(number, index, TaskFailed(str(calls.call(index)), name, why))
         for number, index in self._open_calls(state.stolen.items()):  # perhaps the thief has none
             self._suspects.setdefault((number, index), [])

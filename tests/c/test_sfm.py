@@ -233,9 +233,9 @@ def test_c_learns_that_its_peer_has_died(world: str) -> None:
             wait_until(lambda: shown(sfm, "fills").get("state") == "blocked in send")
             victim.kill()
             code, text = outcome(waits).splitlines()[1].split(" ", 1)
-            assert code == "3" and "'victim' is gone while 'waits' waited" in text
+            assert code == "3" and "'victim' has ended while 'waits' waited" in text
             code, text = outcome(fills).split(" ", 1)
-            assert code == "3" and "'victim' is gone and did not receive" in text
+            assert code == "3" and "'victim' has ended and did not receive" in text
     sfm_kernel.directory.clean()
 
 

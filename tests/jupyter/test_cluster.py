@@ -52,7 +52,7 @@ def test_a_killed_engine_is_named_and_comes_back_with_name_and_rank() -> None:
         message = book.send("%%sfm\nprint('in')\nif rank == 0: recv(never=1)")
         book.wait(message, lambda cell: cell.text.count("in") >= 2)
         os.kill(pid, signal.SIGKILL)
-        assert "on A: EngineError: it died while it ran the cell" in book.wait(message).error
+        assert "on A: EngineError: it was killed by SIG" in book.wait(message).error
         assert "engine A has ended: `%sfm restart A`" in book.run("%%sfm A\n1").text
         assert "without A, ended before" in book.text("%%sfm\nprint(rank)")
         assert "A has ended (`%sfm restart A`)" in book.text("%sfm start A B")

@@ -50,7 +50,7 @@ def test_an_engine_that_dies_is_told_below_the_cell(book: Notebook) -> None:
     message = book.send("%%sfm B --noblock --out later\nimport os\nrecv(go=3)\nos._exit(1)")
     book.wait(message)
     book.run("send(dest='B', go=3)").ok()
-    error = "EngineError: it died while it ran the cell; `%sfm restart B`"
+    error = "EngineError: it ended with exit status 1; `%sfm restart B` starts it again"
     cell = book.below(message, lambda cell: error in cell.text)
     assert cell.text.count("EngineError") == 1
     asked = book.run("later.get()").shown

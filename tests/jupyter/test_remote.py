@@ -128,7 +128,7 @@ def test_an_engine_dies(book: Notebook) -> None:
     )
     (pid,) = [process["pid"] for process in processes() if process["name"] == "B"]
     os.kill(pid, signal.SIGKILL)
-    assert "PeerLost: process 'B' is gone" in book.wait(cell).error
+    assert "PeerLost: process 'B' has ended" in book.wait(cell).error
     book.run("%sfm restart B").ok()
     assert "PeerLost" in book.run("b.account").error  # the remote object is gone
     book.run("%%sfm B\nx = 7").ok()

@@ -32,7 +32,7 @@ def the_farm(notebook: Any) -> None:
     assert "the others: " in failed
     assert "100 tasks are done; there still are the workers [0, 1, 2]" in text(notebook, "Timer")
     poisoned = text(notebook, "import TaskPoisoned")
-    assert "died while they ran it" in poisoned
+    assert "ended while they ran it" in poisoned
     assert f"done: {[x for x in range(20) if x != 7]}" in poisoned
     assert text(notebook, "as_completed(futures)").count("particles: 0.0") == 4
     assert not any(

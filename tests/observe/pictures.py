@@ -74,6 +74,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "where": None,
         "others": [],
         "failed": None,
+        "end": None,
         "polls": None,
         "now": None,
         "settled": False,

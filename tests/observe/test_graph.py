@@ -153,7 +153,7 @@ def test_a_wait_for_a_program_that_has_ended() -> None:
 def test_the_dead_and_those_who_left_can_send_no_more() -> None:
     found = judge(recv("A"), dead("B"), dead("C", "left"))
     assert found["stuck"] == ["A"]
-    assert found["sentences"][1:3] == ["B has died.", "C has left."]
+    assert found["sentences"][1:3] == ["B has ended.", "C has left."]
     assert [judged["verdict"] for judged in found["processes"]] == ["stuck", "dead", "left"]
 
 

@@ -96,7 +96,7 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
             check_segments(run)
             guest.kill()
         see(run, STATES | {"guest": "dead"})
-        assert "guest has died." in explain(run.folder)["sentences"]
+        assert "guest has ended." in explain(run.folder)["sentences"]
 
 
 def test_a_summary_that_is_older_than_the_count_shows_no_message(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_the_process_dies() -> None:
         calls = [nap.future(1000), nap.future(1000)]
         os.kill(next(member.pid for member in sfm.members() if member.name == "A"), signal.SIGKILL)
         for call in calls:
-            with pytest.raises(PeerLost, match="'A' is gone") as failure:
+            with pytest.raises(PeerLost, match="'A' has ended") as failure:
                 call.result()
             assert failure.value.peer == "A"
         with pytest.raises(PeerLost):

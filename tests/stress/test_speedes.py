@@ -173,7 +173,7 @@ def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int
     for node, (_, ends) in enumerate(found):
         assert len(ends) == len(found[1][1])  # all hear of each
         # The node that hears of it first leaves, and another may miss that node.
-        reason = "KeyboardInterrupt has ended a call in" if node == 1 else "is gone"
+        reason = "KeyboardInterrupt has ended a call in" if node == 1 else "has ended"
         assert [text for text in ends if reason not in text] == []
 
 

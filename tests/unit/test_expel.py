@@ -137,14 +137,14 @@ def test_endpoints_say_who_was_put_out(
             waiting = pool.submit(b.recv, src="A")
             wait_until(lambda: snapshot(b)["processes"][0]["wait"])
             a.directory.client.exchange("expel", name="B")
-            with pytest.raises(PeerLost, match=r"'A' is gone while .*this process was put out"):
+            with pytest.raises(PeerLost, match=r"'A' has ended while .*this process was put out"):
                 waiting.result()
-        with pytest.raises(PeerLost, match=r"'B' is gone while .* was put out of the world"):
+        with pytest.raises(PeerLost, match=r"'B' has ended while .* was put out of the world"):
             a.recv(src="B")
         with contextlib.suppress(PeerLost):
             while True:  # what the link has not noticed yet is sent
                 a.send(dest="B", n=2)
-        with pytest.raises(PeerLost, match=r"'B' is gone .* was put out of the world"):
+        with pytest.raises(PeerLost, match=r"'B' has ended .* was put out of the world"):
             a.send(dest="B", n=3)
         with pytest.raises(WorldAccess, match="this process was put out"):
             b.recv(src="A")

@@ -97,7 +97,7 @@ def test_while_it_is_stopped_and_after_its_death(machines: Machines) -> None:
     assert machines.seen("B")["alive"] and machines.seen("B")["waits"] == "recv(src='A', tag=1)"
     b.kill()
     wait_until(lambda: machines.seen("B")["state"] == "dead")
-    assert not machines.seen("B")["alive"] and "B has died." in machines.diagnosis()["sentences"]
+    assert not machines.seen("B")["alive"] and "B has ended." in machines.diagnosis()["sentences"]
 
 
 def test_the_relay_sees_the_death_of_a_process_that_cannot_be_reached(

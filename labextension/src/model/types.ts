@@ -207,6 +207,8 @@ export interface Process {
    * that raised it; null if the cell has succeeded.
    */
   readonly failed: { readonly error: string; readonly where: CodeLocation | null } | null;
+  /** How a dead process has ended, in words that follow its name; null if that is not known. */
+  readonly end: string | null;
   /**
    * The threads and callbacks that could go on beside a blocked call, and send, or end the wait.
    */

@@ -214,8 +214,9 @@ def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str
 
 def _ended(process: Any) -> dict[str, Any]:
     known = {key: process[key] for key in ("uid", "name", "where", "call")}
-    verdict, end = ("left", "left") if process["state"] == "left" else ("dead", "died")
-    return {**known, "verdict": verdict, "text": f"{process['name']} has {end}.", "near": []}
+    verdict, end = ("left", "left") if process["state"] == "left" else ("dead", "ended")
+    text = f"{process['name']} {process['end'] or f'has {end}'}."
+    return {**known, "verdict": verdict, "text": text, "near": []}
 
 
 def _edges(node: Node, graph: Graph, cycle: list[Node]) -> list[dict[str, Any]]:

@@ -165,11 +165,11 @@ class Graph:
         if absent and not self.is_closed():
             node.acts = f"{', '.join(map(repr, absent))} may still join"
         elif wait["all"] and (absent or not needs):
-            node.acts = "a member of the collective call has died, or all have arrived"
+            node.acts = "a member of the collective call has ended, or all have arrived"
         elif any(self._on_its_way(uid, process) for uid in self._senders(needs, absent)):
             node.acts = "a message is on its way"
         elif any(name in dead for name in absent):
-            node.acts = f"it will learn that {', '.join(map(str, absent))} has died"
+            node.acts = f"it will learn that {', '.join(map(str, absent))} has ended"
         elif absent and self._is_open():
             node.acts, node.newcomer = f"{', '.join(map(repr, absent))} may still join", True
         return node

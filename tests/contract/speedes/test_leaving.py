@@ -31,7 +31,7 @@ def stop(*_: Any, **__: Any) -> None:
 
 
 def lost_to(node: int, call: Callable[[], Any]) -> None:
-    with pytest.raises(PeerLost, match=f"process {node} is gone") as error:
+    with pytest.raises(PeerLost, match=f"process {node} has ended") as error:
         call()
     assert error.value.peer == node
 

@@ -37,7 +37,7 @@ def test_a_node_that_leaves_is_noticed_by_all_who_wait(group: MakeGroup) -> None
     nodes[4].close()
     nodes[4]._sfm.close()
     for call in waiting:
-        with pytest.raises(PeerLost, match=r"process 4 is gone .* in coordinated_receive\(\)"):
+        with pytest.raises(PeerLost, match=r"process 4 has ended .* in coordinated_receive\(\)"):
             call.result()
 
 
@@ -67,7 +67,7 @@ def test_the_successor_of_a_lost_node_gets_no_messages_of_the_group(
     heir = join(rank=1)
     for comm in (nodes[0], nodes[2]):  # on the known way, and with the first message
         for call in (comm.send, comm.coordinated_send):
-            with pytest.raises(PeerLost, match="process 1 is gone"):
+            with pytest.raises(PeerLost, match="process 1 has ended"):
                 call(*((1, 1, b"x") if call == comm.send else (1, b"x")))
     ends[0].send(dest=1, text="plain")
     assert heir.recv(10).text == "plain"  # messages that were sent before have come, too

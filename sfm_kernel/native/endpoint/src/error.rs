@@ -66,7 +66,7 @@ impl Error {
     pub fn peer_lost(peer: &str, detail: &str) -> Error {
         let blank = if detail.is_empty() { "" } else { " " };
         let text = format!(
-            "process {peer} is gone{blank}{detail}. What it sent before is still received; restart \
+            "process {peer} has ended{blank}{detail}. What it sent before is still received; restart \
              it, and it takes its old name and rank"
         );
         Error::new(Kind::PeerLost, text)

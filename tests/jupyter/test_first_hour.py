@@ -1,0 +1,106 @@
+"""What everybody meets in the first hour: an end without a reason, a call with the wrong word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, notebook
+
+pytestmark = pytest.mark.keeps("one notebook with three engines for the whole module")
+
+CELLS = ["%sfm start 3"]
+
+
+def number(book: Notebook) -> int:
+    """The number of the last cell."""
+    return int(book.text("print(len(In) - 1)")) - 1
+
+
+def test_an_engine_that_crashes_says_in_which_line(book: Notebook) -> None:
+    code = "import ctypes\ndef read():\n    ctypes.string_at(0)\nread()"
+    error = book.run(f"%%sfm 1\n{code}").error
+    how = f"was killed by SIGSEGV in cell {number(book)}, line 4"
+    again = "`%sfm restart 1` starts it again"
+    assert error == f"CellFailed: on 1: EngineError: it {how}; {again}"
+    assert f"1 {how}." in book.text("%sfm why")
+    assert how in book.text("%sfm status")
+    book.run("%sfm restart 1").ok()
+    assert how not in book.text("%sfm why")
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        ("os._exit(3)", "ended with exit status 3"),
+        ("os.kill(os.getpid(), 9)", "was killed by SIGKILL, from outside: most likely for want of"),
+        ("os.abort()", "was killed by SIGABRT in cell"),
+    ],
+)
+def test_other_ends_have_their_reasons(book: Notebook, code: str, how: str) -> None:
+    assert f"on 2: EngineError: it {how}" in book.run(f"%%sfm 2\nimport os\n{code}").error
+    book.run("%sfm restart 2").ok()
+
+
+def test_who_waited_for_an_engine_that_ended_stands_below_it(book: Notebook) -> None:
+    code = "if rank == 1:\n    import os; os._exit(3)\nrecv(src=1)"
+    cell = book.run(f"%%sfm\n{code}")
+    text = cell.text.splitlines()
+    assert text[-2:] == [
+        "EngineError: it ended with exit status 3; `%sfm restart 1` starts it again",
+        f"0, 2 waited for 1: recv(src=1) in cell {number(book)}, line 4",
+    ]
+    assert cell.error.endswith("; 0, 2 waited for it") and "PeerLost" not in cell.shown
+    book.run("%sfm restart 1").ok()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("recv(0)", "recv(0) waits 0 s: recv(src=0) receives from 0"),
+        ("exit()", "SystemExit: it ends this cell, not the engine: `%sfm restart 0` begins anew"),
+        ("import sys\nsys.exit(4)", "SystemExit: 4: it ends this cell, not the engine"),
+        ("input()", "input() waits for a keyboard, and an engine has none: ask in the notebook"),
+        ("breakpoint()", "breakpoint() opens a debugger at a keyboard, and an engine has none"),
+        ("from sfm_kernel import send", "send is no name of sfm_kernel: cells know it after"),
+        ("known_here", "Only the notebook has known_here: `%%sfm --local` runs the cell that makes"),
+    ],
+)
+def test_a_sentence_says_what_to_do_instead(book: Notebook, code: str, said: str) -> None:
+    book.run("known_here = 1").ok()
+    cell = book.run(f"%%sfm 0\n{code}")
+    assert said in cell.shown and "sfm_kernel/" not in cell.shown
+    assert "0" in book.text("%%sfm 0\nprint(rank)"), "the engine lives"
+
+
+def test_a_limit_of_time_with_a_template_is_no_sender(book: Notebook) -> None:
+    assert "receives from" not in book.run("%%sfm 0\nrecv(0, tag=1)").error
+    assert "receives from" not in book.run("%%sfm 0\nrecv(0.0)").error
+
+
+def test_the_nearest_command_is_the_one_that_begins_so(book: Notebook) -> None:
+    assert "did you mean `%sfm status`" in book.run("%sfm stat").text
+
+
+def test_grouped_outputs(book: Notebook) -> None:
+    text = book.text("%%sfm --group-outputs engine\nprint('a', rank)\nprint('b', rank)")
+    assert "[stdout:1] \na 1\nb 1\n" in text
+    assert "leave out --stream" in book.run("%%sfm --group-outputs engine --stream\n1").text
+
+
+def test_autopx_leaves_sfm_in_the_notebook(book: Notebook) -> None:
+    book.run("import sfm_kernel.jupyter\nsfm_kernel.jupyter.client()[:].activate()").ok()
+    book.run("%autopx").ok()
+    try:
+        book.run("sent = rank + 40")
+        assert "home" in book.text("%sfm status")
+        assert "[stdout:1] 41" in book.text("%%sfm\nprint(sent)")
+    finally:
+        book.run("%autopx").ok()
+    assert "NameError" in book.run("sent").error
+
+
+def test_before_engines_run_a_sentence_says_so() -> None:
+    with notebook() as book:
+        assert "sfm: send is known once engines run: `%sfm start 4` first" in book.run("send()").text
+        assert "begin the cell with `%%sfm`" in book.run("rank").text
+        assert "sfm:" not in book.run("other").text
