@@ -63,7 +63,7 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
-            "check": partial(lessons.check, shell),
+            **lessons.commands(shell),
             "help": self._help,
         }
         self._events: dict[str, Callable[..., None]] = {
