@@ -22,7 +22,7 @@ from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.expel import expel
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.idle import Idle
-from sfm_kernel.jupyter.kernel import warn_if_open
+from sfm_kernel.jupyter.kernel import prepare
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
@@ -363,7 +363,7 @@ def load(shell: Any) -> None:
         with suppress(BadSetting):  # `%sfm start` reports it
             magics.settings()
         tracebacks.install(shell)
-        warn_if_open(shell)
+        prepare(shell)
 
 
 def unload(shell: Any) -> None:

@@ -186,6 +186,16 @@ def _first_of_program(arguments: Sequence[str]) -> int:
 _WITH_VALUE = ("-n", "-np", "--np", "--timeout", "--usize", "-usize", "--lifeline")
 
 
+class _ShowPath(argparse.Action):
+    """``--path``: print the folder of the commands, and nothing else."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from sfm_kernel.mpi import discovery
+
+        print(discovery.commands())
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(f"{message}. For example: {self.prog} -n {DEFAULT_SIZE} prog.py")
@@ -217,6 +227,11 @@ def _parser(command: str) -> argparse.ArgumentParser:
     checks.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
     asan = "compile with AddressSanitizer: wrong accesses of malloc's memory and of buffers"
     checks.add_argument("--asan", action="store_true", help=asan)
+    for word in ("oversubscribe", "allow-run-as-root"):
+        needed = "does nothing here: other launchers need it"
+        parser.add_argument(f"--{word}", f"-{word}", action="store_true", help=needed)
+    here = "print the folder of mpiexec and mpicc, for PATH"
+    parser.add_argument("--path", action=_ShowPath, nargs=0, help=here)
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Job
     return parser
 
