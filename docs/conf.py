@@ -19,9 +19,9 @@ copyright = "the sfm-kernel developers"
 version = release = metadata.version("sfm-kernel")
 
 extensions = [
-    "sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb",
+    "sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "sphinx_copybutton",
     # in _ext
-    "commands", "docstrings", "formulas", "header", "kernels", "pages",
+    "buttons", "commands", "docstrings", "formulas", "header", "kernels", "pages", "recorded",
 ]  # fmt: skip
 exclude_patterns = ["_ext"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -30,6 +30,7 @@ myst_heading_anchors = 3
 # The theme of JupyterLab's, Notebook's and the Jupyter server's own documentation.
 html_theme = "pydata_sphinx_theme"
 html_title = "sfm-kernel"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["sfm.css"]
 html_theme_options = {
@@ -37,11 +38,17 @@ html_theme_options = {
     "show_toc_level": 2,
     # The drawing needs the whole width.
     "secondary_sidebar_items": {"**": ["page-toc"], "architecture": []},
+    "article_header_end": ["notebook-buttons"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+
+# What is typed gets a button that copies it, without prompts; what is printed gets none.
+copybutton_selector = "div.highlight pre:not(.cell_output pre, .highlight-text pre)"
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 # The reference.
 autodoc_default_options = {"members": True}

@@ -60,7 +60,7 @@ def rewrite(app: Sphinx, page: str, source: list[str]) -> None:
     said = INCLUDE.sub(text, source[0])
     said = re.sub(r"\]\(\.\./(notebooks/[\w-]+\.ipynb)\)", r"](\1)", said)
     said = re.sub(r"\]\(docs/", "](", said)
-    source[0] = re.sub(r"\]\((\w+\.md)\)", lambda one: f"]({PAGES.get(one[1], one[1])})", said)
+    source[0] = re.sub(r"\]\((?:\.\./)?([A-Z]+\.md)\)", lambda one: f"]({PAGES[one[1]]})", said)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -52,11 +52,19 @@ _OF_CXX = {
 
 _NO_HEADER = re.compile(r"fatal error: '?([^:'\n]+?)'?(?:: No such file| file not found)")
 _NO_NAME = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w:~.]+)")
+_NOT_DECLARED = r"(?:implicit declaration of|call to undeclared(?: library)?) function '{name}'"
+_MEANT = r"function '{name}'; did you mean '(\w+)'|: {name}\n(?:>>> .*\n)*>>> did you mean: (\w+)"
+"""The nearest name, which GCC's compiler and LLVM's linker know."""
 _TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:?) [`'\"]?main\b")
 
 
 def advice(text: str) -> str:
     """A hint on a compiler's errors, in one line; empty if none is known."""
+    if re.search(r"cannot find \S*asan", text):
+        return (
+            "--asan needs the compiler's AddressSanitizer, which is not installed: "
+            "`apt install gcc` or `conda install c-compiler` brings it, or leave --asan out"
+        )
     if "File size limit exceeded" in text:
         return "a file may not be as large: raise the limit (`ulimit -f unlimited`) in the shell"
     if found := _NO_HEADER.search(text):
@@ -66,6 +74,10 @@ def advice(text: str) -> str:
     if found := _NO_NAME.search(text):
         if found[1] == "main":
             return "no source has a main, the beginning of a program"
+        if re.search(_NOT_DECLARED.format(name=found[1]), text):
+            meant = re.search(_MEANT.format(name=found[1]), text)
+            near = f": did you mean {meant[1] or meant[2]}?" if meant else ""
+            return f"there is no function {found[1]} in a header, a source or a library{near}"
         return (
             f"{found[1]} is declared, but not defined: also name the source file that defines it, "
             f"or the library in SFM_LIBS (SFM_LIBS=-lgsl)"

@@ -25,6 +25,9 @@ LARGEST = 256 << 20
 _FRESH = 600.0
 """Seconds for which a used entry stays, because its program may be about to start."""
 
+LASTING = "lasting-"
+"""The beginning of the names of entries that stay: small, and on the PATH of processes that run."""
+
 _RECORD = "record.json"
 _UNFINISHED = "new-"
 _SYSTEM = ("/usr/", "/lib/", "/opt/")
@@ -96,8 +99,8 @@ class Cache:
             for entry in found:
                 with suppress(OSError):
                     used = entry.stat(follow_symlinks=False).st_mtime
-                    if entry.name == "zig":  # the compiler's own
-                        continue
+                    if entry.name == "zig" or entry.name.startswith(LASTING):
+                        continue  # the compiler's own; those on a PATH
                     if entry.name.startswith(_UNFINISHED) and now - used > 3600:
                         self.drop(entry.path)
                         continue

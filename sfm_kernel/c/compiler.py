@@ -75,6 +75,7 @@ def build(
     *,
     before: Sequence[Source] = (),
     fast: bool = False,
+    asan: bool = False,
     shared: bool = False,
     folder: str = "",
     headers: Sequence[str] = (),
@@ -87,6 +88,7 @@ def build(
         sources: the sources of one program. Texts include headers from ``folder``.
         before: texts that precede each source, as if it included them.
         fast: without checks.
+        asan: a program with AddressSanitizer.
         shared: a library, not a program.
         folder: the base of relative names; default: this process's working folder.
         headers: files below it, whose folders are searched for included headers.
@@ -100,7 +102,8 @@ def build(
     """
     base = os.path.abspath(folder)
     include = sorted({os.path.dirname(name) or "." for name in headers})
-    return _Build(sources, before, fast, shared, base, include, beside, cache or Cache()).run()
+    made = fast, asan, shared
+    return _Build(sources, before, made, base, include, beside, cache or Cache()).run()
 
 
 class _Build:
@@ -108,15 +111,14 @@ class _Build:
         self,
         sources: Sequence[Source],
         before: Sequence[Source],
-        fast: bool,
-        shared: bool,
+        made: tuple[bool, bool, bool],
         base: str,
         include: Sequence[str],
         beside: Sequence[str],
         cache: Cache,
     ) -> None:
         self._sources, self._before, self._cache = sources, before, cache
-        self._fast, self._shared = fast, shared
+        self._fast, self._asan, self._shared = made
         self._base, self._include, self._beside = base, include, beside
         self._languages = sorted({source.language for source in sources})
         self._compilers = {name: tools.find(name) for name in self._languages}
@@ -135,7 +137,8 @@ class _Build:
         self._announce()
         try:
             objects = [f"{number}.o" for number in range(len(self._sources))]
-            output = self._compile(objects) + self._link(objects, name)
+            output = self._compile(objects)
+            output += self._link(objects, name, output)
             headers = self._headers(objects)
             self._tidy(name)
             folder = self._cache.keep(self._folder, entry, headers, said=output)
@@ -150,7 +153,7 @@ class _Build:
         return key(
             [compiler.identity() for compiler in self._compilers.values()],
             [[text.name, text.language, _contents(text, self._base)] for text in self._texts],
-            [self._fast, self._shared, self._user, self._libraries],
+            [self._fast, self._asan, self._shared, self._user, self._libraries],
             [base, private, self._include, LIB],
             [_about(path) for path in (*_MADE_BY, LIBMPI, LIBSFM)],
         )
@@ -169,7 +172,10 @@ class _Build:
 
     def _command(self, source: Source, output: str) -> list[str]:
         compiler, here = self._compilers[source.language], self._folder
-        words = [*compiler.command, *compiler.flags(fast=self._fast, shared=self._shared)]
+        words = [
+            *compiler.command,
+            *compiler.flags(fast=self._fast, shared=self._shared, asan=self._asan),
+        ]
         words += [f"-fdebug-prefix-map={here}=.", f"-I{INCLUDE}", *self._user]
         words += self._openmp(compiler)
         if source.text is not None:
@@ -181,10 +187,11 @@ class _Build:
         words += ["-MD", "-MF", f"{path}.d", "-c", "-o", path]
         return [*words, "-x", source.language, source.name]
 
-    def _link(self, objects: Sequence[str], name: str) -> str:
+    def _link(self, objects: Sequence[str], name: str, said: str) -> str:
+        """Link; an error also shows what the compiler has ``said``, which may be its cause."""
         # The C++ compiler, if there is a C++ source.
         compiler = self._compilers[self._languages[-1]]
-        words = [*compiler.command, *compiler.link_flags(), *self._user]
+        words = [*compiler.command, *compiler.link_flags(asan=self._asan), *self._user]
         words += [os.path.join(self._folder, name) for name in objects]
         words.append(self._checks(compiler))
         if self._shared:
@@ -200,7 +207,7 @@ class _Build:
                 words += [f"-Wl,{needed}", library]
         words += [f"-Wl,-rpath,{LIB}", "-Wl,--as-needed", "-lm", "-lpthread"]
         words += ["-o", os.path.join(self._folder, name)]
-        return self._run([words])
+        return self._run([words], said)
 
     def _checks(self, compiler: Compiler) -> str:
         """The object of checks.c, compiled once."""
@@ -244,14 +251,14 @@ class _Build:
 
     # ---- the compiler
 
-    def _run(self, commands: Sequence[Sequence[str]]) -> str:
+    def _run(self, commands: Sequence[Sequence[str]], said: str = "") -> str:
         """Run commands, as many at a time as there are processors; returns their output."""
         failed, output = _run(commands, self._working_folder(), self._environment())
         if failed:
             from sfm_kernel.c.advice import advice
 
-            text = self._named(output).rstrip()
-            hint = advice(output)
+            text = self._named(said + output).rstrip()
+            hint = advice(said + output)
             raise CompileError("\n".join(filter(None, (text, hint))))
         return output
 
@@ -285,11 +292,15 @@ class _Build:
     def _named(self, output: str) -> str:
         """A compiler's output with the names that the user knows for the sources."""
         output = output.replace(f"{self._folder}/", "") if self._folder else output
+        for number, source in enumerate(self._sources):
+            shown = (source.shown or source.name).replace("\\", r"\\")
+            output = re.sub(rf"\b{number}\.o(?=: in function )", shown, output)
         for source in self._texts:
             if source.shown and source.shown != source.name:
                 name = re.escape(source.name)
-                pattern = rf"(?m)(^|from )(?:\./)*{name}(?=:)"
-                output = re.sub(pattern, rf"\g<1>{source.shown}", output)
+                output = re.sub(rf"(?m)(^|from |by ){name}(?=:)", rf"\g<1>{source.shown}", output)
+                # Linkers know it from the debug information, with a folder: ././cell:8
+                output = re.sub(rf"(?:\./)+{name}(?=:)", source.shown, output)
         return output
 
 

@@ -32,6 +32,9 @@ _CHECKS = (
 """The checks that cost little: bounds, null pointers, division by zero. The others slow loops down,
 or report things that courses' programs do on purpose (hashes that overflow)."""
 
+ASAN = "-fsanitize=address"
+"""AddressSanitizer, a library of the compiler's: each access costs some instructions more."""
+
 _LENIENT = ("implicit-function-declaration", "implicit-int", "int-conversion",
             "incompatible-pointer-types")  # fmt: skip
 """Errors of newer compilers that were warnings when many programs were written."""
@@ -55,14 +58,21 @@ class Compiler(NamedTuple):
         about = os.stat(os.path.realpath(self.command[0]))
         return [*self.command, os.path.realpath(self.command[0]), about.st_size, about.st_mtime_ns]
 
-    def flags(self, *, fast: bool, shared: bool) -> list[str]:
+    def flags(self, *, fast: bool, shared: bool, asan: bool = False) -> list[str]:
         """The options for compiling a source.
 
         Args:
             fast: without checks.
             shared: for a library.
+            asan: with AddressSanitizer, and unoptimised: no wrong access is left out.
         """
-        flags = ["-O2", "-g", _STANDARD[self.language], "-ffp-contract=off", "-Wall"]
+        flags = [
+            "-O0" if asan else "-O2",
+            "-g",
+            _STANDARD[self.language],
+            "-ffp-contract=off",
+            "-Wall",
+        ]
         flags += ["-Wno-unused", "-fdiagnostics-color=never"]
         # Observers and crash reports name lines by the callers' addresses.
         flags += ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
@@ -79,13 +89,25 @@ class Compiler(NamedTuple):
             flags += ["-fno-sanitize=function"] if clang else ["-fsanitize=bounds-strict"]
         elif self.zig:
             flags.append("-fno-sanitize=undefined")
+        if asan:
+            flags.append(ASAN)
         if shared:
             flags.append("-fPIC")
         return flags
 
-    def link_flags(self) -> list[str]:
-        """The options for linking objects; checks.c has the functions of the checks."""
-        return ["-g", "-fno-sanitize=undefined"] if self.zig else ["-g"]
+    def link_flags(self, *, asan: bool = False) -> list[str]:
+        """The options for linking objects; checks.c has the functions of the checks.
+
+        Raises:
+            CompileError: this compiler has no AddressSanitizer.
+        """
+        if asan and self.zig:
+            raise CompileError(
+                "--asan needs GCC or Clang, and ziglang's compiler has no AddressSanitizer: "
+                "`apt install gcc libc6-dev` or `conda install c-compiler`, or leave --asan out"
+            )
+        flags = ["-g", "-fno-sanitize=undefined"] if self.zig else ["-g"]
+        return [*flags, *([ASAN] if asan else [])]
 
     def _version(self) -> int:
         """The first number of GCC's version."""

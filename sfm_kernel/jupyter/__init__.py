@@ -7,7 +7,7 @@ their own module.
     cell         runs a cell on engines, with ipyparallel's options
     c_cells      %%sfm c: programs and functions in C
     programs     runs programs in new processes and shows their output; calls functions on engines
-    kernel       what the kernel of a notebook lets others of its machine read
+    kernel       the commands that a notebook's kernel finds, and what others can read of it
     keyboard     asks the user for input when such a program reads its stdin
     commands     the text of %sfm help
     launching    starts a cluster's controller and engines

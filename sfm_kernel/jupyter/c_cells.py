@@ -30,7 +30,7 @@ from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, ranks
 
 LANGUAGES = ("c", "c++")
 
-_USAGE = "%%sfm c [-n 4 | A,B] [--fast] [--stdin TEXT|FILE] [arguments]"
+_USAGE = "%%sfm c [-n 4 | A,B] [--fast | --asan] [--stdin TEXT|FILE] [arguments]"
 
 _Cell = tuple[Source, Declared]
 _Engines = Callable[[list[str]], Sequence[Any]]
@@ -66,6 +66,11 @@ class CCells:
         before = self._before(identity, source)
         if defines_main(text):
             self._run_program(source, before, options, engines)
+        elif options.asan:
+            raise UsageError(
+                "%%sfm c: --asan is for programs, and this cell has no main: Python, which calls "
+                "its functions, was built without AddressSanitizer. Call them from a cell with main"
+            )
         else:
             self._define_functions(source, before, options, engines, load)
 
@@ -84,7 +89,8 @@ class CCells:
         environment = {"SFM_CELL": f"{number or ''}\t{identity or ''}"}
         with _stdin(options.stdin) as stdin:
             with programs.launcher(stdin=stdin, environment=environment) as run:
-                built = compiler.build([source], before=before, fast=options.fast)
+                made = {"fast": options.fast, "asan": options.asan}
+                built = compiler.build([source], before=before, **made)
                 if built.warnings:
                     print(built.warnings, end="", file=sys.stderr, flush=True)
                 run([*words, built.path, *arguments])
@@ -168,7 +174,9 @@ class _Parser(argparse.ArgumentParser):
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(prog=f"%%sfm {words[0]}", usage=_USAGE, add_help=False, allow_abbrev=False)
     parser.add_argument("-n", "-np", dest="size", type=ranks)
-    parser.add_argument("--fast", action="store_true")
+    checks = parser.add_mutually_exclusive_group()
+    checks.add_argument("--fast", action="store_true")
+    checks.add_argument("--asan", action="store_true")
     parser.add_argument("--stdin")
     parser.add_argument("--timeout")
     rest, position = words[1:], 0

@@ -22,6 +22,7 @@ OPTIONS = {
     "restart": (),
     "run": ("-n", "-m"),
     "help": (),
+    "notebooks": (),
     "check": ("-n", "--seed", "--from", "--strict"),
 }
 """The commands that take arguments, and their options."""
@@ -50,6 +51,7 @@ HELP = """\
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four new processes; also -m module
 %sfm check ring        check your function `ring`, an exercise; without a name: list the checks
+%sfm notebooks [DIR]   copy the notebooks, which teach all this, into a new folder
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …

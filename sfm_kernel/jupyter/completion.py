@@ -17,7 +17,7 @@ from sfm_kernel.jupyter.cluster_files import running_clusters
 _ENGINE_NAMES = ("rank", "size")
 """Names that cells on engines have, and this notebook has not."""
 
-_C_OPTIONS = ("-n", "--fast", "--stdin", "--timeout")
+_C_OPTIONS = ("-n", "--fast", "--asan", "--stdin", "--timeout")
 
 _SOURCES = (".py", ".c", ".cc", ".cpp", ".cxx", ".zip", ".tar.gz")
 

@@ -1,11 +1,13 @@
-"""``%sfm check``: checks whether a student's cell does what an exercise asks for."""
+"""``%sfm check`` checks a student's cell; ``%sfm notebooks`` copies the package's notebooks."""
 
 from __future__ import annotations
 
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from IPython.core.error import UsageError
@@ -16,6 +18,7 @@ from sfm_kernel.lessons.examine.cell import Unready, find, ready
 from sfm_kernel.lessons.examine.check import Check, checks, of_file
 from sfm_kernel.lessons.examine.check import find as find_check
 from sfm_kernel.lessons.examine.examiner import MOST_SEED, Examiner, Request, Verdict
+from sfm_kernel.lessons.students import NOTEBOOKS, NotebookError, laid_out
 
 _GRADES = "NBGRADER_EXECUTION"
 """nbgrader sets this variable when it grades a notebook; a check that fails then raises."""
@@ -24,6 +27,9 @@ _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--stric
 
 _MOST = 64
 """The highest number of processes of a trial."""
+
+_FOLDER = "sfm-notebooks"
+"""Where the notebooks are put if the user names no folder."""
 
 _WIDTH = 96
 """Characters of a line of output that a notebook usually shows."""
@@ -35,6 +41,11 @@ class _Arguments(NamedTuple):
     size: int = 0
     seed: int = 0
     strict: bool = False
+
+
+def commands(shell: Any) -> dict[str, Callable[[list[str]], None]]:
+    """The commands of this module, by name."""
+    return {"check": partial(check, shell), "notebooks": notebooks}
 
 
 def check(shell: Any, words: Sequence[str]) -> None:
@@ -60,6 +71,28 @@ def check(shell: Any, words: Sequence[str]) -> None:
     if not verdict.passed and (arguments.strict or os.environ.get(_GRADES)):
         raise CheckFailed(verdict.text)
     print(_wrapped(verdict.text))
+
+
+def notebooks(words: Sequence[str]) -> None:
+    """Copy the notebooks into a folder, and print which one comes first.
+
+    Raises:
+        UsageError: the words are wrong, the folder has other files, or it cannot be written.
+    """
+    if len(words) > 1 or (words and words[0].startswith("-")):
+        raise UsageError(
+            f"%sfm notebooks takes one folder, which may be new, not {' '.join(words)!r}"
+        )
+    folder = Path(*words or [_FOLDER]).expanduser()
+    try:
+        written = laid_out(NOTEBOOKS, folder)
+    except NotebookError as problem:
+        raise UsageError(f"%sfm notebooks: {problem}") from None
+    except OSError as problem:
+        raise UsageError(
+            f"%sfm notebooks: {folder} cannot be written ({problem.strerror}): name another folder"
+        ) from None
+    print(f"{len(written)} notebooks in {folder}: begin with {written[0]}")
 
 
 def _wrapped(text: str) -> str:

@@ -23,7 +23,7 @@ from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.expel import expel
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.idle import Idle
-from sfm_kernel.jupyter.kernel import warn_if_open
+from sfm_kernel.jupyter.kernel import prepare
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
@@ -72,7 +72,7 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
-            "check": partial(lessons.check, shell),
+            **lessons.commands(shell),
             "help": self._help,
         }
         self._events: dict[str, Callable[..., None]] = {
@@ -367,7 +367,7 @@ def load(shell: Any) -> None:
             magics.settings()
         tracebacks.install(shell)
         keep_sfm_here()
-        warn_if_open(shell)
+        prepare(shell)
 
 
 def unload(shell: Any) -> None:

@@ -22,20 +22,10 @@ from IPython.core.error import UsageError
 from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.keyboard import END, Keyboard
+from sfm_kernel.mpi.discovery import LAUNCH
 from sfm_kernel.mpi.launch import mpiexec
 from sfm_kernel.spawn.process import start as start_process
 from sfm_kernel.transport.base import Member
-
-# Like `python -m sfm_kernel.mpi`, but without the current folder in sys.path: a file in it could
-# replace one of Python's modules. The option -P would be inherited by the program.
-_LAUNCHER = """\
-import sys
-if not sys.flags.safe_path:
-    sys.path[0] = sys.path[1]
-import runpy
-runpy._run_module_as_main("sfm_kernel.mpi")
-"""
-
 
 _POLL = 0.5
 """Seconds between two checks of the controller."""
@@ -115,7 +105,7 @@ def launcher(
     options = ["--words", str(words_reader), "--lifeline", str(lifeline)]
     try:
         process = start_process(  # in its own session: Stop signals this kernel's group
-            [sys.executable, "-c", _LAUNCHER, *options],
+            [sys.executable, "-c", LAUNCH, *options],
             env={**os.environ, **(environment or {})},
             pass_fds=(lifeline, words_reader),
             stdin=stdin,

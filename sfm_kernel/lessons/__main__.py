@@ -1,6 +1,7 @@
-"""``python -m sfm_kernel.lessons``: runs a program of the notebooks, or copies notebooks.
+"""``python -m sfm_kernel.lessons``: runs a program of the notebooks, or copies the notebooks.
 
 python -m sfm_kernel.lessons pingpong --quick    measures, prints a table
+python -m sfm_kernel.lessons copy DIR            copies the notebooks into a new folder
 python -m sfm_kernel.lessons students DIR        copies the notebooks without their solutions
 python -m sfm_kernel.lessons solved DIR          writes them with the solutions, for teachers
 """
@@ -16,11 +17,12 @@ from pathlib import Path
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.command import add_program, run
-from sfm_kernel.lessons.students import solved, students
+from sfm_kernel.lessons.students import NOTEBOOKS, laid_out, solved, students
 
 PROGRAMS = ("cpi", "pingpong", "dot", "chunks", "reductions", "speedes", "sites")
 COPIES = {
-    "students": (students, "copy the notebooks without their solutions"),
+    "copy": (laid_out, "copy the notebooks into a new or empty folder, to work with them"),
+    "students": (students, "copy the notebooks without their solutions; copies are overwritten"),
     "solved": (solved, "write them with the solutions, for teachers: nbgrader's source/ folder"),
 }
 
@@ -38,9 +40,8 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, (write, title) in COPIES.items():
         command = commands.add_parser(name, help=title, description=title)
         command.add_argument("folder", type=Path, help="the folder to write; it may exist")
-        command.add_argument(
-            "--notebooks", type=Path, default=Path("notebooks"), help="their folder (./notebooks)"
-        )
+        where = "their folder; default: the package's"
+        command.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help=where)
         command.set_defaults(run=partial(_copy, write))
     if words and not words[0].startswith("-") and words[0] not in commands.choices:
         parser.error(

@@ -1,4 +1,4 @@
-"""Notebooks for students, without solutions, and for teachers, with them.
+"""Copies of the notebooks: for students, without solutions, and for teachers, with them.
 
 A solution is the complete cell of an exercise, in ``solutions/NAME.py`` (or ``.c``) beside the
 notebooks. The lines that students have to write are between ``BEGIN`` and ``END``, as in
@@ -16,6 +16,10 @@ from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.examine.cell import STUB
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+"""The notebooks that the package brings. In a checkout it is a link to the repository's folder,
+which also has the solutions; a wheel is without them, since it is installed where students work."""
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
@@ -64,6 +68,34 @@ def students(notebooks: Path, target: Path) -> list[Path]:
     return [target / path.name for path in found]
 
 
+def laid_out(notebooks: Path, target: Path) -> list[Path]:
+    """Copy notebooks for somebody who will work in them: ``students``, which overwrites nothing.
+
+    Args:
+        target: a folder that is new, or empty, or has nothing but such copies, unchanged.
+    Returns:
+        The notebooks that were written.
+    Raises:
+        NotebookError: the folder has other files, or is none. Nothing was written.
+    """
+    ours = {path.name: path for path in notebooks.iterdir() if path.is_file()}
+    if target.exists() and not target.is_dir():
+        raise NotebookError(f"{target} is a file: name a folder, which may be new")
+    found = [path for path in sorted(target.glob("*")) if not path.name.startswith(".")]
+    others = [path.name for path in found if not _same(path, ours.get(path.name))]
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        raise NotebookError(
+            f"nothing was copied, since {target} has other files or changed notebooks "
+            f"({', '.join(others[:3])}{more}): name a folder that is new or empty"
+        )
+    return students(notebooks, target)
+
+
+def _same(copy: Path, original: Path | None) -> bool:
+    return original is not None and copy.is_file() and copy.read_bytes() == original.read_bytes()
+
+
 def solved(notebooks: Path, target: Path) -> list[Path]:
     """Write the notebooks with the solutions in the cells of the exercises: nbgrader's source.
 
@@ -74,6 +106,11 @@ def solved(notebooks: Path, target: Path) -> list[Path]:
             Nothing was written.
     """
     found = _notebooks(notebooks, target)
+    if notebooks.samefile(NOTEBOOKS) and not (notebooks / FOLDER).is_dir():
+        raise NotebookError(
+            "the installed package is without solutions, since students could read them there: "
+            "name the notebooks of a clone of sfm-kernel, `--notebooks FOLDER`"
+        )
     written = {}
     for path in found:
         notebook = _read(path)

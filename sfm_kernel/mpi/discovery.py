@@ -1,9 +1,13 @@
-"""What build tools and extensions ask for an MPI, answered with this one in ranks and engines.
+"""What people, build tools and extensions ask for an MPI, answered with this one.
 
-They look for mpicc on PATH, for pkg-config's description of a library, at ``mpi4py.get_config()``,
-and with ``ctypes.util.find_library``. The programs that they build are linked with our
-libmpi.so.12; in a Python process that name is the core's alias (``alias.py``). Ranks in C are asked
-for the first two only.
+They look for mpiexec and mpicc on PATH, for pkg-config's description of a library, at
+``mpi4py.get_config()``, and with ``ctypes.util.find_library``. The programs that are built are
+linked with our libmpi.so.12; in a Python process that name is the core's alias (``alias.py``).
+Ranks and engines are answered, ranks in C the first two questions only.
+
+The commands are in a folder of their own, which knows this Python and its compiler. It is put
+before PATH, and never into the environment's bin: MPICH's wheel and conda's package have theirs
+there. A notebook's kernel finds them if it finds no other mpiexec (``offer``).
 """
 
 from __future__ import annotations
@@ -11,14 +15,16 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
 from sfm_kernel.c import INCLUDE, LIB, LIBMPI, tools
-from sfm_kernel.c.cache import Cache, key
+from sfm_kernel.c.cache import LASTING, Cache, key
 from sfm_kernel.errors import CompileError
 
 _NAMES = ("mpi", "mpich")
@@ -33,6 +39,22 @@ case " $* " in *" -show "* | *" -compile_info "* | *" -link_info "*)
 esac
 exec {words} "$@" {libraries}
 """
+
+_LAUNCHER = """\
+#!/bin/sh
+# sfm-kernel's launcher of MPI programs.
+exec {words} "$@"
+"""
+
+LAUNCH = """\
+import sys
+if not sys.flags.safe_path:
+    sys.path[0] = sys.path[1]
+import runpy
+runpy._run_module_as_main("sfm_kernel.mpi")
+"""
+"""``python -c LAUNCH`` is ``python -m sfm_kernel.mpi`` without the current folder in sys.path: a
+file there could replace one of Python's modules. The program would inherit the option -P."""
 
 _DESCRIPTION = """\
 Name: mpi
@@ -62,8 +84,7 @@ def answer(module: ModuleType) -> None:
 
     @functools.wraps(known)
     def get_config() -> dict[str, str]:
-        bin_folder = os.path.join(_folder(), "bin")
-        wrappers = {name: os.path.join(bin_folder, name) for name in ("mpicc", "mpicxx")}
+        wrappers = {name: os.path.join(commands(), name) for name in ("mpicc", "mpicxx")}
         return known() | wrappers
 
     get_config.is_ours = True  # type: ignore[attr-defined]
@@ -83,6 +104,30 @@ def find(name: str, path: Any) -> ModuleSpec | None:
 
     spec.loader.exec_module = exec_module  # type: ignore[method-assign]
     return spec
+
+
+def commands() -> str:
+    """The folder of mpiexec and mpicc.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    return os.path.join(_folder(), "bin")
+
+
+def other(name: str) -> str | None:
+    """The path of a command on PATH that is not one of ours."""
+    ours = Cache().folder + os.sep
+    places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = os.pathsep.join(place for place in places if not place.startswith(ours))
+    return shutil.which(name, path=path)
+
+
+def offer() -> None:
+    """Put our commands first on this process's PATH, unless there is another mpiexec."""
+    if other("mpiexec") is None:
+        with suppress(OSError):  # without a place for them a notebook goes on
+            os.environ["PATH"] = variables()["PATH"]
 
 
 def variables() -> dict[str, str]:
@@ -107,19 +152,22 @@ class _Find:
 
 @functools.cache
 def _folder() -> str:
-    """The folder of the wrappers and descriptions, which the user's cache keeps."""
+    """The folder of the commands and descriptions, which the user's cache keeps."""
     include, libraries = f"-I{INCLUDE}", shlex.join([f"-Wl,-rpath,{LIB}", LIBMPI])
-    files = {}
-    for name, language, usual in (("mpicc", "c", "cc"), ("mpicxx", "c++", "c++")):
+    files: dict[str, str] = {}
+    for language, usual, names in (("c", "cc", ["mpicc"]), ("c++", "c++", ["mpicxx", "mpic++"])):
         try:
             command = tools.find(language).command
         except CompileError:
             command = (usual,)  # it may be installed later
         words = shlex.join([*command, include])
-        files[f"bin/{name}"] = _WRAPPER.format(words=words, libraries=libraries)
+        text = _WRAPPER.format(words=words, libraries=libraries)
+        files |= {f"bin/{name}": text for name in names}
+    launcher = _LAUNCHER.format(words=shlex.join([sys.executable, "-c", LAUNCH]))
+    files |= {f"bin/{name}": launcher for name in ("mpiexec", "mpirun")}
     description = _DESCRIPTION.format(include=include, libraries=libraries)
     files |= {f"pkgconfig/{name}.pc": description for name in _NAMES}
-    cache, entry = Cache(), key("discovery", sorted(files.items()))
+    cache, entry = Cache(), f"{LASTING}{key(sorted(files.items()))}"
     found = cache.find(entry)
     if found is not None:
         return found[0]

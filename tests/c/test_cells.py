@@ -44,6 +44,10 @@ def test_errors_name_the_cell_and_its_line(book: Notebook) -> None:
     assert cell.error.startswith("CompileError: cell ") and "File" not in cell.traceback
     cell = book.run(program("-n 2", "int a[2] = {0}; return a[argc + 1];"))
     assert ", line 5: index 2 is out of bounds of 'int [2]'" in cell.shown
+    wrong = "int *a = malloc(4); a[argc] = 1; return 0;"
+    book.run(program("-n 2", wrong)).ok()
+    cell = book.run(program("-n 2 --asan", wrong))
+    assert ", line 5: writes 4 bytes outside of what malloc has given" in cell.shown
 
 
 def test_stop_ends_a_program(book: Notebook) -> None:
@@ -111,10 +115,20 @@ def test_wrong_calls_of_functions_are_refused(book: Notebook) -> None:
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("c -n 0", "a number from 1 to 512"), ("c -q", "unrecognized"), ("c++ -n x", "not 'x'")],
+    [
+        ("c -n 0", "a number from 1 to 512"),
+        ("c -q", "unrecognized"),
+        ("c++ -n x", "not 'x'"),
+        ("c --fast --asan", "not allowed with argument --fast"),
+    ],
 )
 def test_wrong_words(line: str, says: str, book: Notebook) -> None:
     assert says in book.run(f"%%sfm {line}\nint main() {{}}").shown
+
+
+def test_functions_that_python_calls_have_no_address_sanitizer(book: Notebook) -> None:
+    shown = book.run("%%sfm c --asan\nint f(void) { return 1; }").shown
+    assert "--asan is for programs, and this cell has no main" in shown
 
 
 def test_cxx(book: Notebook) -> None:

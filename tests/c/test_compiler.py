@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,12 +102,38 @@ def test_errors_have_the_compilers_text_and_the_names_of_the_sources(cache: Cach
         ("#include <vector>\nint main(void) {}", "a header of C++"),
         ("int f(void) { return 1; }", "no source has a main"),
         ("int f(void);\nint main(void) { return f(); }", "f is declared, but not defined"),
+        ("int main(void) { return f(); }", "there is no function f in a header, a source or a"),
     ],
 )
 def test_errors_say_what_to_do(text: str, says: str, cache: Cache) -> None:
     with pytest.raises(CompileError) as found:
         cell(text, cache)
     assert says in str(found.value)
+
+
+def test_what_the_compiler_has_warned_of_stands_with_an_error_of_the_linker(cache: Cache) -> None:
+    with pytest.raises(CompileError) as found:
+        cell("#include <mpi.h>\nint main(void)\n{ MPI_Bariier(0);\nreturn MPI_Bariier(1); }", cache)
+    warned, linked = str(found.value).split("undefined reference", 1)
+    assert "cell 4:4:3: warning: " in warned and "MPI_Bariier(0);" in warned
+    assert "cell 4:4: " in warned and "cell 4:5: " in linked
+    assert not re.search(r"\./|\bcell:|\d\.o\b", str(found.value))
+    assert str(found.value).endswith(": did you mean MPI_Barrier?")
+
+
+def test_names_that_llvms_linker_knows() -> None:
+    text = (
+        "cell 8:3:50: warning: call to undeclared function 'MPI_Bariier'; ISO C99 and later …\n"
+        "ld.lld: error: undefined symbol: MPI_Bariier\n>>> referenced by cell 8:3\n"
+        ">>>               0.o:(main)\n>>> did you mean: MPI_Barrier\n"
+    )
+    assert advice(text).endswith(": did you mean MPI_Barrier?")
+
+
+def test_address_sanitizer_may_not_be_there() -> None:
+    assert "apt install gcc" in advice("/usr/bin/ld: cannot find libasan_preinit.o: No such file")
+    with pytest.raises(CompileError, match="--asan needs GCC or Clang"):
+        tools.Compiler(("zig", "cc"), "c", zig=True).link_flags(asan=True)
 
 
 def test_our_own_header_is_not_to_be_installed_from_elsewhere() -> None:

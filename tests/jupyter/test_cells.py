@@ -49,6 +49,16 @@ def test_the_notebook_takes_part(book: Notebook) -> None:
     assert "42 None" in book.text("m = recv(src=0); print(m.answer, sfm.rank)")
 
 
+def test_a_progress_bar_of_an_engine_is_one_of_the_notebook(book: Notebook) -> None:
+    """The browser knows the widgets that this kernel has opened; without ipywidgets tqdm warns."""
+    count = "import comm; print(len(comm.get_comm_manager().comms))"
+    before = int(book.text(count))
+    bar = "%%sfm A\nfrom tqdm.auto import tqdm\nfor step in tqdm(range(3)):\n    pass"
+    shown = book.run(bar).ok()
+    assert "0/3" in shown.text and "IProgress" not in shown.text
+    assert int(book.text(count)) > before
+
+
 def test_a_result_is_labelled_with_the_name(book: Notebook) -> None:
     text = book.text("%%sfm\nrank + 100")
     assert "Out[A:" in text and ": 100" in text

@@ -40,7 +40,7 @@ def asked(book: Notebook, code: str) -> str:
         ("%sfm check ring --s", ["%sfm check ring --seed", "%sfm check ring --strict"]),
         ("%sfm help sca", ["%sfm help scale"]),
         ("%%sfm --no-d", ["%%sfm --no-detect"]),
-        ("%%sfm c -", ["%%sfm c -n", "%%sfm c --fast", "%%sfm c --stdin", "%%sfm c --timeout"]),
+        ("%%sfm c --", [f"%%sfm c --{word}" for word in ("fast", "asan", "stdin", "timeout")]),
         ("%%sfm\nsen", ["%%sfm\nsend"]),
     ],
 )

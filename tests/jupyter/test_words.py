@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from sfm_kernel.jupyter.cell import options
 from sfm_kernel.jupyter.cluster import Engines
 from sfm_kernel.jupyter.cluster_files import world_key, world_name
 from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.lessons import notebooks
 from sfm_kernel.jupyter.starting import parse_engines
 from sfm_kernel.transport.base import Member
 
@@ -169,3 +171,29 @@ def test_without_a_session_key_there_is_no_world(more: dict[str, str]) -> None:
     """The world would be open to all users."""
     with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
         world_key(CONNECTION | {"key": ""} | more)
+
+
+def test_notebooks_are_copied_and_nothing_is_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    notebooks([])
+    first = "sfm-notebooks/00-first-steps.ipynb"
+    assert capsys.readouterr().out.endswith(f" notebooks in sfm-notebooks: begin with {first}\n")
+    assert Path(first).is_file()
+    notebooks(["~/learn"])
+    Path("learn/mine.txt").write_text("mine")
+    Path("file").write_text("mine")
+    for words, says in (
+        (["a", "b"], "takes one folder, which may be new, not 'a b'"),
+        (["--help"], "takes one folder, which may be new, not '--help'"),
+        (["learn"], r"learn has other files or changed notebooks \(mine.txt\): name a folder"),
+        (["."], r"other files or changed notebooks \(file, learn, sfm-notebooks\): name a folder"),
+        (["file"], "file is a file: name a folder"),
+        (["file/below"], r"file/below cannot be written \(Not a directory\): name another folder"),
+    ):
+        with pytest.raises(UsageError, match=f"^%sfm notebooks:? .*{says}"):
+            notebooks(words)
+    assert Path("learn/mine.txt").read_text() == Path("file").read_text() == "mine"
+    assert not Path("a").exists()

@@ -16,6 +16,7 @@ from sfm_kernel.lessons.students import (
     NotebookError,
     cleared,
     exercises,
+    laid_out,
     named,
     solved,
     students,
@@ -77,13 +78,37 @@ def _is_graded(cell: Any) -> bool:
 def test_students_get_all_but_the_solutions(tmp_path: Path) -> None:
     target = tmp_path / "class"
     command = [sys.executable, "-m", "sfm_kernel.lessons", "students", str(target)]
-    ran = subprocess.run(
-        [*command, "--notebooks", str(FOLDER)], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ran.stdout == f"{len(NOTEBOOKS)} notebooks in {target}\n"
     assert [path.name for path in sorted(target.glob("*.ipynb"))] == [p.name for p in NOTEBOOKS]
     assert not (target / "solutions").exists()
     assert not any(BEGIN in path.read_text() for path in target.rglob("*") if path.is_file())
+
+
+def test_whoever_learns_gets_a_copy_and_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sfm_kernel.lessons", "copy"]
+    target = tmp_path / "mine"
+    for _ in range(2):  # the second finds what the first has written, unchanged
+        ran = subprocess.run([*command, str(target)], capture_output=True, text=True, check=True)
+        assert ran.stdout == f"{len(NOTEBOOKS)} notebooks in {target}\n"
+    assert not (target / "solutions").exists()
+    assert (target / "quick-reference.html").is_file()
+    (target / NOTEBOOKS[0].name).write_text("my work")
+    (target / NOTEBOOKS[1].name).unlink()
+    (target / "data").mkdir()
+    ran = subprocess.run([*command, str(target)], capture_output=True, text=True)
+    assert ran.returncode == 1 and ran.stdout == "" and "Traceback" not in ran.stderr
+    (said,) = ran.stderr.splitlines()
+    assert f"({NOTEBOOKS[0].name}, data): name a folder that is new or empty" in said
+    assert (target / NOTEBOOKS[0].name).read_text() == "my work"
+    assert not (target / NOTEBOOKS[1].name).exists()
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotebookError, match="file is a file: name a folder, which may be new"):
+        laid_out(FOLDER, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_teachers_get_the_solutions_in_their_place(tmp_path: Path) -> None:

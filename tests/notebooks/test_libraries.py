@@ -130,6 +130,8 @@ def test_c(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "499.5" in called and "1499.5" in called
     bounds = text(notebook, "i <= 4")
     assert "line 11" in bounds and "index 4 is out of bounds" in bounds
+    small = text(notebook, "--asan")
+    assert "line 12: " in small and "64 bytes outside of what malloc has given" in small
     waiting = text(notebook, "MPI_Ssend")
     assert "line 11" in waiting and "CellFailed" in waiting
     assert "5 numbers, mean 4, says 0" in text(notebook, "sfm_join")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from sfm_kernel import errors
 from sfm_kernel.jupyter.commands import HELP
+from tests.observe.test_record import Reader
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-D", "nb_execution_mode=off", "-d", str(folder / "trees"),
         str(ROOT / "docs"), str(folder / "site"),
     ]  # fmt: skip
-    built = subprocess.run(build, capture_output=True, text=True)
+    environment = {**os.environ, "GITHUB_REPOSITORY": "owner/sfm-kernel"}
+    built = subprocess.run(build, capture_output=True, text=True, env=environment)
     assert built.returncode == 0, built.stderr
     return folder / "site"
 
@@ -65,6 +68,54 @@ def test_a_notebook_that_was_not_run_says_so(site: Path) -> None:
     said = "This notebook is shown without outputs"
     found = {page.stem for page in (site / "notebooks").glob("*.html") if said in text(page)}
     assert found == {"10-sites"}
+
+
+def test_a_notebook_can_be_taken_along_or_opened_on_binder(site: Path) -> None:
+    for page in (site / "notebooks").glob("*.html"):
+        links = re.findall(r'<a class="btn[^>]*href="([^"]+)"', page.read_text())
+        opened = f"owner/sfm-kernel/HEAD?urlpath=lab/tree/notebooks/{page.stem}.ipynb"
+        assert links == [f"{page.stem}.ipynb", f"https://mybinder.org/v2/gh/{opened}"]
+        original = ROOT / "notebooks" / f"{page.stem}.ipynb"
+        assert page.with_suffix(".ipynb").read_bytes() == original.read_bytes()
+    assert "mybinder.org/v2" not in (site / "tour.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("environment", "origin", "address"),
+    [
+        ({"GITHUB_REPOSITORY": "a/b"}, "", "a/b/HEAD"),
+        ({"GITHUB_REPOSITORY": "a/b", "GITHUB_REF_TYPE": "tag", "GITHUB_REF_NAME": "v1.2.3"}, "",
+         "a/b/v1.2.3"),
+        ({"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "x"}, "https://github.com/c/d.git",
+         "c/d/HEAD"),
+        ({}, "git@github.com:c/d.e.git", "c/d.e/HEAD"),
+        ({}, "https://example.org/c/d.git", ""),
+        ({}, "", ""),
+    ],
+)  # fmt: skip
+def test_binders_address(environment: dict[str, str], origin: str, address: str) -> None:
+    found = extension("buttons").binder(environment, origin)
+    assert found == (f"https://mybinder.org/v2/gh/{address}" if address else "")
+
+
+def test_what_is_typed_can_be_copied(site: Path) -> None:
+    page = (site / "tour.html").read_text()
+    scripts = re.findall(r'src="(_static/(?:copybutton|clipboard)[^"?]*)', page)
+    assert scripts and all((site / script).is_file() for script in scripts)
+    settings = (site / "_static/copybutton.js").read_text()
+    assert ".highlight-text pre" in settings, "what is printed gets no button"
+
+
+def test_a_recorded_run_stands_in_the_tour_alive(site: Path) -> None:
+    (source,) = re.findall(r'<iframe[^>]* src="([^"]+)"', (site / "tour.html").read_text())
+    shown = Reader(site / source)
+    run = shown.data["timeline"]
+    assert [process["name"] for process in run["processes"]] == [0, 1, 2, 3]
+    assert len(run["flights"]) == 16
+    assert "Deadlock: 0 → 3 → 2 → 1 → 0" in shown.text and "def ring(sfm):" in shown.text
+    late = [flight for flight in run["flights"] if flight["late"] == "sender"]
+    assert {run["processes"][2]["uid"]} <= {flight["src"] for flight in late}
+    assert [*site.joinpath("recorded").iterdir()] == [site / source]
 
 
 def test_the_reference_is_whole(site: Path) -> None:

@@ -34,6 +34,7 @@ COMPILED = {
     "sfm_kernel/c/lib/libmpi_abi.so.1",
 }
 DATA = "sfm_kernel/install/data"
+SOLUTIONS = "notebooks/solutions"
 FORBIDDEN = ("cc", "c++", "gcc", "clang", "ld", "rustc", "cargo", "node", "npm", "zig", "mpiexec")
 ORDINARY = ("sh", "env", "cat", "ls", "cp", "mv", "rm", "mkdir", "uname", "sleep", "true")
 
@@ -125,11 +126,17 @@ def tracked(*folders: str) -> set[str]:
     return {str(path) for path in listed if any(path.is_relative_to(folder) for folder in folders)}
 
 
+def notebooks() -> set[str]:
+    """The notebooks and what they link to, in the package: solutions are not for students."""
+    return {f"sfm_kernel/{name}" for name in tracked("notebooks") - tracked(SOLUTIONS)}
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
 def test_the_wheel_has_what_a_checkout_has_and_nothing_else(wheel: Path) -> None:
     """All but the Rust sources: also a wheel that was built from the sdist."""
     head = "-".join(wheel.name.split("-")[:2])
     files = tracked("sfm_kernel") - tracked("sfm_kernel/native", "sfm_kernel/install")
+    files |= notebooks()
     data = {f"{head}.data/data{name.removeprefix(DATA)}" for name in tracked(DATA)}
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
     wanted = files | data | COMPILED | {f"{head}.dist-info/{name}" for name in about}
@@ -145,7 +152,7 @@ def test_the_sdist_has_all_that_is_compiled(tmp_path: Path) -> None:
     sdist = Path(given) if given else build("sdist", tmp_path)
     others = {"pyproject.toml", "README.md", "LICENSE", "tools/backend.py"}
     made = {"PKG-INFO", "sfm_kernel/native/Cargo.lock"}
-    assert names(sdist) == tracked("sfm_kernel") | others | made
+    assert names(sdist) == tracked("sfm_kernel") | notebooks() | others | made
 
 
 def test_the_wheel_tells_nothing_about_who_built_it(wheel: Path) -> None:
@@ -186,6 +193,24 @@ def test_the_package_comes_from_the_wheel(bare: Bare) -> None:
     assert str(bare.folder) in said and str(ROOT) not in said
 
 
+def test_the_notebooks_come_with_the_package(bare: Bare) -> None:
+    """Without a checkout: for somebody who learns, for a class, and none of the solutions."""
+    numbered = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+    wanted = numbered | {"quick-reference.html"}
+    lessons = ("python", "-m", "sfm_kernel.lessons")
+    for command in ("copy", "students"):
+        said = bare.run(*lessons, command, f"{command}-1")
+        assert said == f"{len(numbered)} notebooks in {command}-1\n"
+        found = {path.name: path for path in (bare.home / f"{command}-1").rglob("*")}
+        assert found.keys() == wanted
+        for name, path in found.items():
+            assert path.read_bytes() == (ROOT / "notebooks" / name).read_bytes()
+    assert not [*(bare.folder / "lib").rglob("*solution*")]
+    with pytest.raises(AssertionError, match="the installed package is without solutions"):
+        bare.run(*lessons, "solved", "solved")
+    assert not (bare.home / "solved").exists()
+
+
 def test_processes_of_a_program(bare: Bare) -> None:
     program = """
         import sfm_kernel
@@ -208,6 +233,7 @@ def test_mpi(bare: Bare) -> None:
 
 CELLS = [
     "%load_ext sfm_kernel",
+    "%sfm notebooks learn",
     "%sfm start 2",
     "%%sfm\nimport shutil\nsend(dest=1 - rank, tag='input', data=[rank])\n"
     "print(recv(tag='input').data, shutil.which('cc'), size)",
@@ -234,6 +260,7 @@ def test_a_notebook(bare: Bare) -> None:
     nbformat.write(notebook, path)
     bare.run("python", "-c", textwrap.dedent(EXECUTE), path, timeout=600)
     shown = path.read_text()
+    assert "notebooks in learn: begin with learn/00-first-steps.ipynb" in shown
     for text in ("[1] None 2", "[0] None 2", "sum 3", '"42"', "home"):
         assert text in shown, json.dumps(json.loads(shown)["cells"], indent=1)
 

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,24 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_links_have_texts() -> None:
+    """Sphinx takes an empty one from the page's title; a repository's host shows nothing."""
+    notebooks = (ROOT / "notebooks").glob("*.ipynb")
+    for page in [*PAGES, *(ROOT / "docs/reference").glob("*.md"), ROOT / "SECURITY.md", *notebooks]:
+        links = re.findall(r"\[([^\]]*)\]\(([^)]+)\)", page.read_text())
+        assert [target for text, target in links if not text.strip()] == [], page.name
+
+
+def test_the_link_for_nbgitpuller_opens_the_first_notebook() -> None:
+    (link,) = re.findall(r"^https://\S+/git-pull\?(\S+)$", (ROOT / "docs/hub.md").read_text(), re.M)
+    given = dict(urllib.parse.parse_qsl(link, strict_parsing=True))
+    assert given.keys() == {"repo", "branch", "urlpath"}
+    clone = given["repo"].rpartition("/")[2]
+    begins = f"lab/tree/{clone}/"
+    assert given["urlpath"].startswith(begins)
+    assert (ROOT / given["urlpath"].removeprefix(begins)).is_file()
 
 
 def test_readme_is_one_screen_and_has_the_commands() -> None:

@@ -128,6 +128,8 @@ def test_the_libraries_of_c_programs_are_packed() -> None:
     crates = [path.parent.name for path in (ROOT / "sfm_kernel/native").glob("*/Cargo.toml")]
     for crate in crates:
         assert by_format[f"sfm_kernel/native/{crate}/**/*"] == "sdist"
+    for packed in (path for path in by_format if path.startswith("sfm_kernel/notebooks/")):
+        assert by_format[packed] == ["sdist", "wheel"] and [*ROOT.glob(packed)], packed
     assert PYPROJECT["build-system"]["backend-path"] == ["tools"]
     assert by_format["tools/backend.py"] == "sdist"
 
@@ -141,6 +143,12 @@ def test_installed_data_is_that_of_the_sources() -> None:
         installed = Path(sys.prefix) / name
         assert installed.is_file(), f"{name} is not installed under {sys.prefix}: run make test"
         assert installed.read_bytes() == (DATA / name).read_bytes(), f"{installed} is old"
+
+
+def test_the_notebooks_stand_in_one_place(files: list[Path]) -> None:
+    assert (ROOT / "sfm_kernel/notebooks").is_symlink()
+    assert (ROOT / "sfm_kernel/notebooks").samefile(ROOT / "notebooks")
+    assert {path.parent for path in files if path.suffix == ".ipynb"} == {ROOT / "notebooks"}
 
 
 def test_types_are_shipped() -> None:

@@ -6,15 +6,21 @@
  * location, and end the process, whose state can no longer be trusted. The names and arguments are
  * those that GCC's and Clang's instrumentation uses.
  *
+ * With --asan the program is linked with AddressSanitizer, which finds accesses outside of allocated
+ * memory, of variables, and of memory that was freed, also those of functions that the program
+ * calls. Its report of a page becomes one sentence here, too.
+ *
  * If the launcher has started the process (SFM_MPI_REPORTS), it gets the report: it then ends the
  * other ranks, and shows the message once.
  */
 #define _GNU_SOURCE
+#include <execinfo.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -171,6 +177,93 @@ HANDLER(nonnull_return_v1_abort, struct given *data, struct location *at)
 {
     (void)data;
     failed(at, "a null pointer is returned by a function that never returns one");
+}
+
+/* ---- AddressSanitizer: these functions exist only in programs that were built with --asan. */
+
+#define ASAN __attribute__((weak)) extern
+ASAN void __sanitizer_symbolize_pc(void *pc, const char *format, char *text, size_t size);
+ASAN const char *__asan_get_report_description(void);
+ASAN int __asan_get_report_access_type(void); /* 1: it writes */
+ASAN size_t __asan_get_report_access_size(void);
+ASAN void __sanitizer_set_report_fd(void *fd);
+ASAN void __sanitizer_set_death_callback(void (*callback)(void));
+ASAN char __executable_start, etext; /* the linker's: the program's code; absent in libraries */
+
+/* Crashes are reported by libmpi, and memory that is not freed at the end is not an error here. */
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_abort=0";
+}
+
+/* The innermost line of the program's own code: the access itself may be in memcpy, or in MPI. */
+static void find_line(struct location *found, char *text, size_t size)
+{
+    static char folder[4096];
+    void *calls[128];
+    int count = backtrace(calls, 128);
+    for (int i = 0; i < count; i++) {
+        char *code = (char *)calls[i] - 1, *end;
+        if (code < &__executable_start || code >= &etext)
+            continue;
+        __sanitizer_symbolize_pc(code, "%l %s", text, size);
+        found->line = (uint32_t)strtoul(text, &end, 10);
+        if (found->line == 0) /* this file has no line numbers */
+            continue;
+        found->file = end + strspn(end, " ");
+        while (strncmp(found->file, "./", 2) == 0)
+            found->file += 2;
+        size_t used = getcwd(folder, sizeof folder) ? strlen(folder) : 0;
+        if (used && strncmp(found->file, folder, used) == 0 && found->file[used] == '/')
+            found->file += used + 1;
+        return;
+    }
+}
+
+/* It is called before AddressSanitizer prints its report, and does not return. */
+void __asan_on_error(void)
+{
+    static const struct { const char *name, *place; } places[] = {
+        { "heap-buffer-overflow", "outside of what malloc has given" },
+        { "heap-use-after-free", "of memory that was freed" },
+        { "stack-use-after", "of a variable whose function or block has ended" },
+        { "stack-", "outside of a variable" },
+        { "dynamic-stack-", "outside of a variable" },
+        { "global-buffer-overflow", "outside of a global variable" },
+    };
+    static char text[4096];
+    struct location at = { "the program", 0, 0 };
+    const char *name = __asan_get_report_description();
+    size_t size = __asan_get_report_access_size();
+    find_line(&at, text, sizeof text);
+    for (size_t i = 0; size && i < sizeof places / sizeof places[0]; i++)
+        if (strncmp(name, places[i].name, strlen(places[i].name)) == 0)
+            failed(&at, "%s %zu byte%s %s (%s)",
+                   __asan_get_report_access_type() ? "writes" : "reads", size,
+                   size == 1 ? "" : "s", places[i].place, name);
+    if (strcmp(name, "double-free") == 0)
+        failed(&at, "frees memory that was freed (double-free)");
+    failed(&at, "AddressSanitizer has found: %s", name);
+}
+
+/* The report is kept back until it is known that no sentence replaces it. */
+static int kept = -1;
+
+static void show_report(void)
+{
+    char part[4096];
+    ssize_t size;
+    for (off_t at = 0; (size = pread(kept, part, sizeof part, at)) > 0; at += size)
+        dprintf(2, "%.*s", (int)size, part);
+}
+
+__attribute__((constructor))
+static void keep_report(void)
+{
+    if (!__sanitizer_set_report_fd || (kept = memfd_create("report", MFD_CLOEXEC)) < 0)
+        return;
+    __sanitizer_set_report_fd((void *)(intptr_t)kept);
+    __sanitizer_set_death_callback(show_report);
 }
 
 /* The launcher reads pipes: each printed line arrives at once, and a prompt without a newline

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from typing import Any
 
 from sfm_kernel.errors import SFMError, pip_install
 from sfm_kernel.lessons.measure.engines import START_SECONDS
+from sfm_kernel.mpi import discovery
 from sfm_kernel.spawn import lifeline, process
 from sfm_kernel.transport.closing import Closing
 
@@ -62,9 +62,9 @@ def launcher(kind: str, n: int) -> list[str]:
 
 
 def beside(tool: str) -> str | None:
-    """The path of a command in this Python's environment, otherwise on the PATH."""
+    """The path of another MPI's command, in this Python's environment or on the PATH."""
     path = Path(sys.executable).with_name(tool)
-    return str(path) if path.exists() else shutil.which(tool)
+    return str(path) if path.exists() else discovery.other(tool)
 
 
 def ranks(kind: str, n: int, module: str) -> LaunchedJob:

@@ -49,6 +49,7 @@ class Command(NamedTuple):
     detect: bool = False
     universe: int | None = None
     fast: bool = False
+    asan: bool = False
     on_path: tuple[str, ...] = ()
     """The programs whose name stood for a command on PATH."""
 
@@ -83,7 +84,8 @@ def _launch(arguments: Sequence[str]) -> int:
         if arguments[:1] == ["--words"]:
             arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
         about = parse(arguments)._asdict()
-        with limits_named(), sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
+        given = about.pop("programs"), about.pop("fast"), about.pop("asan")
+        with limits_named(), sources.prepared(*given) as programs:
             return Job(programs, **about).run()
     except _NOT_PROGRAMS as problem:
         print(problem, file=sys.stderr)
@@ -143,7 +145,7 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
     given = options.label, options.timeout, options.lifeline, options.detect
-    return Command(programs, *given, options.universe, options.fast, tuple(on_path))
+    return Command(programs, *given, options.universe, options.fast, options.asan, tuple(on_path))
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
@@ -184,6 +186,16 @@ def _first_of_program(arguments: Sequence[str]) -> int:
 _WITH_VALUE = ("-n", "-np", "--np", "--timeout", "--usize", "-usize", "--lifeline")
 
 
+class _ShowPath(argparse.Action):
+    """``--path``: print the folder of the commands, and nothing else."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from sfm_kernel.mpi import discovery
+
+        print(discovery.commands())
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(f"{message}. For example: {self.prog} -n {DEFAULT_SIZE} prog.py")
@@ -211,7 +223,15 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--usize", "-usize", dest="universe", type=_universe, metavar="N", help=room
     )
-    parser.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
+    checks = parser.add_mutually_exclusive_group()
+    checks.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
+    asan = "compile with AddressSanitizer: wrong accesses of malloc's memory and of buffers"
+    checks.add_argument("--asan", action="store_true", help=asan)
+    for word in ("oversubscribe", "allow-run-as-root"):
+        needed = "does nothing here: other launchers need it"
+        parser.add_argument(f"--{word}", f"-{word}", action="store_true", help=needed)
+    here = "print the folder of mpiexec and mpicc, for PATH"
+    parser.add_argument("--path", action=_ShowPath, nargs=0, help=here)
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Job
     return parser
 

@@ -46,12 +46,15 @@ def is_native(words: Sequence[str]) -> bool:
 
 
 @contextmanager
-def prepared(programs: Sequence[tuple[int, list[str]]], fast: bool) -> Iterator[Programs]:
+def prepared(
+    programs: Sequence[tuple[int, list[str]]], fast: bool, asan: bool
+) -> Iterator[Programs]:
     """Make programs that can be started, until the end of the block.
 
     Args:
         programs: for each program the number of ranks and its words.
         fast: compile without checks.
+        asan: compile with AddressSanitizer.
     Raises:
         CompileError: a source does not compile.
         WrongSources, BadArchive, WrongProgram: a program cannot be started for another reason.
@@ -70,7 +73,7 @@ def prepared(programs: Sequence[tuple[int, list[str]]], fast: bool) -> Iterator[
             elif elf.is_elf(words[0]):
                 ready.append((size, native.compiled(words)))
             else:
-                ready.append((size, _built(words, fast, folders)))
+                ready.append((size, _built(words, fast, asan, folders)))
         yield ready
     finally:
         if os.getpid() == owner:
@@ -125,7 +128,7 @@ def _files(folder: str) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _built(words: list[str], fast: bool, folders: _Folders) -> Native:
+def _built(words: list[str], fast: bool, asan: bool, folders: _Folders) -> Native:
     from sfm_kernel.c import compiler
     from sfm_kernel.mpi.launch.native import Native
 
@@ -141,7 +144,7 @@ def _built(words: list[str], fast: bool, folders: _Folders) -> Native:
         arguments = words[1:]
     files = [compiler.file(name) for name in names]
     built = compiler.build(
-        files, fast=fast, folder=folder, beside=beside if private else (), headers=beside
+        files, fast=fast, asan=asan, folder=folder, beside=beside if private else (), headers=beside
     )
     if built.compiled and built.warnings:
         print(built.warnings, end="", file=sys.stderr, flush=True)
