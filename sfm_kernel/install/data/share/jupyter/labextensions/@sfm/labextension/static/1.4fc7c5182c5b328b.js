@@ -116,7 +116,7 @@
 }
 
 .sfm-Section-title {
-  flex: 1;
+  flex: 1 0 auto;
   margin: 0;
   font-size: var(--jp-ui-font-size1);
 }
@@ -133,6 +133,20 @@
   font: inherit;
   font-weight: 600;
   cursor: pointer;
+}
+
+.sfm-Section-about {
+  min-width: 0;
+  padding: 0 4px;
+  overflow: hidden;
+  color: var(--jp-ui-font-color2);
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
+.sfm-Section-tools {
+  display: flex;
+  flex: none;
 }
 
 .sfm-Section-body {
@@ -643,7 +657,11 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   }
 }
 
-/* The selected process */
+/* The selected process. In the panel its inbox has a height of its own, so that nothing moves. */
+
+.sfm-Panel .sfm-Messages {
+  height: 160px;
+}
 
 .sfm-Details-waits {
   overflow-wrap: anywhere;
@@ -1008,6 +1026,46 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   gap: 4px 10px;
   align-items: center;
 }
+
+/* In the panel the explanation has a place that is always in view, however long the table is. */
+
+.sfm-Panel {
+  scroll-padding-block-end: 72px; /* a row that gets the focus is not below it */
+}
+
+.sfm-Panel:has(.sfm-Section-body > .sfm-Why) {
+  scroll-padding-block-end: calc(40vh + 72px);
+}
+
+.sfm-Panel .sfm-mod-why {
+  position: sticky;
+  bottom: 0;
+  z-index: 1;
+  background: var(--jp-layout-color1);
+}
+
+.sfm-Panel .sfm-Why {
+  max-height: 40vh;
+  overflow: auto;
+}
+
+.sfm-Panel .sfm-Quiet + .sfm-Why {
+  height: 130px;
+}
+
+.sfm-Quiet {
+  display: flex;
+  align-items: center;
+  gap: 6px;
+  width: 100%;
+  height: 24px;
+  padding: 0;
+  border: none;
+  background: none;
+  color: inherit;
+  font: inherit;
+  cursor: pointer;
+}
 `,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
 
 .sfm-Worlds {
@@ -1054,6 +1112,14 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-World-body {
   flex-wrap: wrap;
   margin: 0 0 4px 8px;
+}
+
+/* One line, however many kinds of states there are. */
+.sfm-World-body .sfm-Dim {
+  flex: 0 0 100%;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
 }
 
 .sfm-World-title {
