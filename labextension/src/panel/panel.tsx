@@ -1,4 +1,5 @@
 import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import { KINDS } from '../main/kinds';
@@ -47,8 +48,16 @@ export class Panel extends LiveWidget {
     this.touch();
   }
 
+  /** Called when the panel is shown. */
+  onShown: () => void = () => undefined;
+
   /** Called after the user opened or closed a section. */
   onClosed: () => void = () => undefined;
+
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this.onShown();
+  }
 
   protected content(): JSX.Element {
     return (
