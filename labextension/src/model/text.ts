@@ -71,12 +71,12 @@ export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, st
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */
-export function diagnosisText(diagnosis: Diagnosis): string {
+export function diagnosisText(diagnosis: Diagnosis, world: string): string {
   const lines = [diagnosis.title, ...diagnosis.sentences.map(sentence => `- ${sentence}`), ''];
   for (const { name, verdict, text, where } of diagnosis.processes) {
     lines.push(`${name} (${verdict}): ${text}${where ? ` [${locationText(where)}]` : ''}`);
   }
-  lines.push('', `World ${diagnosis.world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
+  lines.push('', `World ${world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
   return lines.join('\n');
 }
 
