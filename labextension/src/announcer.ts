@@ -3,7 +3,7 @@ import { namesText } from './model/text';
 import type { Diagnosis } from './model/types';
 
 /**
- * Announces to a screen reader when the verdict on the shown world changes, and nothing else: a
+ * Announces a deadlock of the shown world to a screen reader, and its end, and nothing else: a
  * drawing that changes ten times a second cannot be a live region.
  */
 export class Announcer {
@@ -17,17 +17,15 @@ export class Announcer {
   }
 
   private _judge(diagnosis: Diagnosis | null): void {
-    const key = diagnosis && verdictKey(diagnosis);
+    const deadlock = diagnosis?.verdict === 'deadlock' ? diagnosis : null;
+    const key = deadlock && deadlockKey(deadlock);
     if (key === this._key) {
       return;
     }
-    const isOver = this._alert.textContent !== '';
     this._key = key;
-    const deadlock = diagnosis?.verdict === 'deadlock';
-    this._alert.textContent = deadlock ? [diagnosis.title, ...diagnosis.sentences].join(' ') : '';
-    this._status.textContent = deadlock
-      ? ''
-      : `${isOver ? 'The deadlock is over. ' : ''}${diagnosis?.title ?? ''}`;
+    this._alert.textContent = deadlock ? [deadlock.title, ...deadlock.sentences].join(' ') : '';
+    this._status.textContent =
+      deadlock || !diagnosis ? '' : `The deadlock is over. ${diagnosis.title}`;
   }
 
   private _alert: HTMLElement;
@@ -35,11 +33,9 @@ export class Announcer {
   private _key: string | null = null;
 }
 
-/** A key that is equal for two diagnoses with the same verdict on the world. */
-export function verdictKey({ verdict, world, cycle, stuck }: Diagnosis): string {
-  return verdict === 'deadlock'
-    ? JSON.stringify([verdict, world, namesText(cycle), namesText(stuck)])
-    : JSON.stringify([verdict, world]);
+/** A key that is equal for two diagnoses of the same deadlock. */
+export function deadlockKey({ world, cycle, stuck }: Diagnosis): string {
+  return JSON.stringify([world, namesText(cycle), namesText(stuck)]);
 }
 
 function region(role: string, live: string): HTMLElement {

@@ -1,5 +1,5 @@
 import { Notification } from '@jupyterlab/apputils';
-import { verdictKey } from './announcer';
+import { deadlockKey } from './announcer';
 import type { Store } from './model/store';
 import { cut } from './model/text';
 
@@ -15,7 +15,7 @@ export function followDeadlocks(store: Store, showPanel: () => void): void {
   let shown: string | null = null;
   store.judged.connect((_, diagnosis) => {
     const deadlock = diagnosis?.verdict === 'deadlock' ? diagnosis : null;
-    const key = deadlock && verdictKey(deadlock);
+    const key = deadlock && deadlockKey(deadlock);
     if (key === known) {
       return;
     }

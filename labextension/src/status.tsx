@@ -2,8 +2,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import { ISignal, Signal } from '@lumino/signaling';
 import * as React from 'react';
 import type { Store } from './model/store';
-import { plural } from './model/text';
-import type { State, World } from './model/types';
+import { Counts, countsText, partsOf, plural } from './model/text';
 import { StateShape } from './widgets/shapes';
 
 /** The running, blocked and dead engines of the shown world; of all worlds if none is shown. */
@@ -34,22 +33,18 @@ export class StatusItem extends ReactWidget {
     const { world, worlds } = this._store;
     const counts = world ?? total(worlds);
     const name = world?.title ?? plural(worlds.length, 'world');
-    const parts: ReadonlyArray<readonly [State, number, string]> = [
-      ['running', counts.running, 'running'],
-      ['blocked in cell', counts.blocked, 'blocked'],
-      ['dead', counts.dead, 'dead']
-    ];
-    const text = parts.map(([, count, word]) => `${count} ${word}`).join(', ');
+    const parts = partsOf(counts);
+    const text = countsText(counts);
     return (
       <button
         type="button"
         className="sfm-Status-button"
-        title={`${name}: ${plural(counts.engines, 'engine')}, ${text}. Click for the SFM panel`}
+        title={`${name}: ${text}. Click for the SFM panel`}
         onClick={this._onClick}
       >
         <span>SFM</span>
         {parts.map(([state, count, word]) => (
-          <span key={word} className={`sfm-Status-${word}`} data-count={count}>
+          <span key={word} className={`sfm-Status-${word}`}>
             <StateShape state={state} />
             {count} <span className="sfm-Status-word">{word}</span>
           </span>
@@ -75,9 +70,7 @@ export class StatusItem extends ReactWidget {
   private _activeChanged = new Signal<this, void>(this);
 }
 
-type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'dead'>;
-
-function total(worlds: readonly World[]): Counts {
+function total(worlds: readonly Counts[]): Counts {
   const sum = { engines: 0, running: 0, blocked: 0, dead: 0 };
   for (const world of worlds) {
     sum.engines += world.engines;

@@ -21,6 +21,8 @@ from sfm_kernel.errors import CollectiveMismatch
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of this package's files, with a slash at its end."""
 
+_LESSONS = os.path.join(OWN, "lessons") + os.sep
+
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 _OF_THREADS = frozenset({threading.__file__, _LIBRARY + "concurrent/futures/thread.py"})
@@ -171,8 +173,9 @@ def caller() -> tuple[str, str]:
 
 
 def is_own(filename: str) -> bool:
-    """Whether a file is this package's; its lessons, which notebooks run, count as programs."""
-    return filename.startswith(OWN) and not filename.startswith(OWN + "lessons")
+    """Whether a file is this package's. Outside of notebooks its lessons count as programs; a
+    notebook's user has written the cell that calls them."""
+    return filename.startswith(OWN) and not (find_cell is None and filename.startswith(_LESSONS))
 
 
 def locate(filename: str, name: str, *, always: bool = False) -> str | None:

@@ -19,6 +19,7 @@ from typing import Any
 from sfm_kernel.directory.sites import check_site, requested_site
 from sfm_kernel.directory.unix import remove_sockets
 from sfm_kernel.errors import WorldAccess
+from sfm_kernel.jupyter.titles import names_of, notebook_of
 
 DIRECTORY = "sfm_directory"
 """The entry of a connection file with the url of the world's directory."""
@@ -127,6 +128,14 @@ def running_clusters() -> list[Any]:
     clusters = ClusterManager(log=log).load_clusters().values()
     controlled = [cluster for cluster in clusters if cluster.controller]
     return [cluster for cluster in controlled if cluster.controller.state != "after"]
+
+
+def clusters_by_name() -> dict[str, Any]:
+    """The same, by the names that ``%sfm connect`` takes: see ``titles.names_of``."""
+    running = {cluster.cluster_id: cluster for cluster in running_clusters()}
+    pids = {one: getattr(cluster.controller, "pid", None) for one, cluster in running.items()}
+    names = names_of({one: notebook_of(pid) for one, pid in pids.items()})
+    return {names[one]: cluster for one, cluster in running.items()}
 
 
 def connection(cluster: Any) -> dict[str, Any]:

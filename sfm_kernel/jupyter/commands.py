@@ -33,7 +33,7 @@ HELP = """\
 %sfm start 4 --site S  start them at the site S; without --site, it has the machine's name
 %sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
 %sfm start --idle 30m  end the engines after 30 minutes without use (also 90s, 2h, never)
-%sfm connect [ID]      use a running cluster (another notebook's, ipcluster's); also --site
+%sfm connect [NAME]    use a running cluster: another notebook's, ipcluster's by its id; also --site
 %sfm status            what each process does, and what it waits for
 %sfm queues            the messages that have not been received yet
 %sfm sites             the sites, the connections between them, and what slows these down

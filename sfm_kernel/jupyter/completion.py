@@ -12,7 +12,7 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter import commands
 from sfm_kernel.jupyter.c_cells import LANGUAGES
-from sfm_kernel.jupyter.cluster_files import running_clusters
+from sfm_kernel.jupyter.cluster_files import clusters_by_name
 
 _ENGINE_NAMES = ("rank", "size")
 """Names that cells on engines have, and this notebook has not."""
@@ -108,7 +108,7 @@ class Completion:
         if command in ("restart", "expel"):
             return [name for name in self._engines() if name not in given]
         if command == "connect":
-            return [*(str(cluster.cluster_id) for cluster in running_clusters()), *options]
+            return [*clusters_by_name(), *options]
         if command == "run":
             return [*options, *_files(begun, _SOURCES)]
         if command == "timeline":

@@ -17,7 +17,7 @@ from sfm_kernel import relay, serving
 from sfm_kernel.errors import UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
-from sfm_kernel.jupyter.cluster_files import notebook_site, running_clusters
+from sfm_kernel.jupyter.cluster_files import clusters_by_name, notebook_site
 from sfm_kernel.jupyter.limits import limit_buffering
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
@@ -77,20 +77,26 @@ class Home:
         return cls(clusters.Engines.starting(names, site, sites, settings), site)._join(progress)
 
     @classmethod
-    def connect(cls, cluster_id: str | None = None, site: str | None = None) -> Home:
+    def connect(cls, name: str | None = None, site: str | None = None) -> Home:
         """Join the world of a cluster that is already running.
 
         Args:
+            name: the notebook that has started the cluster, with or without ``.ipynb``; or the
+                cluster's id, which is necessary if several notebooks have that name.
             site: the site of this notebook; without it the engines' site, if the controller is on
                 this machine, otherwise the machine's.
 
         Raises:
             UnknownName: there is no such cluster; or there are several, and none was named.
         """
-        running = running_clusters()
-        chosen = [cluster for cluster in running if cluster_id in (None, cluster.cluster_id)]
+        running = clusters_by_name()
+        chosen = [
+            cluster
+            for known, cluster in running.items()
+            if name in (None, known, known.removesuffix(".ipynb"), cluster.cluster_id)
+        ]
         if len(chosen) != 1:
-            raise UnknownName(cluster_id, [cluster.cluster_id for cluster in running])
+            raise UnknownName(name, list(running))
         return cls(clusters.Engines(chosen[0]), site)._join()
 
     def has_told(self, title: str, since: float) -> bool:

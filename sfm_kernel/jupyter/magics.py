@@ -168,7 +168,7 @@ class SFMMagics(Magics):
     def _connect(self, words: Sequence[str]) -> None:
         words, site = parse_site("connect", words)
         if len(words) > 1:
-            raise UsageError("%sfm connect takes at most one cluster id, and --site NAME")
+            raise UsageError("%sfm connect takes at most one notebook or cluster, and --site NAME")
         if self._home is not None:
             raise UsageError(
                 f"already connected: {engines_text(self._running())}. `%sfm stop` first"

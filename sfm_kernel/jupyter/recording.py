@@ -14,6 +14,7 @@ from sfm_kernel.jupyter.inspection import JUDGE
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.names import take_options
 from sfm_kernel.jupyter.observed import Repeated
+from sfm_kernel.jupyter.titles import notebook_here
 from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.observe import record, timeline
 from sfm_kernel.observe.record.listing import lines_of_files
@@ -84,6 +85,7 @@ def write(
     """Write the file, and print its name and size.
 
     Args:
+        title: by default the notebook's name.
         run: the timeline of a recorder that has followed the run; without it, the events that the
             processes still have.
 
@@ -94,7 +96,7 @@ def write(
         notes = record(
             home.sfm,
             path,
-            title=title,
+            title=title or notebook_here(),
             name=name,
             deadlocks=home.deadlocks,
             sources=sources(lines),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser import fake, ui
-from tests.browser.lab import Lab
+from tests.browser.lab import REPOSITORY, Lab
 from tests.browser.test_panel import HOSTILE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+SOURCES = REPOSITORY / "labextension/src"
 
 pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
@@ -96,9 +99,92 @@ def test_narrow_window(shown: Page, stream: fake.Stream, screenshots: Path, shor
         assert row.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
 
 
+@pytest.mark.parametrize("width", [320, 250])
+def test_a_row_shows_name_state_and_line_in_full(
+    shown: Page, stream: fake.Stream, screenshots: Path, width: int
+) -> None:
+    panel = ui.panel(shown)
+    ui.wait_until(shown, lambda: panel.bounding_box()["width"] >= 319)  # its first width
+    if width < 320:
+        drag_edge(shown, 320 - width)
+        ui.wait_until(shown, lambda: panel.bounding_box()["width"] <= width)
+    stream.show(
+        fake.snapshot(
+            fake.process("worker", 0, "blocked in recv", where=fake.place(11, 4), sent=12),
+            fake.process(11, 11, "running", where=fake.place(10, 12)),
+            fake.process("home", 1, "blocked in cell", kind="notebook", where=fake.place(4, 11)),
+        )
+    )
+    for row in ui.rows(panel).all():
+        for part in ("th", ".sfm-Row-state", ".sfm-Row-where", ".sfm-Row-since", ".sfm-Row-depth"):
+            cell = row.locator(part)
+            assert cell.evaluate("node => node.scrollWidth <= node.clientWidth"), part
+    ui.expect(panel.locator(".sfm-World-counts")).to_have_text(
+        "1 running, 2 blocked, 1 idle, of the server"
+    )
+    shown.screenshot(path=screenshots / f"width-{width}.png")
+
+
+def drag_edge(page: Page, by: int) -> None:
+    """Make the panel narrower: drag its left edge to the right."""
+    box = ui.panel(page).bounding_box()
+    page.mouse.move(box["x"] - 3, box["y"] + 300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + by + 20, box["y"] + 300, steps=3)
+    page.mouse.up()
+
+
+def test_the_panel_is_widened_once(shown: Page, stream: fake.Stream) -> None:
+    panel = ui.panel(shown)
+    shown.set_viewport_size({"width": 1100, "height": 800})
+    drag_edge(shown, 200)
+    ui.wait_until(shown, lambda: panel.bounding_box()["width"] <= 260)
+    shown.wait_for_timeout(1500)  # JupyterLab saves the layout with a delay
+    ui.reload(shown)
+    assert ui.panel(shown).bounding_box()["width"] <= 260
+
+
+def test_a_world_s_menu_is_opened_and_left_by_key(shown: Page, stream: fake.Stream) -> None:
+    more = ui.panel(shown).get_by_role("button", name="More: cluster w1")
+    more.press("Enter")
+    items = shown.locator(".lm-Menu-itemLabel:not(:empty)")
+    ui.expect(items).to_have_text(
+        [
+            "Insert Code to Connect",
+            "Restart All Engines…",
+            "Change the Number of Engines…",
+            "Stop All Engines…",
+        ]
+    )
+    shown.keyboard.press("Escape")
+    ui.expect(items).to_have_count(0)
+    ui.expect(more).to_be_focused()
+
+
+def test_a_state_looks_as_in_the_timeline(shown: Page, stream: fake.Stream) -> None:
+    states = json.loads((SOURCES / "timeline/states.json").read_text())
+    stream.show(fake.snapshot(*(fake.process(i, i, state) for i, state in enumerate(states))))
+    rows = ui.rows(ui.panel(shown))
+    ui.expect(rows).to_have_count(len(states))
+    for row, style in zip(rows.all(), states.values(), strict=True):
+        state = row.locator(".sfm-State")
+        ui.expect(state).to_have_text(style["text"])
+        hatch = state.locator("path").first
+        assert (hatch.get_attribute("d") if style["hatch"] else "") == style["hatch"]
+        shape = state.locator("> svg")
+        assert style["colour"] in shape.get_attribute("style")
+
+
+def test_where_world_is_first_read_it_is_defined(shown: Page, stream: fake.Stream) -> None:
+    stream.send("worlds", [])
+    ui.expect(ui.panel(shown).get_by_role("region", name="Worlds", exact=True)).to_contain_text(
+        "No world yet. A world is a group of processes that send each other messages"
+    )
+
+
 def test_status_bar_counts_and_opens_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
     ui.open_lab(page, lab)
-    item = page.get_by_role("button", name="SFM 1 running 2 blocked 0 dead")
+    item = page.get_by_role("button", name="SFM 1 running 2 blocked 1 idle")
     item.click()
     ui.expect(page.locator("#sfm-panel")).to_be_visible()
     stream.send("worlds", [])

@@ -221,7 +221,7 @@ def test_diagnosis_is_copied_as_plain_text(shown: Page, stream: fake.Stream) -> 
     ui.panel(shown).get_by_role("button", name="Copy diagnosis").click()
     text = shown.evaluate("navigator.clipboard.readText()")
     assert text.startswith("Deadlock: A and B wait for each other\n- A waits for recv(src='B'")
-    assert "B (stuck): B waits for recv(src='A', tag=1)" in text and "World w1" in text
+    assert "B (stuck): B waits for recv(src='A', tag=1)" in text and "World cluster w1" in text
 
 
 def test_engines_of_the_deadlock_are_interrupted(shown: Page, stream: fake.Stream) -> None:

@@ -120,11 +120,11 @@ def test_notebook_s_own_world_is_restarted_rescaled_and_stopped(page: Page, lab:
     alive = ui.row(panel, "A")
     ui.wait_until(page, lambda: alive.last.get_attribute("data-uid") != before)
     dialog = page.get_by_role("dialog")
-    panel.get_by_role("button", name="Change the Number of Engines…: owns.ipynb").click()
+    ui.world_menu(page, "owns.ipynb", "Change the Number of Engines…")
     dialog.get_by_role("spinbutton").fill("3")
     dialog.locator(".jp-mod-accept").click()
-    ui.expect(panel).to_contain_text("3 engines of a notebook", timeout=30_000)
-    panel.get_by_role("button", name="Stop All Engines…: owns.ipynb").click()
+    ui.expect(ui.rows(panel)).to_have_count(4, timeout=30_000)
+    ui.world_menu(page, "owns.ipynb", "Stop All Engines…")
     dialog.locator(".jp-mod-accept").click()
     ui.expect(ui.rows(panel)).to_have_count(0, timeout=30_000)
 
@@ -140,17 +140,17 @@ def test_server_s_world_from_start_to_stop(page: Page, lab: Lab, screenshots: Pa
     dialog.get_by_role("textbox").fill("2")
     dialog.get_by_role("button", name="Start").click()
     ui.expect(ui.rows(panel)).to_have_count(2, timeout=60_000)
-    panel.get_by_role("button", name="Insert Code to Connect").first.click()
+    ui.world_menu(page, "", "Insert Code to Connect")
     ui.run_cell(page, 0, wait=True)
     ui.run_cell(page, 1, wait=True)
     assert "0 2" in ui.output(page, 1) and "1 2" in ui.output(page, 1)
     ui.expect(ui.rows(panel)).to_have_count(3)
     page.screenshot(path=screenshots / "server-world.png")
-    panel.get_by_role("button", name="Change the Number of Engines…").click()
+    ui.world_menu(page, "", "Change the Number of Engines…")
     dialog.get_by_role("spinbutton").fill("3")
     dialog.locator(".jp-mod-accept").click()
     ui.expect(ui.rows(panel)).to_have_count(4, timeout=60_000)
-    panel.get_by_role("button", name="Stop All Engines…").click()
+    ui.world_menu(page, "", "Stop All Engines…")
     dialog.locator(".jp-mod-accept").click()
     ui.expect(panel.locator(".sfm-World", has_text="of the server")).to_have_count(
         0, timeout=60_000
@@ -176,7 +176,7 @@ def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, 
     ui.run_cell(page, 1, wait=True)
     ui.run_cell(page, 2)
     row = ui.row(panel, "home")
-    ui.expect(row).to_contain_text("blocked in cell")
+    ui.expect(row).to_contain_text("waits for a cell")
     page.wait_for_timeout(1000)
     frames.clear()
     begin = time.monotonic()
@@ -184,7 +184,7 @@ def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, 
     page.wait_for_timeout(4000)
     updates = page.evaluate("window.updates")
     seconds = time.monotonic() - begin
-    ui.expect(row).to_contain_text("blocked in cell")
+    ui.expect(row).to_contain_text("waits for a cell")
     file = screenshots / "rates.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     known[name] = {

@@ -278,7 +278,10 @@ def test_server_s_worlds_are_managed(
     sent: list[object] = []
     ui.answer(page, f"w1/{path}", sent, {})
     ui.open_lab(page, lab)
-    ui.panel(page).get_by_role("button", name=f"{button}: cluster w1").click()
+    if path == "interrupt":
+        ui.panel(page).get_by_role("button", name=f"{button}: cluster w1").click()
+    else:
+        ui.world_menu(page, "cluster w1", button)
     if path == "rescale":
         page.get_by_role("dialog").get_by_role("spinbutton").fill("6")
     if path != "interrupt":
@@ -287,12 +290,11 @@ def test_server_s_worlds_are_managed(
     assert sent == [body]
 
 
-def test_code_is_inserted_by_the_button(page: Page, lab: Lab, stream: fake.Stream) -> None:
+def test_code_is_inserted_from_the_menu(page: Page, lab: Lab, stream: fake.Stream) -> None:
     path = notebook(lab.folder, "insert.ipynb", "1")
     ui.open_lab(page, lab, path)
     ui.kernel(page)
-    world = ui.panel(page).locator("[data-world=w1]")
-    world.get_by_role("button", name="Insert Code to Connect: cluster w1").click()
+    ui.world_menu(page, "cluster w1", "Insert Code to Connect")
     ui.wait_until(page, lambda: len(ui.sources(page)) == 2)
     assert ui.sources(page) == ["1", "%load_ext sfm_kernel\n%sfm connect c-w1"]
 
@@ -301,7 +303,8 @@ def test_code_is_dragged_into_the_notebook(page: Page, lab: Lab, stream: fake.St
     path = notebook(lab.folder, "drag.ipynb", "first", "second")
     ui.open_lab(page, lab, path)
     ui.kernel(page)
-    code = ui.panel(page).locator("[data-world=w1] .sfm-Code pre")
+    stream.send("worlds", [])
+    code = ui.panel(page).locator(".sfm-Code pre")
     code.hover()
     page.mouse.down()
     page.locator(".jp-Cell").nth(1).hover(position={"x": 100, "y": 10})
@@ -309,4 +312,4 @@ def test_code_is_dragged_into_the_notebook(page: Page, lab: Lab, stream: fake.St
     page.locator(".jp-Cell").nth(1).hover(position={"x": 100, "y": 10}, force=True)
     page.mouse.up()
     ui.wait_until(page, lambda: len(ui.sources(page)) == 3)
-    assert ui.sources(page) == ["first", "%load_ext sfm_kernel\n%sfm connect c-w1", "second"]
+    assert ui.sources(page) == ["first", "%load_ext sfm_kernel\n%sfm start 4", "second"]

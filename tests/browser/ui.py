@@ -117,6 +117,12 @@ def panel(page: Page) -> Locator:
     return found
 
 
+def world_menu(page: Page, title: str, item: str) -> None:
+    """Choose an item of the menu of a world in the panel."""
+    panel(page).get_by_role("button", name=f"More: {title}").click()
+    page.locator(".lm-Menu-itemLabel", has_text=item).click()
+
+
 def rows(where: Locator) -> Locator:
     """The rows of the table of processes."""
     return where.get_by_role("grid", name="Processes").locator("tr[data-uid]")

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -226,7 +227,8 @@ def test_a_notebook_and_its_cluster(shared: Server, sfm_dir: Path) -> None:
         assert (entry["owner"], entry["title"]) == ("notebook", "lesson.ipynb")
         assert entry["kernels"] == [book.id] and entry["engines"] == 2
 
-        other.run(f"%sfm connect {entry['cluster']}")
+        assert entry["cluster"] == "lesson.ipynb"
+        other.run("%sfm connect lesson")
         entry = shared.worlds()[world]
         assert entry["kernels"] == sorted([book.id, other.id])
         assert (entry["owner"], entry["title"]) == ("notebook", "lesson.ipynb")
@@ -241,6 +243,41 @@ def test_a_notebook_and_its_cluster(shared: Server, sfm_dir: Path) -> None:
         assert shared.worlds()[world]["owner"] == "notebook"
         other.run("%sfm stop")  # it only leaves
         book.run("%sfm stop")
+        wait_for(lambda: world not in shared.worlds(), "the end of the world")
+
+
+WAITS = """
+import sfm_kernel
+def wait(sfm):
+    sfm.recv(60, tag='end')
+if __name__ == '__main__':
+    sfm_kernel.run(wait, n=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        (["hangs.py"], "hangs.py"),
+        (["-m", "sfm_kernel.mpi", "-n", "2", "ring.py"], "ring.py"),
+        (["-c", WAITS.replace("'__main__'", "__name__")], None),
+    ],
+)
+def test_a_program_s_world_has_its_name(
+    shared: Server, tmp_path: Path, words: list[str], title: str | None
+) -> None:
+    (tmp_path / "hangs.py").write_text(WAITS)
+    (tmp_path / "ring.py").write_text("from mpi4py import MPI; MPI.COMM_WORLD.recv(source=1)")
+    before = shared.worlds()
+    program = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: len(shared.worlds()) > len(before), "the program's world")
+        ((world, entry),) = [pair for pair in shared.worlds().items() if pair[0] not in before]
+        assert entry["title"] == (title or world)
+        assert (entry["owner"], entry["cluster"]) == ("other", None)
+    finally:
+        program.send_signal(signal.SIGINT)
+        program.wait()
         wait_for(lambda: world not in shared.worlds(), "the end of the world")
 
 

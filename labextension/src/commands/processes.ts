@@ -83,8 +83,9 @@ export function addProcessCommands(context: Context): void {
     icon: copyIcon,
     isEnabled: () => store.diagnosis !== null,
     execute: () => {
-      if (store.diagnosis) {
-        Clipboard.copyToSystem(diagnosisText(store.diagnosis));
+      const { diagnosis, world } = store;
+      if (diagnosis && world) {
+        Clipboard.copyToSystem(diagnosisText(diagnosis, world.title));
         Notification.success('The diagnosis is in the clipboard', { autoClose: 2000 });
       }
     }

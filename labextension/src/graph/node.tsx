@@ -43,7 +43,7 @@ function NodeView(props: NodeProps): JSX.Element {
       <rect className="sfm-Graph-box" {...{ width, height }} rx={6} />
       {node.state && (
         <svg x={compact ? 5 : 9} y={middle ? height / 2 - 6 : 8} width={12} height={12}>
-          <StateShape state={node.state} />
+          <StateShape state={node.state} stuck={node.verdict === 'stuck'} />
         </svg>
       )}
       <svg x={compact ? 20 : 27} width={width - (compact ? 23 : 32)} height={height}>

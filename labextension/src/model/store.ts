@@ -1,5 +1,6 @@
 import { IDisposable, DisposableDelegate } from '@lumino/disposable';
 import { ISignal, Signal } from '@lumino/signaling';
+import { Activities } from './activity';
 import { History } from './history';
 import { Rates } from './rates';
 import type { Stream } from './stream';
@@ -45,6 +46,7 @@ export class Store implements IDisposable {
   diagnosis: Diagnosis | null = null;
   readonly history = new History(DEFAULTS.history);
   readonly rates = new Rates();
+  readonly activities = new Activities();
   /** The server's last error message. */
   error: string | null = null;
 
@@ -219,6 +221,7 @@ export class Store implements IDisposable {
     this.snapshot = null;
     this.history.clear();
     this.rates.clear();
+    this.activities.clear();
     this._selected = null;
     this.error = null;
     this._judge(null);

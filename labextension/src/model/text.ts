@@ -1,4 +1,4 @@
-import type { Diagnosis, Name, CodeLocation, Process } from './types';
+import type { Diagnosis, Name, CodeLocation, Process, State, World } from './types';
 
 /** `cell 7 line 3`, or the end of the file's path with its line. */
 export function locationText({ file, line, cell }: CodeLocation): string {
@@ -45,6 +45,25 @@ export function namesText(names: readonly Name[]): string {
     : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
+export type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'dead'>;
+
+/** The numbers of engines that run, wait, are idle or dead, each with its state and word; no zeros. */
+export function partsOf({ engines, running, blocked, dead }: Counts) {
+  const parts: ReadonlyArray<readonly [State, number, string]> = [
+    ['running', running, 'running'],
+    ['blocked in recv', blocked, 'blocked'],
+    ['idle', engines - running - blocked - dead, 'idle'],
+    ['dead', dead, 'dead']
+  ];
+  return parts.filter(([, count]) => count > 0);
+}
+
+/** `1 running, 3 idle` */
+export function countsText(counts: Counts): string {
+  const parts = partsOf(counts).map(([, count, word]) => `${count} ${word}`);
+  return parts.join(', ') || 'no engines';
+}
+
 /** The site of each process, by uid; empty if all processes are at one site. */
 export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, string> {
   const sites = processes.flatMap(({ uid, site }) => (site === null ? [] : [[uid, site] as const]));
@@ -52,12 +71,12 @@ export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, st
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */
-export function diagnosisText(diagnosis: Diagnosis): string {
+export function diagnosisText(diagnosis: Diagnosis, world: string): string {
   const lines = [diagnosis.title, ...diagnosis.sentences.map(sentence => `- ${sentence}`), ''];
   for (const { name, verdict, text, where } of diagnosis.processes) {
     lines.push(`${name} (${verdict}): ${text}${where ? ` [${locationText(where)}]` : ''}`);
   }
-  lines.push('', `World ${diagnosis.world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
+  lines.push('', `World ${world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
   return lines.join('\n');
 }
 

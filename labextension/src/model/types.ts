@@ -418,9 +418,15 @@ export type ServerText =
 /** A world of this user, for a list. */
 export interface World {
   readonly world: string;
-  /** Its title: the name of the notebook or cluster, or of the world if it has neither. */
+  /**
+   * Its title: the name of the notebook, the program or the cluster, or of the world if it has
+   * none.
+   */
   readonly title: string;
-  /** The id for %sfm connect, if it is a cluster's world. */
+  /**
+   * The name for %sfm connect, if it is a cluster's world: the notebook's or, if that would be
+   * ambiguous, the cluster's id.
+   */
   readonly cluster: string | null;
   /**
    * The owner, which started the engines and can start more: the server (from the panel), a

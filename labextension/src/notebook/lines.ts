@@ -16,7 +16,7 @@ export function connectCode(world: World | null): string {
   if (!world?.cluster) {
     return '%load_ext sfm_kernel\n%sfm start 4';
   }
-  // It is in a file's name. Unless it is a single word it is omitted: the magic lists the clusters.
+  // An id is in a file's name. Unless it is a single word it is omitted: the magic lists the clusters.
   const cluster = /^[\w.-]+$/.test(world.cluster) ? ` ${world.cluster}` : '';
   return `%load_ext sfm_kernel\n%sfm connect${cluster}`;
 }

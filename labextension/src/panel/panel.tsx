@@ -1,8 +1,10 @@
 import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import { KINDS } from '../main/kinds';
 import type { Store } from '../model/store';
+import type { World } from '../model/types';
 import { SitesView } from '../sites/view';
 import { CommandButton } from '../widgets/button';
 import { Details } from '../widgets/details';
@@ -13,7 +15,7 @@ import { rowViews } from '../widgets/rows';
 import { Section } from '../widgets/section';
 import { ProcessTable } from '../widgets/table';
 import { Waits } from '../widgets/waits';
-import { Why } from '../widgets/why';
+import { WhyLine } from '../widgets/why';
 import { Worlds } from '../widgets/worlds';
 
 /** The side panel. */
@@ -46,70 +48,105 @@ export class Panel extends LiveWidget {
     this.touch();
   }
 
+  /** Called when the panel is shown. */
+  onShown: () => void = () => undefined;
+
   /** Called after the user opened or closed a section. */
   onClosed: () => void = () => undefined;
 
+  protected override onAfterShow(msg: Message): void {
+    super.onAfterShow(msg);
+    this.onShown();
+  }
+
   protected content(): JSX.Element {
-    const { store, commands } = this;
-    const { world, diagnosis, selected, snapshot } = store;
     return (
       <div className="sfm-Panel-content">
+        {this.store.world && this._ofWorld(this.store.world)}
+        <Notice store={this.store} commands={this.commands} />
+        {this._worlds()}
+        {this.store.world && this._graph()}
+      </div>
+    );
+  }
+
+  /** What the class looks at comes first. What grows and shrinks by itself is last. */
+  private _ofWorld(world: World): JSX.Element {
+    const { store, commands } = this;
+    const { selected, snapshot } = store;
+    const rows = rowViews(store);
+    return (
+      <>
         <Section
-          {...this._section('worlds', 'Worlds')}
-          tools={
-            <>
-              <CommandButton commands={commands} id={ID.run} />
-              <CommandButton commands={commands} id={ID.start} />
-            </>
-          }
+          {...this._section('processes', 'Processes')}
+          about={world.title}
+          tools={Object.keys(KINDS).map(kind => (
+            <CommandButton key={kind} commands={commands} id={ID.open} args={{ kind }} />
+          ))}
         >
-          <Worlds
-            worlds={store.worlds}
-            shown={world?.world ?? null}
-            kernel={store.kernel}
+          <ProcessTable
+            rows={rows}
+            selected={selected?.uid ?? null}
+            onSelect={this.select}
+            onJump={this.jump}
+          />
+          <Details store={store} commands={commands} />
+        </Section>
+        <Section
+          {...this._section('why', 'Why')}
+          tools={<CommandButton commands={commands} id={ID.copyDiagnosis} />}
+        >
+          <WhyLine
+            store={store}
+            rows={rows}
             commands={commands}
-            open={this._others}
-            onToggle={this._toggleOthers}
+            onJump={this.jump}
+            open={this._why}
+            onToggle={this._toggleWhy}
           />
         </Section>
-        <Notice store={store} commands={commands} />
-        {world && (
-          <>
-            <Section
-              {...this._section('why', 'Why')}
-              tools={<CommandButton commands={commands} id={ID.copyDiagnosis} />}
-            >
-              <Why diagnosis={diagnosis} commands={commands} onJump={this.jump} graph />
-            </Section>
-            <Section
-              {...this._section('processes', 'Processes')}
-              tools={Object.keys(KINDS).map(kind => (
-                <CommandButton key={kind} commands={commands} id={ID.open} args={{ kind }} />
-              ))}
-            >
-              <ProcessTable
-                rows={rowViews(store)}
-                selected={selected?.uid ?? null}
-                onSelect={this.select}
-                onJump={this.jump}
-              />
-              <Details store={store} commands={commands} />
-            </Section>
-            {snapshot && snapshot.sites.length > 1 && (
-              <Section {...this._section('sites', 'Sites')}>
-                <SitesView snapshot={snapshot} />
-              </Section>
-            )}
-            <Section {...this._section('graph', 'Wait-for graph')}>
-              {diagnosis?.edges.length ? (
-                <Waits store={store} onSelect={this.selectName} onJump={this.jump} />
-              ) : (
-                <p className="sfm-Dim">Nobody waits for another process.</p>
-              )}
-            </Section>
-          </>
+        {snapshot && snapshot.sites.length > 1 && (
+          <Section {...this._section('sites', 'Sites')}>
+            <SitesView snapshot={snapshot} />
+          </Section>
         )}
-      </div>
+      </>
+    );
+  }
+
+  private _worlds(): JSX.Element {
+    const { store, commands } = this;
+    return (
+      <Section
+        {...this._section('worlds', 'Worlds')}
+        tools={
+          <>
+            <CommandButton commands={commands} id={ID.run} />
+            <CommandButton commands={commands} id={ID.start} />
+          </>
+        }
+      >
+        <Worlds
+          worlds={store.worlds}
+          shown={store.world?.world ?? null}
+          kernel={store.kernel}
+          commands={commands}
+          open={this._others}
+          onToggle={this._toggleOthers}
+        />
+      </Section>
+    );
+  }
+
+  private _graph(): JSX.Element {
+    return (
+      <Section {...this._section('graph', 'Wait-for graph')}>
+        {this.store.diagnosis?.edges.length ? (
+          <Waits store={this.store} onSelect={this.selectName} onJump={this.jump} />
+        ) : (
+          <p className="sfm-Dim">Nobody waits for another process.</p>
+        )}
+      </Section>
     );
   }
 
@@ -130,6 +167,12 @@ export class Panel extends LiveWidget {
     this.onClosed();
   };
 
+  private _toggleWhy = (): void => {
+    this._why = !this._why;
+    this.touch();
+  };
+
   private _closed = new Set<string>();
   private _others = false;
+  private _why = false;
 }

@@ -6,16 +6,18 @@ interface SectionProps {
   readonly title: string;
   readonly open: boolean;
   readonly onToggle: (name: string) => void;
+  /** What the section is about, behind its title. */
+  readonly about?: string;
   readonly tools?: React.ReactNode;
   readonly children: React.ReactNode;
 }
 
 /** A section of the panel that can be closed; a closed section does not render its content. */
 export function Section(props: SectionProps): JSX.Element {
-  const { name, title, open, onToggle, tools, children } = props;
+  const { name, title, open, onToggle, about, tools, children } = props;
   const heading = `sfm-Section-${name}`;
   return (
-    <section className="sfm-Section" aria-labelledby={heading}>
+    <section className={`sfm-Section sfm-mod-${name}`} aria-labelledby={heading}>
       <div className="sfm-Section-head">
         <h2 className="sfm-Section-title">
           <button type="button" id={heading} aria-expanded={open} onClick={() => onToggle(name)}>
@@ -23,6 +25,11 @@ export function Section(props: SectionProps): JSX.Element {
             {title}
           </button>
         </h2>
+        {about && (
+          <span className="sfm-Section-about" title={about}>
+            {about}
+          </span>
+        )}
         <div className="sfm-Section-tools">{open && tools}</div>
       </div>
       {open && <div className="sfm-Section-body">{children}</div>}

@@ -3,7 +3,7 @@ import { WaitGraph } from '../graph/view';
 import type { Store } from '../model/store';
 import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
 
-/** Milliseconds for which a graph is shown: lines that change faster cannot be followed. */
+/** Milliseconds for which a graph or a sentence is shown: what changes faster cannot be read. */
 const CALM = 1000;
 
 interface WaitsProps {
@@ -30,7 +30,7 @@ interface Seen {
 }
 
 /** The store's state, at most CALM old; a new verdict is shown at once. */
-function useCalm({ diagnosis, snapshot }: Seen): Seen {
+export function useCalm({ diagnosis, snapshot }: Seen): Seen {
   const [seen] = React.useState(() => ({ since: -Infinity, now: { diagnosis, snapshot } }));
   const time = performance.now();
   if (time - seen.since >= CALM || diagnosis?.verdict !== seen.now.diagnosis?.verdict) {

@@ -1,9 +1,13 @@
 import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { ID } from '../commands/ids';
-import type { Diagnosis, CodeLocation, Verdict } from '../model/types';
+import type { Store } from '../model/store';
+import type { Diagnosis, CodeLocation, State, Verdict } from '../model/types';
 import { CommandButton, LocationButton } from './button';
-import { Shape } from './shapes';
+import type { RowView } from './rows';
+import { Arrow } from './section';
+import { Shape, StateMark } from './shapes';
+import { useCalm } from './waits';
 
 const SHAPES: Record<Verdict, string> = {
   deadlock: 'M6 .8 11.6 11H.4zM5.3 4.5v3.3h1.4V4.5zm0 4.2v1.3h1.4V8.7z',
@@ -21,6 +25,50 @@ interface WhyProps {
   readonly onJump: (location: CodeLocation) => void;
   /** Whether to offer a button that opens the graph. */
   readonly graph?: boolean;
+}
+
+interface WhyLineProps {
+  readonly store: Store;
+  readonly rows: readonly RowView[];
+  readonly commands: CommandRegistry;
+  readonly onJump: (location: CodeLocation) => void;
+  /** Whether the user has opened the explanation of a world that goes on. */
+  readonly open: boolean;
+  readonly onToggle: () => void;
+}
+
+/**
+ * The panel's place for the explanation: one line while nothing is stuck. The line sums up the
+ * states that the rows show, so that the two agree; a press on it shows the explanation.
+ */
+export function WhyLine(props: WhyLineProps): JSX.Element {
+  const { store, rows, open, onToggle, ...rest } = props;
+  const { diagnosis } = useCalm(store);
+  if (diagnosis?.verdict === 'deadlock') {
+    return <Why diagnosis={diagnosis} {...rest} graph />;
+  }
+  const [state, label] = summary(rows);
+  return (
+    <>
+      <button type="button" className="sfm-Quiet" aria-expanded={open} onClick={onToggle}>
+        <StateMark state={state} label={label} />
+        <Arrow open={open} />
+      </button>
+      {open && <Why diagnosis={diagnosis} {...rest} />}
+    </>
+  );
+}
+
+/** What a world does in which nothing is proven to be stuck. */
+function summary(rows: readonly RowView[]): readonly [State, string] {
+  const states = rows.map(({ state }) => state);
+  if (states.includes('running')) {
+    return ['running', 'running'];
+  }
+  // A notebook that waits for its cell says nothing about the engines.
+  const engines = states.filter(state => state !== 'blocked in cell');
+  const waiting = engines.find(state => state.startsWith('blocked'));
+  return waiting ? [waiting, 'waiting'] : ['idle', 'idle'];
 }
 
 /** Why nothing goes on in the world, in sentences, and what to do about it. */

@@ -1,7 +1,9 @@
+import { ellipsesIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
+import { Menu } from '@lumino/widgets';
 import * as React from 'react';
 import { ID } from '../commands/ids';
-import { plural } from '../model/text';
+import { countsText, plural } from '../model/text';
 import type { World } from '../model/types';
 import { dragCode } from '../notebook/code';
 import { connectCode } from '../notebook/lines';
@@ -19,7 +21,7 @@ interface WorldsProps {
   readonly onToggle: () => void;
 }
 
-const OWNERS = { server: ' of the server', notebook: ' of a notebook', other: '' } as const;
+const OWNERS = { server: ', of the server', notebook: '', other: '' } as const;
 
 /**
  * The worlds of this user, the shown one marked, and their commands. First the notebook's, the
@@ -42,9 +44,13 @@ export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Elemen
       <ul className="sfm-Worlds" aria-label="Worlds">
         {(first.length ? first : others).map(item)}
         {worlds.length === 0 && (
-          <li className="sfm-World">
-            <p>No world yet. Start engines here, or run this in a notebook:</p>
-            <Code world={null} commands={commands} />
+          <li className="sfm-World-none">
+            <p>
+              No world yet. A <dfn>world</dfn> is a group of processes that send each other messages:
+              a notebook with its engines, or the processes of a program. Start engines here, or run
+              this in a notebook:
+            </p>
+            <Code commands={commands} />
           </li>
         )}
       </ul>
@@ -83,33 +89,53 @@ function WorldItem(props: {
   commands: CommandRegistry;
 }): JSX.Element {
   const { world, shown, commands } = props;
+  const { title } = world;
   const args = { world: world.world };
-  const actions = [ID.interrupt, ID.restart, ID.rescale, ID.stop];
   return (
     <li className="sfm-World" aria-current={shown || undefined} data-world={world.world}>
-      <div className="sfm-World-head">
-        <CommandButton commands={commands} id={ID.pin} args={args} of={world.title} />
-        <span className="sfm-World-title" title={world.world}>
-          {world.title}
-        </span>
-      </div>
-      <div className="sfm-World-body">
-        <span className="sfm-Dim">{countsText(world)}</span>
-        <span className="sfm-Tools">
-          {actions.map(id => (
-            <CommandButton key={id} commands={commands} id={id} args={args} of={world.title} />
-          ))}
-        </span>
-      </div>
-      {world.cluster !== null && <Code world={world} commands={commands} />}
+      <CommandButton commands={commands} id={ID.pin} args={args} of={title} />
+      <span className="sfm-World-title" title={title}>
+        {title}
+      </span>
+      <CommandButton commands={commands} id={ID.interrupt} args={args} of={title} />
+      <button
+        type="button"
+        className="sfm-Button"
+        aria-haspopup="menu"
+        aria-label={`More: ${title}`}
+        title={`More: ${title}`}
+        onClick={event => openMenu(commands, world, event.currentTarget)}
+      >
+        <ellipsesIcon.react tag="span" className="sfm-Icon" />
+      </button>
+      <span className="sfm-World-counts">{countsText(world) + OWNERS[world.owner]}</span>
     </li>
   );
 }
 
-/** The code that connects a notebook: the user drags it into one, or the button inserts it. */
-function Code(props: { world: World | null; commands: CommandRegistry }): JSX.Element {
-  const { world, commands } = props;
-  const code = connectCode(world);
+/** The menu of a world, below its button, which gets the focus back. */
+function openMenu(commands: CommandRegistry, world: World, button: HTMLElement): void {
+  const menu = new Menu({ commands });
+  const args = { world: world.world };
+  if (world.cluster !== null) {
+    menu.addItem({ command: ID.insert, args });
+    menu.addItem({ type: 'separator' });
+  }
+  for (const command of [ID.restart, ID.rescale, ID.stop]) {
+    menu.addItem({ command, args });
+  }
+  const { left, bottom } = button.getBoundingClientRect();
+  menu.aboutToClose.connect(() => {
+    button.focus();
+    // After the command has been run.
+    requestAnimationFrame(() => menu.dispose());
+  });
+  menu.open(left, bottom, { forceX: false, forceY: false });
+}
+
+/** The code that starts engines: the user drags it into a notebook, or the button inserts it. */
+function Code({ commands }: { readonly commands: CommandRegistry }): JSX.Element {
+  const code = connectCode(null);
   return (
     <div className="sfm-Code">
       <pre
@@ -123,15 +149,12 @@ function Code(props: { world: World | null; commands: CommandRegistry }): JSX.El
       >
         {code}
       </pre>
-      <CommandButton
-        commands={commands}
-        id={ID.insert}
-        args={{ world: world?.world ?? null }}
-        of={world?.title}
-      />
+      <CommandButton commands={commands} id={ID.insert} args={NONE} />
     </div>
   );
 }
+
+const NONE = { world: null };
 
 /** Pixels that a pointer moves before a drag begins. */
 const FAR = 5;
@@ -149,10 +172,4 @@ function startDrag(code: string, x: number, y: number): void {
   };
   document.addEventListener('pointermove', move, true);
   document.addEventListener('pointerup', end, true);
-}
-
-function countsText({ engines, owner, running, blocked, dead }: World): string {
-  const counts = [[running, 'running'], [blocked, 'blocked'], [dead, 'dead']] as const;
-  const parts = counts.filter(([count]) => count > 0).map(pair => pair.join(' '));
-  return [plural(engines, 'engine') + OWNERS[owner], ...parts].join(', ');
 }

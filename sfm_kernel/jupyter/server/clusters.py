@@ -19,6 +19,7 @@ from typing import Any
 from sfm_kernel.directory import signals
 from sfm_kernel.errors import SFMError, WorldAccess
 from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.titles import ancestors, notebook_of, program_of
 from sfm_kernel.mpi.launch.job import MOST_RANKS
 
 Processes = Sequence[Mapping[str, Any]]
@@ -34,12 +35,14 @@ class Cluster:
         controller: the process of its controller on this machine.
         directory, key: the url of its world's directory server, and the world's secret, which never
             leaves this process; None and empty if all its processes are on one machine.
+        notebook: the name of the notebook that has started it; empty if it is not known.
     """
 
     identity: str
     controller: int | None = None
     directory: str | None = None
     key: bytes = field(default=b"", repr=False)
+    notebook: str = ""
 
 
 class Clusters:
@@ -79,8 +82,10 @@ def _read(path: str, connection: str, identity: str) -> tuple[str, Cluster] | No
             state = (json.load(file).get("controller") or {}).get("state") or {}
         pid = state.get("pid")
         url = known.get(DIRECTORY)
-        served = (str(url), world_key(known)) if url else (None, b"")
-        return world_name(known), Cluster(identity, pid if isinstance(pid, int) else None, *served)
+        directory, key = (str(url), world_key(known)) if url else (None, b"")
+        controller = pid if isinstance(pid, int) else None
+        cluster = Cluster(identity, controller, directory, key, notebook_of(controller))
+        return world_name(known), cluster
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WorldAccess):
         return None
 
@@ -107,17 +112,23 @@ def entry(
     world: str,
     processes: Processes,
     cluster: Cluster | None,
+    name: str | None,
     kernels: Mapping[int, str],
     is_started: bool,
 ) -> dict[str, Any]:
-    """A world in the list of worlds: the schema's ``world`` with "starter" instead of a title.
+    """A world in the list of worlds: the schema's ``world``, without a title.
+
+    Instead it has what the title is made of: "starter", the kernel of this server that has started
+    its processes, and "program", the program that they run; both may be empty.
 
     Args:
+        name: the name by which a notebook connects to the cluster.
         kernels: the kernels of this server.
         is_started: whether its cluster was started from the panel.
     """
-    starter = _kernel(cluster.controller, kernels) if cluster else ""
     here = [process for process in processes if process["alive"] and process["here"]]
+    first = next((process["pid"] for process in here if process["kind"] == "process"), None)
+    starter = _kernel(cluster.controller if cluster else first, kernels)
     users = {kernels[process["pid"]] for process in here if process["pid"] in kernels}
     # A kernel may run below the process that the server has started for it.
     notebooks = (process["pid"] for process in here if process["kind"] == "notebook")
@@ -127,9 +138,10 @@ def entry(
     states = [engine["state"] if engine["alive"] else "dead" for engine in engines]
     return {
         "world": world,
-        "cluster": cluster.identity if cluster else None,
-        "owner": "server" if is_started else "notebook" if starter else "other",
+        "cluster": name,
+        "owner": "server" if is_started else "notebook" if cluster and starter else "other",
         "starter": starter,
+        "program": "" if cluster else program_of(first),
         "kernels": sorted(users),
         "engines": len(states),
         "running": states.count("running"),
@@ -140,17 +152,7 @@ def entry(
 
 def _kernel(pid: int | None, kernels: Mapping[int, str]) -> str:
     """The kernel of this server that the process is, or descends from; "" if there is none."""
-    seen: set[int] = set()
-    while pid and pid not in seen:
-        if pid in kernels:
-            return kernels[pid]
-        seen.add(pid)
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                pid = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            break
-    return ""
+    return next((kernels[one] for one in ancestors(pid) if one in kernels), "")
 
 
 # ---- interrupting ----

@@ -82,12 +82,13 @@ class Service:
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self.executor, self.worlds.entries, pids, started)
         sessions: list[dict[str, Any]] = []
-        if any(entry["kernels"] for entry in found):
+        if any(entry["starter"] for entry in found):
             sessions = await self._app.session_manager.list_sessions()
         paths = {s["kernel"]["id"]: s.get("path") or "" for s in sessions if s["kernel"]}
         for entry in found:
             notebook = os.path.basename(paths.get(entry.pop("starter"), ""))
-            entry["title"] = notebook or entry["cluster"] or entry["world"]
+            named = entry.pop("program") or notebook or entry["cluster"]
+            entry["title"] = named or entry["world"]
         return sorted(found, key=lambda entry: (entry["title"], entry["world"]))
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from sfm_kernel.directory.folders import check_private, check_world
 from sfm_kernel.errors import BadName, WorldAccess
 from sfm_kernel.jupyter.server.clusters import Cluster, Clusters, entry
 from sfm_kernel.jupyter.server.remote import RemoteWorld
+from sfm_kernel.jupyter.titles import names_of
 
 HEARTBEAT = 1.0
 """Seconds after which a snapshot is taken again even if nothing seems to have changed."""
@@ -331,11 +332,13 @@ class Worlds:
 
     def entries(self, kernels: Mapping[int, str], started: Mapping[str, str]) -> list[Any]:
         """The list of worlds as the panel shows it, without titles; see ``clusters.entry``."""
-        found = []
-        for name, cluster in sorted(self.refresh(started).items()):
+        found, clusters = [], self.refresh(started)
+        names = names_of({one.identity: one.notebook for one in clusters.values() if one})
+        for name, cluster in sorted(clusters.items()):
             with contextlib.suppress(UnknownWorld, OSError):  # it may end at any moment
                 processes = self.find(name).snapshots.read()["processes"]
-                found.append(entry(name, processes, cluster, kernels, name in started))
+                called = names[cluster.identity] if cluster else None
+                found.append(entry(name, processes, cluster, called, kernels, name in started))
         return found
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ notebook's world exactly as local processes, and nothing is measured between two
 from __future__ import annotations
 
 import os
-import uuid
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
@@ -124,7 +124,9 @@ def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **j
             because the engines do not serve.
         PeerLost: engine 0 died.
     """
-    number = uuid.uuid4().hex  # distinguishes the answer from a late one to an interrupted job
+    # Distinguishes the answer from late ones to interrupted jobs, also of an earlier kernel; in
+    # decimal digits, since the panel shows what a process waits for.
+    number = secrets.randbelow(1_000_000)
     home.send(dest=0, tag=f"{benchmark} job", number=number, **job)
     try:
         answer = home.recv(timeout, src=0, tag=f"{benchmark} answer", number=number)

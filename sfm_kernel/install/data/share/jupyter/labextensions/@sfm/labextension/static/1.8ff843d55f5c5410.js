@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
+"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
 
 .sfm-Panel,
 .sfm-View {
@@ -116,7 +116,7 @@
 }
 
 .sfm-Section-title {
-  flex: 1;
+  flex: 1 0 auto;
   margin: 0;
   font-size: var(--jp-ui-font-size1);
 }
@@ -133,6 +133,20 @@
   font: inherit;
   font-weight: 600;
   cursor: pointer;
+}
+
+.sfm-Section-about {
+  min-width: 0;
+  padding: 0 4px;
+  overflow: hidden;
+  color: var(--jp-ui-font-color2);
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
+.sfm-Section-tools {
+  display: flex;
+  flex: none;
 }
 
 .sfm-Section-body {
@@ -206,8 +220,8 @@
   outline-offset: -2px;
 }
 
-.sfm-Status-blocked:not([data-count='0']),
-.sfm-Status-dead:not([data-count='0']) {
+.sfm-Status-blocked,
+.sfm-Status-dead {
   font-weight: 600;
 }
 
@@ -235,7 +249,7 @@
     box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
   }
 }
-`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
 
 .sfm-Graph {
   position: relative;
@@ -404,8 +418,8 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Graph-label.sfm-mod-cycle text {
   font-weight: 600;
 }
-`,""]),r.d(o,{},{A:s})},26(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),p=r(32),m=r(33),d=r(34),c=r(35),h=s()(t());h.i(n.A),h.i(l.A),h.i(f.A),h.i(p.A),h.i(m.A),h.i(d.A),h.i(c.A),h.push([e.id,`
-`,""]),r.d(o,{},{A:h})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},26(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),p=r(32),m=r(33),d=r(34),c=r(35),h=s()(a());h.i(n.A),h.i(l.A),h.i(f.A),h.i(p.A),h.i(m.A),h.i(d.A),h.i(c.A),h.push([e.id,`
+`,""]),r.d(o,{},{A:h})},34(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
 
 .sfm-Sites {
   min-width: 0;
@@ -474,7 +488,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Sites li {
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},30(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/*
+`,""]),r.d(o,{},{A:s})},30(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/*
  * The processes and their queues. Each row is a separate grid of a fixed height, and contained:
  * when a process changes its state nothing moves, and other rows are neither laid out nor painted.
  * By its roles it remains a table for screen readers.
@@ -580,19 +594,10 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   gap: 5px;
 }
 
-.sfm-State.sfm-mod-busy .sfm-Shape {
-  color: var(--jp-success-color1);
-}
-
-.sfm-State.sfm-mod-waits .sfm-Shape {
-  color: var(--jp-warn-color1);
-}
-
-.sfm-State.sfm-mod-quiet .sfm-Shape {
+.sfm-State .sfm-Shape {
   color: var(--jp-ui-font-color2);
 }
 
-.sfm-State.sfm-mod-gone .sfm-Shape,
 .sfm-State.sfm-mod-stuck .sfm-Shape {
   color: var(--jp-error-color1);
 }
@@ -601,7 +606,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   font-weight: 600;
 }
 
-/* Three lines for a process if there is no room for seven columns. */
+/* Three lines for a process if there is no room for the columns. */
 @container (max-width: 600px) {
   .sfm-Table thead {
     position: absolute;
@@ -615,14 +620,18 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
     grid-template:
       'name state state state since'
       'name waits waits waits waits'
-      'where where depth rate rate' / clamp(62px, 20%, 110px) minmax(0, 1fr) 60px 24px 54px;
+      'where where depth rate rate' / clamp(72px, 26%, 130px) 40px minmax(0, 1fr) 52px 52px;
     grid-template-rows: repeat(3, 1.4em);
     align-content: center;
     height: calc(4.2em + 7px);
   }
 
-  .sfm-Row-name {
+  /* A long name takes both lines. */
+  .sfm-Row .sfm-Row-name {
     align-self: start;
+    max-height: 2.8em;
+    white-space: normal;
+    overflow-wrap: anywhere;
   }
 
   .sfm-Row-name .sfm-Dim {
@@ -643,7 +652,26 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   }
 }
 
-/* The selected process */
+/* No room for the rates; the view of the main area has them. */
+@container (max-width: 270px) {
+  .sfm-Table .sfm-Row {
+    grid-template-areas:
+      'name state state state state'
+      'name waits waits waits waits'
+      'where where depth depth since';
+    grid-template-columns: 72px 38px minmax(0, 1fr) 12px 46px;
+  }
+
+  .sfm-Row .sfm-Row-rate {
+    display: none;
+  }
+}
+
+/* The selected process. In the panel its inbox has a height of its own, so that nothing moves. */
+
+.sfm-Panel .sfm-Messages {
+  height: 160px;
+}
 
 .sfm-Details-waits {
   overflow-wrap: anywhere;
@@ -732,7 +760,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   text-align: left;
   font-variant-numeric: tabular-nums;
 }
-`,""]),r.d(o,{},{A:s})},35(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
+`,""]),r.d(o,{},{A:s})},35(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
 
 .sfm-Timeline {
   --sfm-back: var(--jp-layout-color1);
@@ -964,7 +992,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   white-space: normal;
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
+`,""]),r.d(o,{},{A:s})},31(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Why a world does not go on */
 
 .sfm-Why {
   padding: 4px 8px;
@@ -1008,7 +1036,47 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   gap: 4px 10px;
   align-items: center;
 }
-`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
+
+/* In the panel the explanation has a place that is always in view, however long the table is. */
+
+.sfm-Panel {
+  scroll-padding-block-end: 72px; /* a row that gets the focus is not below it */
+}
+
+.sfm-Panel:has(.sfm-Section-body > .sfm-Why) {
+  scroll-padding-block-end: calc(40vh + 72px);
+}
+
+.sfm-Panel .sfm-mod-why {
+  position: sticky;
+  bottom: 0;
+  z-index: 1;
+  background: var(--jp-layout-color1);
+}
+
+.sfm-Panel .sfm-Why {
+  max-height: 40vh;
+  overflow: auto;
+}
+
+.sfm-Panel .sfm-Quiet + .sfm-Why {
+  height: 130px;
+}
+
+.sfm-Quiet {
+  display: flex;
+  align-items: center;
+  gap: 6px;
+  width: 100%;
+  height: 24px;
+  padding: 0;
+  border: none;
+  background: none;
+  color: inherit;
+  font: inherit;
+  cursor: pointer;
+}
+`,""]),r.d(o,{},{A:s})},32(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The worlds of the user */
 
 .sfm-Worlds {
   margin: 0;
@@ -1036,7 +1104,10 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 }
 
 .sfm-World {
-  padding: 2px 4px 6px;
+  display: grid;
+  grid-template: 'pin title stop more' auto '. counts counts counts' auto / auto minmax(0, 1fr) auto auto;
+  align-items: center;
+  padding: 2px 4px;
   border-left: 4px solid transparent;
 }
 
@@ -1044,29 +1115,31 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   border-color: var(--jp-brand-color1);
 }
 
-.sfm-World-head,
-.sfm-World-body {
-  display: flex;
-  align-items: center;
-  gap: 0 6px;
+/* One line each, so that no count moves what is below. */
+.sfm-World > span {
+  padding-left: 4px;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
 }
 
-.sfm-World-body {
-  flex-wrap: wrap;
-  margin: 0 0 4px 8px;
+.sfm-World-counts {
+  grid-area: counts;
+  color: var(--jp-ui-font-color2);
 }
 
 .sfm-World-title {
-  min-width: 0;
   font-weight: 600;
-  overflow-wrap: anywhere;
+}
+
+.sfm-World-none {
+  padding: 2px 4px;
 }
 
 .sfm-Code {
   display: flex;
   align-items: center;
   gap: 4px;
-  margin-left: 8px;
 }
 
 .sfm-Code pre,
@@ -1090,4 +1163,4 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-DragImage {
   opacity: 0.85;
 }
-`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var p=[].concat(e[f]);a&&s[p[0]]||(void 0!==i&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=i),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),t&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=t):p[4]="".concat(t)),o.push(p))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var a=r(20),t=r.n(a),i=r(21),s=r.n(i),n=r(22),l=r.n(n),f=r(23),p=r.n(f),m=r(24),d=r.n(m),c=r(25),h=r.n(c),u=r(26),v={};v.styleTagTransform=h(),v.setAttributes=p(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),t()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},20(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],f=t[l]||0,p="".concat(l," ").concat(f);t[l]=f+1;var m=r(p),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==m)o[m].references++,o[m].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:p,updater:c,references:1})}i.push(p)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),f=0;f<i.length;f++){var p=r(i[f]);0===o[p].references&&(o[p].updater(),o.splice(p,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
+`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",t=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),t&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),t&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,t,a,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(t)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var p=[].concat(e[f]);t&&s[p[0]]||(void 0!==i&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=i),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),a&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=a):p[4]="".concat(a)),o.push(p))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var t=r(20),a=r.n(t),i=r(21),s=r.n(i),n=r(22),l=r.n(n),f=r(23),p=r.n(f),m=r(24),d=r.n(m),c=r(25),h=r.n(c),u=r(26),v={};v.styleTagTransform=h(),v.setAttributes=p(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),a()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},20(e){var o=[];function r(e){for(var r=-1,t=0;t<o.length;t++)if(o[t].identifier===e){r=t;break}return r}function t(e,t){for(var a={},i=[],s=0;s<e.length;s++){var n=e[s],l=t.base?n[0]+t.base:n[0],f=a[l]||0,p="".concat(l," ").concat(f);a[l]=f+1;var m=r(p),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==m)o[m].references++,o[m].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,t);t.byIndex=s,o.splice(s,0,{identifier:p,updater:c,references:1})}i.push(p)}return i}e.exports=function(e,a){var i=t(e=e||[],a=a||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=t(e,a),f=0;f<i.length;f++){var p=r(i[f]);0===o[p].references&&(o[p].updater(),o.splice(p,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var t=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var t,a,i;t="",r.supports&&(t+="@supports (".concat(r.supports,") {")),r.media&&(t+="@media ".concat(r.media," {")),(a=void 0!==r.layer)&&(t+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),t+=r.css,a&&(t+="}"),r.media&&(t+="}"),r.supports&&(t+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(t,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
