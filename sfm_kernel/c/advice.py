@@ -51,7 +51,7 @@ _OF_CXX = {
 """Headers of the C++ library."""
 
 _NO_HEADER = re.compile(r"fatal error: '?([^:'\n]+?)'?(?:: No such file| file not found)")
-_NO_NAME = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w:~.]+)")
+_NO_NAME = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w:~]+(?:\.\w+)*)")
 _NOT_DECLARED = r"(?:implicit declaration of|call to undeclared(?: library)?) function '{name}'"
 _MEANT = r"function '{name}'; did you mean '(\w+)'|: {name}\n(?:>>> .*\n)*>>> did you mean: (\w+)"
 """The nearest name, which GCC's compiler and LLVM's linker know."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfm_kernel.c import compiler
+from sfm_kernel.c.advice import advice
 from sfm_kernel.c.compiler import Source
 from sfm_kernel.c.text import Declared
 from sfm_kernel.errors import CompileError
@@ -80,7 +81,8 @@ class Functions:
         try:
             library = ffi.dlopen(built.path, os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as problem:
-            raise CompileError(f"{name} cannot be loaded: {problem}") from None
+            reason = advice(f"{built.warnings}{problem}") or problem
+            raise CompileError(f"{name} cannot be loaded: {reason}") from None
         self._libraries.append(library)
         for function, text in declared.functions.items():
             if function not in problems:

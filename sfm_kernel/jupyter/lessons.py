@@ -88,10 +88,6 @@ def notebooks(words: Sequence[str]) -> None:
         written = laid_out(NOTEBOOKS, folder)
     except NotebookError as problem:
         raise UsageError(f"%sfm notebooks: {problem}") from None
-    except OSError as problem:
-        raise UsageError(
-            f"%sfm notebooks: {folder} cannot be written ({problem.strerror}): name another folder"
-        ) from None
     print(f"{len(written)} notebooks in {folder}: begin with {written[0]}")
 
 

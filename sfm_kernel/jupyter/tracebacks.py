@@ -93,7 +93,10 @@ def _show(
         return
     sys.last_type, sys.last_value, sys.last_traceback = kind, value, tb  # for %debug
     cause, hidden = shown.__cause__, shown.__suppress_context__
-    if cause is None or _without_ours(cause.__traceback__) is None:  # the error says everything
+    # An error of this package says everything, unless code of the user is its cause.
+    if isinstance(shown, SFMError) and (
+        cause is None or _without_ours(cause.__traceback__) is None
+    ):
         shown.__cause__ = None
     text = shell.InteractiveTB.structured_traceback(type(shown), shown, frames, tb_offset=0)
     shown.__cause__, shown.__suppress_context__ = cause, hidden

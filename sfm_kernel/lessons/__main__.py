@@ -15,7 +15,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.command import add_program, run
 from sfm_kernel.lessons.students import NOTEBOOKS, laid_out, solved, students
 
@@ -52,10 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _copy(write: Callable[[Path, Path], Sequence[Path]], options: argparse.Namespace) -> int:
-    try:
-        written = write(options.notebooks, options.folder)
-    except OSError as problem:
-        raise SFMError(str(problem)) from None
+    written = write(options.notebooks, options.folder)
     print(f"{len(written)} notebooks in {options.folder}")
     return 0
 

@@ -7,10 +7,11 @@ nbgrader; in the students' notebooks ``...`` replaces them.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,27 @@ def cleared(text: str) -> str:
     return "\n".join(lines)
 
 
+_Copy = Callable[[Path, Path], list[Path]]
+"""A function that copies notebooks from one folder to another, and returns those it has written."""
+
+
+def _told(copy: _Copy) -> _Copy:
+    """The function, which raises NotebookError for a file that cannot be read or written."""
+
+    @functools.wraps(copy)
+    def told(notebooks: Path, target: Path) -> list[Path]:
+        try:
+            return copy(notebooks, target)
+        except OSError as problem:  # shutil.Error has a list of triples instead of an error number
+            path, why = problem.filename or target, problem.strerror or problem.args[0][0][-1]
+            raise NotebookError(
+                f"{path} cannot be read or written ({why}): name another folder"
+            ) from None
+
+    return told
+
+
+@_told
 def students(notebooks: Path, target: Path) -> list[Path]:
     """Copy notebooks and all other files of their folder, without the solutions.
 
@@ -68,6 +90,7 @@ def students(notebooks: Path, target: Path) -> list[Path]:
     return [target / path.name for path in found]
 
 
+@_told
 def laid_out(notebooks: Path, target: Path) -> list[Path]:
     """Copy notebooks for somebody who will work in them: ``students``, which overwrites nothing.
 
@@ -78,6 +101,7 @@ def laid_out(notebooks: Path, target: Path) -> list[Path]:
     Raises:
         NotebookError: the folder has other files, or is none. Nothing was written.
     """
+    _notebooks(notebooks, target)
     ours = {path.name: path for path in notebooks.iterdir() if path.is_file()}
     if target.exists() and not target.is_dir():
         raise NotebookError(f"{target} is a file: name a folder, which may be new")
@@ -96,6 +120,7 @@ def _same(copy: Path, original: Path | None) -> bool:
     return original is not None and copy.is_file() and copy.read_bytes() == original.read_bytes()
 
 
+@_told
 def solved(notebooks: Path, target: Path) -> list[Path]:
     """Write the notebooks with the solutions in the cells of the exercises: nbgrader's source.
 

@@ -104,6 +104,12 @@ def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> No
     assert book.text(program("-n 1", body)).strip() == "10"
 
 
+def test_a_misspelt_function_is_named_when_functions_are_loaded(book: Notebook) -> None:
+    cell = book.run("%%sfm c\n#include <mpi.h>\nint wait(void)\n{ return MPI_Bariier(0); }")
+    assert cell.error.startswith("CompileError: cell ") and "/" not in cell.error
+    assert cell.error.endswith("did you mean MPI_Barrier?") and ":4:10: warning: " in cell.shown
+
+
 def test_wrong_calls_of_functions_are_refused(book: Notebook) -> None:
     book.run("%%sfm c\nlong total(const long *x, int n) { return n ? x[n - 1] : 0; }").ok()
     assert "x.astype('i8')" in book.run("sfm.c.total(np.ones(3), 3)").error

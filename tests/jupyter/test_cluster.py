@@ -215,5 +215,5 @@ def test_engines_of_another_launcher_that_other_machines_can_reach() -> None:
             book.wait(message, lambda cell: cell.text.count("in") >= 2)
             wait_until_blocked(2)
             book.interrupt()
-            waited = r"0 was in recv\(src=1\) \(cell \d+, line 3\)\. 1 was in recv\(src=0\) \(cell"
+            waited = r"0 was in recv\(src=1\) in cell \d+, line 3\. 1 was in recv\(src=0\) in cell"
             assert re.search(waited, book.wait(message).error)

@@ -69,7 +69,7 @@ def test_stop_of_one_task_is_its_failure(book: Notebook) -> None:
 def test_a_task_that_waits_for_ever_is_explained(book: Notebook) -> None:
     cell = book.send("list(workers.map(lambda _: sfm.recv(tag='never'), range(3)))")
     found = book.wait(cell, lambda seen: "%sfm detect on" in seen.text).text
-    assert "0 waits for recv(tag='never') in cell" in found
+    assert "0, 1 and 2 wait for recv(tag='never') in cell" in found
     assert "home is in farm and waits for 0, 1 and 2" in found
     book.interrupt()
     assert "KeyboardInterrupt" in book.wait(cell).error

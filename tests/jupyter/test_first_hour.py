@@ -62,7 +62,7 @@ def test_who_waited_for_an_engine_that_ended_stands_below_it(book: Notebook) -> 
         ("input()", "input() waits for a keyboard, and an engine has none: ask in the notebook"),
         ("breakpoint()", "breakpoint() opens a debugger at a keyboard, and an engine has none"),
         ("from sfm_kernel import send", "send is no name of sfm_kernel: cells know it after"),
-        ("known_here", "Only the notebook has known_here: `%%sfm --local` runs the cell that makes"),
+        ("known_here", "Only the notebook has known_here: `%%sfm --local` runs the cell"),
     ],
 )
 def test_a_sentence_says_what_to_do_instead(book: Notebook, code: str, said: str) -> None:
@@ -101,6 +101,6 @@ def test_autopx_leaves_sfm_in_the_notebook(book: Notebook) -> None:
 
 def test_before_engines_run_a_sentence_says_so() -> None:
     with notebook() as book:
-        assert "sfm: send is known once engines run: `%sfm start 4` first" in book.run("send()").text
+        assert "send is known once engines run: `%sfm start 4` first" in book.run("send()").text
         assert "begin the cell with `%%sfm`" in book.run("rank").text
         assert "sfm:" not in book.run("other").text

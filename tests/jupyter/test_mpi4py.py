@@ -88,7 +88,7 @@ def test_collectives_go_on_after_stop_found_one_further_than_the_other(book: Not
 def test_a_deadlock_is_told_with_the_program_s_own_calls(book: Notebook) -> None:
     cell = book.run("%%sfm\n" + BEGINNING + "comm.recv(source=1 - comm.rank, tag=7)")
     assert cell.error
-    assert "comm.recv(source=1, tag=7)" in cell.shown and "line 3" in cell.shown
+    assert "comm.recv(source=1, tag=7)" in cell.shown and "line 4" in cell.shown
     assert book.text("%%sfm\nprint('alive', comm.allreduce(1))").count("alive 2") == 2
 
 

@@ -13,9 +13,12 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(ipython3|text)\n(.*?)^```$", re.M | re.S)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tour.md", "docs/observe.md"])
+@pytest.mark.parametrize(
+    "name", ["README", "tour", "observe", "from-ipyparallel", "from-mpi4py", "from-dask"]
+)
 def test_cells(name: str) -> None:
-    blocks = BLOCK.findall((ROOT / name).read_text())
+    page = ROOT / f"{'' if name == 'README' else 'docs/'}{name}.md"
+    blocks = BLOCK.findall(page.read_text())
     assert {kind for kind, _ in blocks} == {"ipython3", "text"}
     with notebook() as book:
         shown = ""

@@ -191,7 +191,7 @@ def test_notebooks_are_copied_and_nothing_is_overwritten(
         (["learn"], r"learn has other files or changed notebooks \(mine.txt\): name a folder"),
         (["."], r"other files or changed notebooks \(file, learn, sfm-notebooks\): name a folder"),
         (["file"], "file is a file: name a folder"),
-        (["file/below"], r"file/below cannot be written \(Not a directory\): name another folder"),
+        (["file/below"], r"file/below cannot be read or written \(Not a directory\): name another"),
     ):
         with pytest.raises(UsageError, match=f"^%sfm notebooks:? .*{says}"):
             notebooks(words)

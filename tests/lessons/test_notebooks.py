@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +104,21 @@ def test_whoever_learns_gets_a_copy_and_loses_nothing(tmp_path: Path) -> None:
     assert f"({NOTEBOOKS[0].name}, data): name a folder that is new or empty" in said
     assert (target / NOTEBOOKS[0].name).read_text() == "my work"
     assert not (target / NOTEBOOKS[1].name).exists()
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for copy in (students, laid_out, solved):
+        with pytest.raises(NotebookError, match=r"/proc/none cannot be .*: name another folder"):
+            copy(FOLDER, Path("/proc/none"))
+    with pytest.raises(NotebookError, match="there are no notebooks"):
+        laid_out(tmp_path / "none", tmp_path / "mine")
+
+    def full(*names: object, **_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "one")
+
+    monkeypatch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
+    with pytest.raises(NotebookError, match=r"\(.*No space left on device.*\): name another"):
+        laid_out(FOLDER, tmp_path / "mine")
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import importlib.machinery
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +24,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.jupyter.notebook import notebook
 from tests.unit.test_packaging import ROOT, repository
 
 pytestmark = pytest.mark.timeout(900)  # a changed crate is compiled here
@@ -263,6 +265,21 @@ def test_a_notebook(bare: Bare) -> None:
     assert "notebooks in learn: begin with learn/00-first-steps.ipynb" in shown
     for text in ("[1] None 2", "[0] None 2", "sum 3", '"42"', "home"):
         assert text in shown, json.dumps(json.loads(shown)["cells"], indent=1)
+
+
+@pytest.mark.jupyter
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_cells_of_the_page_about_colab(bare: Bare, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook whose kernel does not have the package, after the cell that installs it."""
+    text = (ROOT / "docs/colab.md").read_text()
+    install, *cells = re.findall(r"^```ipython3\n(.*?)^```$", text, re.M | re.S)
+    assert "virtualenv --quiet /content/sfm\n" in install and len(cells) == 5
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with notebook(f"%cd {bare.home}") as book:
+        shown = [book.text(cell.replace("/content/sfm", str(bare.folder))) for cell in cells]
+    for said, wanted in ((shown[2], "hello from {} of 4"), (shown[4], "hello from {}")):
+        lines = said.replace("\r", "").splitlines()
+        assert sorted(lines) == [wanted.format(rank) for rank in range(4)], said
 
 
 @pytest.mark.jupyter

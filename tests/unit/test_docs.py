@@ -71,6 +71,14 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_each_notebook_has_its_place_in_an_order() -> None:
+    text = (ROOT / "docs/notebooks.md").read_text().partition("## Which comes first")[2]
+    orders = re.findall(r"^\| .* \| (\d\d-.*) \|$", text, re.M)
+    assert all(order.startswith("00-first-steps, ") for order in orders)
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert {name for order in orders for name in order.split(", ")} == notebooks
+
+
 def test_links_have_texts() -> None:
     """Sphinx takes an empty one from the page's title; a repository's host shows nothing."""
     notebooks = (ROOT / "notebooks").glob("*.ipynb")
