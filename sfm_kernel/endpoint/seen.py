@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import json
+import linecache
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,6 +52,26 @@ remote_cells: dict[str, Cell] = {}
 def cell_of(file: str) -> Cell | None:
     """The cell that a file was compiled from, in this process or in a notebook; None if none."""
     return (find_cell and find_cell(file)) or remote_cells.get(file)
+
+
+_FRAME = re.compile(
+    r'^  File "(?P<file>[^"\n]*)", line (?P<line>\d+)(?P<rest>.*)\n(?P<source>    )?', re.MULTILINE
+)
+
+
+def with_cells(trace: str) -> str:
+    """A traceback of another process, with this notebook's cells for the files of their code."""
+
+    def shown(frame: re.Match[str]) -> str:
+        if (cell := cell_of(frame["file"])) is None or cell[0] is None:
+            return frame[0]
+        number, _, before = cell
+        line = int(frame["line"])
+        source = "" if frame["source"] else linecache.getline(frame["file"], line).strip()
+        source = f"    {source}\n" if source else frame["source"] or ""
+        return f"  cell {number}, line {line + before}{frame['rest']}\n{source}"
+
+    return _FRAME.sub(shown, trace)
 
 
 MEMBERS = 8

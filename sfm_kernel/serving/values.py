@@ -120,4 +120,5 @@ class Failure:
     def traceback(self, process: object) -> str:
         """The traceback, formatted as Python does; ``process`` is the name of its process."""
         lines: Iterable[str] = traceback.StackSummary.from_list(self._frames).format()
-        return f"Traceback (on {process}, most recent call last):\n{''.join(lines)}{self.text}"
+        shown = seen.with_cells("".join(lines))
+        return f"Traceback (on {process}, most recent call last):\n{shown}{self.text}"

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from sfm_kernel.directory import remove_world
-from sfm_kernel.endpoint.seen import Account, disagreement
+from sfm_kernel.endpoint.seen import Account, disagreement, with_cells
 from sfm_kernel.errors import ProcessFailed, RecvTimeout, limits_named
 from sfm_kernel.spawn import by_value, process
 from sfm_kernel.spawn.process import Process
@@ -74,6 +74,8 @@ def run(
     with watching, job:
         try:
             results = job.results(timeout, watching)
+        except ProcessFailed as failed:  # the frames of this package say nothing about it
+            raise failed.with_traceback(None) from None
         finally:
             watching.record()
         job.end()
@@ -248,7 +250,8 @@ class Job:
             early = "" if code < 0 else " before it returned"
             raise ProcessFailed(rank, died(code) + early)
         if not result.good:
-            raise ProcessFailed(rank, f"raised {result.why}", result.trace)
+            why = result.why.partition("\n")[0] if result.trace else result.why
+            raise ProcessFailed(rank, f"raised {why}", with_cells(result.trace))
         if result.account is not None:
             self._accounts.append(result.account)
         return self._loaded(result.value)

@@ -99,6 +99,14 @@ def test_autopx_leaves_sfm_in_the_notebook(book: Notebook) -> None:
     assert "NameError" in book.run("sent").error
 
 
+def test_an_error_in_run_is_shown_with_the_cell_and_without_our_frames() -> None:
+    code = "import sfm_kernel\ndef f(sfm):\n    return 1 / sfm.rank\nsfm_kernel.run(f, n=2)"
+    with notebook() as book:
+        shown = book.run(code).shown
+        assert "  cell 1, line 3, in f\n    return 1 / sfm.rank\nZeroDivisionError" in shown
+        assert "sfm_kernel/" not in shown and ".py" not in shown
+
+
 def test_before_engines_run_a_sentence_says_so() -> None:
     with notebook() as book:
         assert "send is known once engines run: `%sfm start 4` first" in book.run("send()").text
