@@ -12,6 +12,7 @@ their own module.
     commands     the text of %sfm help
     launching    starts a cluster's controller and engines
     starting     the words of %sfm start, and its progress
+    progress     an output that shows how far something is
     failures     shows the errors of a cell, the cause first
     interrupted  what a cell says after Stop
     tracebacks   shows errors with the user's lines only

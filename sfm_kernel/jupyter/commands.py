@@ -36,6 +36,7 @@ HELP = """\
 %sfm connect [NAME]    use a running cluster: another notebook's, ipcluster's by its id; also --site
 %sfm status            what each process does, and what it waits for
 %sfm queues            the messages that have not been received yet
+%sfm matrix            who has sent how many messages to whom in the last run
 %sfm sites             the sites, the connections between them, and what slows these down
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
 %sfm watch             a live table of the processes, until all engines are idle; 30: for 30 seconds

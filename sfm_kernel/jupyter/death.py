@@ -11,7 +11,8 @@ import os
 import re
 from contextlib import suppress
 
-from sfm_kernel.observe.snapshot import END, states
+from sfm_kernel.observe.ends import END
+from sfm_kernel.observe.snapshot import states
 from sfm_kernel.observe.states import parse
 from sfm_kernel.spawn.report import died
 

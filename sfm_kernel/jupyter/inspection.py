@@ -9,10 +9,11 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_table
+from sfm_kernel.jupyter.tables import Diagnosis, Queues, SitesView, status_table
 from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.code_locations import words as code_location
+from sfm_kernel.observe.drawings.matrix import Matrix
 from sfm_kernel.transport.base import Name
 
 Command = Callable[[Home, Sequence[str]], None]
@@ -68,7 +69,8 @@ def _timeline(home: Home, words: Sequence[str]) -> None:
 
 COMMANDS: dict[str, Command] = {
     "status": lambda home, words: display(status_table(_processes(home))),
-    "queues": lambda home, words: display(queue_table(_processes(home))),
+    "queues": lambda home, words: display(Queues(_processes(home))),
+    "matrix": lambda home, words: display(Matrix.of(timeline(home.sfm).data)),
     "sites": lambda home, words: display(SitesView(snapshot(home.sfm, home.view.states()))),
     "why": lambda home, words: display(
         Diagnosis(explain(home.sfm, JUDGE, home.view.states, at_work=home.at_work))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from IPython.core.error import UsageError
 
 from sfm_kernel.jupyter.cell import CellInterrupted
+from sfm_kernel.jupyter.progress import Progress
 from sfm_kernel.lessons import CheckFailed
 from sfm_kernel.lessons.examine.cell import Unready, find, ready
 from sfm_kernel.lessons.examine.check import Check, checks, of_file
@@ -120,9 +121,23 @@ def _judged(shell: Any, check: Check, arguments: _Arguments) -> Verdict:
             path = [folder or os.getcwd() for folder in sys.path]
             file = os.path.abspath(arguments.file) if arguments.file else ""
             size, seed = arguments.size, arguments.seed
-            return examiner.judged(Request(check.name, attempt, file, size, seed, path))
+            request = Request(check.name, attempt, file, size, seed, path)
+            return examiner.judged(request, _Dots(shell))
     except KeyboardInterrupt:
         raise CellInterrupted("the check was interrupted; its processes have ended") from None
+
+
+class _Dots:
+    """Shows each trial as a dot that turns green, or ends as a cross."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._progress: Progress | None = None
+
+    def __call__(self, done: int, total: int, failed: bool) -> None:
+        if self._progress is None:
+            self._progress = Progress(self._shell, total, "trials")
+        self._progress(done, failed)
 
 
 def _parsed(words: Sequence[str]) -> _Arguments:

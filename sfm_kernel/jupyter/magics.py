@@ -26,10 +26,10 @@ from sfm_kernel.jupyter.idle import Idle
 from sfm_kernel.jupyter.kernel import prepare
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
+from sfm_kernel.jupyter.progress import Progress
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
 from sfm_kernel.jupyter.starting import (
-    Progress,
     cost,
     engines_text,
     parse_engines,
@@ -157,7 +157,7 @@ class SFMMagics(Magics):
                 self._idle.watch(home, idle, given)
             return
         self.leave()
-        began, progress = time.monotonic(), Progress(self.shell, len(names))
+        began, progress = time.monotonic(), Progress(self.shell, len(names), "engines")
         self._enter(Home.start(names, site, sites, settings, progress))
         took = f"{time.monotonic() - began:.1f} s"
         idle = settings.idle if idle is None else idle

@@ -1,14 +1,12 @@
-"""Parses the words after ``%sfm start`` and ``%sfm connect``, and shows how engines come."""
+"""Parses the words after ``%sfm start`` and ``%sfm connect``, and says what has started."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.display import DisplayHandle, display
 
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
@@ -96,36 +94,6 @@ def _engine_names(words: Sequence[str]) -> list[str]:
 
 
 # ---- the output ----
-
-
-class Progress:
-    """The output of ``%sfm start``: how many engines have come, and in the end which ones."""
-
-    def __init__(self, shell: Any, engines: int) -> None:
-        self._engines = engines
-        self._replaces = hasattr(shell, "kernel")  # a terminal would show each line
-        self._handle: DisplayHandle | None = None
-
-    def __call__(self, came: int) -> None:
-        """Show that so many engines have come."""
-        if self._replaces:
-            few = self._engines <= _DOTS
-            dots = f"{'●' * came}{'○' * (self._engines - came)} " if few else ""
-            self._show(f"{dots}{came} of {self._engines} engines")
-
-    def end(self, text: str) -> None:
-        """Show this instead."""
-        if self._replaces:
-            self._show(text)
-        else:
-            print(text)
-
-    def _show(self, text: str) -> None:
-        data = {"text/plain": text}
-        if self._handle is None:
-            self._handle = display(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)
 
 
 def engines_text(home: Home) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from sfm_kernel.directory.sites import are_worth_showing
 from sfm_kernel.observe.code_locations import words
+from sfm_kernel.observe.drawings.graph import graph
+from sfm_kernel.observe.drawings.inboxes import inboxes
 from sfm_kernel.observe.snapshot import message_text
 
 _LONGEST = 60
@@ -195,17 +197,32 @@ def _links_table(links: Sequence[Mapping[str, Any]]) -> Table:
 
 
 class Diagnosis:
-    """The explanation why nothing goes on in a world: a title and sentences."""
+    """The explanation why nothing goes on in a world: a drawing, a title and sentences."""
 
     def __init__(self, diagnosis: Mapping[str, Any]) -> None:
         self.title: str = diagnosis["title"]
         self.sentences: list[str] = diagnosis["sentences"]
+        self._graph = graph(diagnosis)
 
     def __repr__(self) -> str:
         return "\n".join([self.title, *(f"  {sentence}" for sentence in self.sentences)])
 
     def _repr_html_(self) -> str:
-        return f"<b>{escape(self.title)}</b>{_bullets(self.sentences)}"
+        drawing = f"<div>{self._graph}</div>" if self._graph else ""
+        return f"{drawing}<b>{escape(self.title)}</b>{_bullets(self.sentences)}"
+
+
+class Queues:
+    """The inboxes of a snapshot's processes: boxes in a notebook, a table as text."""
+
+    def __init__(self, processes: Sequence[Mapping[str, Any]]) -> None:
+        self._processes = list(processes)
+
+    def __repr__(self) -> str:
+        return repr(queue_table(self._processes))
+
+    def _repr_html_(self) -> str:
+        return inboxes(self._processes)
 
 
 class Note:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from sfm_kernel._native import INBOX_IRRELEVANT, UNSETTLED, Observer
 from sfm_kernel.observe.code_locations import code_location, native_location
+from sfm_kernel.observe.ends import end, failed
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
 from sfm_kernel.observe.summaries import messages_of
@@ -42,12 +43,6 @@ LATE = 0.3
 LULL = 1.0
 """Seconds without such a call after which a process no longer polls, unless it calls more rarely
 than that."""
-
-END = ".end"
-"""The ending of a file beside the segment of a process that has ended, in which its supervisor has
-left how, in words that follow the process's name."""
-
-_END_LENGTH = 500
 
 _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
@@ -246,8 +241,8 @@ class _Process:
             "polls": self._polls(),
             "now": self._now(),
             "where": code_location(state["code"], state["line"]),
-            "failed": self._failed(),
-            "end": self._end() if ended == "dead" and not state["alive"] else None,
+            "failed": failed(state, about),
+            "end": end(state, self._folder),
             "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, living),
             "depth": state["depth"],
@@ -280,23 +275,6 @@ class _Process:
         """The "wait" of ``schema.json``; None until the blocked call has published its facts."""
         state = self.state
         return wait_of(parse(state["facts"]), state["waits"], state["until"])
-
-    def _failed(self) -> dict[str, Any] | None:
-        """The "failed" of ``schema.json``: the error that ended an idle engine's latest cell."""
-        if not self.state["alive"] or self.state["state"] != "idle":
-            return None
-        match self.about.get("failed"):
-            case [str(error), (str() | None) as code, int(line)]:
-                return {"error": error, "where": code_location(code, line)}
-        return None
-
-    def _end(self) -> str | None:
-        """How it has ended; None if nobody on this machine has left word."""
-        try:
-            with open(os.path.join(self._folder, self.uid + END), errors="replace") as file:
-                return file.read(_END_LENGTH) or None
-        except OSError:
-            return None
 
     def _polls(self) -> dict[str, Any] | None:
         """The "polls" of ``schema.json``; None if the process does not poll."""

@@ -39,7 +39,9 @@ def test_the_way_of_a_student(book: Notebook) -> None:
     assert "✗ ring: with 2 processes, it hangs.\n  Deadlock: " in shown
     assert f"in cell {number}, line 3 (ring)" in shown
     book.run(RING).ok()
-    assert book.text("%sfm check ring -n 3") == "✓ ring: right with 3 processes\n"
+    assert (
+        book.text("%sfm check ring -n 3") == "●●● 3 of 3 trials\n✓ ring: right with 3 processes\n"
+    )
     # The engines have seen nothing of it.
     assert "tag='mine'" in book.run("%sfm queues").text
     assert "mine" in book.text("%%sfm 1\nprint(recv().tag)")

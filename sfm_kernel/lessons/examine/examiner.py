@@ -14,7 +14,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from sfm_kernel.lessons.examine import c, words
@@ -62,7 +62,11 @@ class Request(NamedTuple):
     path: Sequence[str] = ()
 
 
-def judged(request: Request, forks: ForkServer) -> Verdict:
+Progress = Callable[[int, int, bool], object]
+"""Is told after each trial how many there were, how many there are, and whether it has failed."""
+
+
+def judged(request: Request, forks: ForkServer, progress: Progress) -> Verdict:
     """Try an attempt with several numbers of processes, until one trial fails.
 
     Raises:
@@ -71,34 +75,42 @@ def judged(request: Request, forks: ForkServer) -> Verdict:
     check = find(request.name, of_file(request.file) if request.file else checks())
     try:
         attempt = request.attempt._replace(text=ready(request.attempt, check.name))
-        return _tried(check, attempt, request, forks)
+        return _tried(check, attempt, request, forks, progress)
     except Unready as problem:
         mark = "✗ " if problem.begun else ""
         return Verdict(False, f"{mark}{check.name}: {problem}", problem.begun)
 
 
-def _tried(check: Check, attempt: Attempt, request: Request, forks: ForkServer) -> Verdict:
+def _tried(
+    check: Check, attempt: Attempt, request: Request, forks: ForkServer, progress: Progress
+) -> Verdict:
     # The trial with one process comes last: a fault that only it shows says little about messages.
     sizes = (
         [request.size] if request.size else sorted(check.sizes, key=lambda size: (size == 1, size))
     )
-    for number, size in enumerate(sizes):
-        seeds = [request.seed] if request.seed else [*range(1, check.seeds + 1)]
-        if not request.seed and size == max(sizes):
-            # Who has the check's source can compute all arguments of the other trials.
-            seeds.append(1 + secrets.randbelow(MOST_SEED))
-        for seed in seeds:
-            if check.language == "c":
-                found = c.trial(check, attempt, size, seed)
-            else:
-                found = trial(check, attempt, size, seed, forks)
-            try:
-                fault = words.verdict(check, found)
-            except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
-                fault = f"the result cannot be compared: {type(problem).__name__}: {problem}"
-            if fault:
-                return Verdict(False, words.wrong(check, found, sorted(sizes[:number]), fault))
+    trials = [(size, seed) for size in sizes for seed in _seeds(check, request, size, max(sizes))]
+    for number, (size, seed) in enumerate(trials):
+        if check.language == "c":
+            found = c.trial(check, attempt, size, seed)
+        else:
+            found = trial(check, attempt, size, seed, forks)
+        try:
+            fault = words.verdict(check, found)
+        except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
+            fault = f"the result cannot be compared: {type(problem).__name__}: {problem}"
+        progress(number + 1, len(trials), bool(fault))
+        if fault:
+            right = sorted(sizes[: sizes.index(size)])
+            return Verdict(False, words.wrong(check, found, right, fault))
     return Verdict(True, words.right(check, sorted(sizes)))
+
+
+def _seeds(check: Check, request: Request, size: int, largest: int) -> list[int]:
+    if request.seed:
+        return [request.seed]
+    # Who has the check's source can compute all arguments of the other trials.
+    secret = [1 + secrets.randbelow(MOST_SEED)] if size == largest else []
+    return [*range(1, check.seeds + 1), *secret]
 
 
 class Examiner:
@@ -112,21 +124,27 @@ class Examiner:
             self._process = process.start(command, env=environment, stdin=theirs, stdout=theirs)
             self._requests, self._answers = ours.makefile("w"), ours.makefile("r")
 
-    def judged(self, request: Request) -> Verdict:
+    def judged(self, request: Request, progress: Progress | None = None) -> Verdict:
         """Like the function ``judged``, in the examiner.
 
         After Stop (KeyboardInterrupt) the examiner cannot be used any more.
         """
-        line = ""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             print(json.dumps(request), file=self._requests, flush=True)
-            line = self._answers.readline()
-        if not line:
-            raise CheckFailed(f"the check ended with exit status {self._process.wait()}: try again")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise CheckFailed(answer["error"])
-        return Verdict(**answer)
+        while line := self._answer():
+            answer = json.loads(line)
+            if "error" in answer:
+                raise CheckFailed(answer["error"])
+            if "trials" not in answer:
+                return Verdict(**answer)
+            if progress is not None:
+                progress(*answer["trials"])
+        raise CheckFailed(f"the check ended with exit status {self._process.wait()}: try again")
+
+    def _answer(self) -> str:
+        with contextlib.suppress(ConnectionResetError):
+            return self._answers.readline()
+        return ""
 
     def __enter__(self) -> Examiner:
         return self
@@ -148,6 +166,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     lifeline.keep_to_itself()
     pipe = answers()
+
+    def progress(*trials: object) -> None:
+        print(json.dumps({"trials": trials}), file=pipe, flush=True)
+
     with contextlib.closing(server()) as forks:
         for line in sys.stdin:
             given: list[Any] = json.loads(line)
@@ -155,7 +177,7 @@ def main() -> None:
             request = request._replace(attempt=Attempt(*request.attempt))
             sys.path[:] = [*request.path] or sys.path
             try:
-                answer: dict[str, Any] = judged(request, forks)._asdict()
+                answer: dict[str, Any] = judged(request, forks, progress)._asdict()
             except CheckFailed as problem:
                 answer = {"error": str(problem)}
             print(json.dumps(answer), file=pipe)

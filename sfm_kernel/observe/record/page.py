@@ -20,6 +20,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe import code_locations
+from sfm_kernel.observe.drawings.graph import graph
 from sfm_kernel.observe.record.listing import CodeLocation, Listing, key_of
 from sfm_kernel.observe.snapshot import message_text
 from sfm_kernel.observe.timeline import Timeline, words
@@ -178,7 +179,11 @@ def _names(*lists: Sequence[Mapping[str, Any]]) -> str:
 def _why(diagnosis: Mapping[str, Any], links: _Links) -> Markup:
     items = [element("li", links.within(sentence)) for sentence in diagnosis["sentences"]]
     verdict = element("p", diagnosis["title"], class_=f"verdict {diagnosis['verdict']}")
-    parts = [verdict, element("ul", *items) if items else "", element("div", id="sfm-graph")]
+    parts = [
+        verdict,
+        element("ul", *items) if items else "",
+        element("div", graph(diagnosis) or "", id="sfm-graph"),
+    ]
     return _section("When it was recorded", *parts)
 
 

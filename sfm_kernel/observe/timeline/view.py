@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 """Waits that the summary lists."""
+_NARROW = 560
+"""The least width of the diagram in px."""
+
 ENDS = ("sent", "received")
 """A message's ends."""
 
@@ -175,12 +178,13 @@ class Timeline:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The drawing twice: as HTML with the theme's colours and tooltips, which JupyterLab does
-        not show in an image/svg+xml output; and as SVG for viewers without HTML. In a narrow window
-        the HTML keeps its size and scrolls: its letters are small enough."""
+        not show in an image/svg+xml output; and as SVG for viewers without HTML. The HTML is as
+        wide as its place, and scrolls where its letters would be too small."""
         drawing = self._repr_svg_()
         scrolls = '<div tabindex="0" style="overflow-x:auto">'
+        size = f"min-width:{_NARROW}px;max-width:{WIDTH:.0f}px"
         return {
-            "text/html": f'{scrolls}<div style="width:{WIDTH:.0f}px">{drawing}</div></div>',
+            "text/html": f'{scrolls}<div style="{size}">{drawing}</div></div>',
             "image/svg+xml": drawing,
             "text/plain": repr(self),
         }
