@@ -91,7 +91,7 @@ const views: JupyterFrontEndPlugin<void> = {
       if (!widget) {
         widget = new MainAreaWidget({ content: new View(kind, store, commands) });
         widget.id = `sfm-${kind}`;
-        shell.add(widget, 'main', placeFor(tracker.currentWidget));
+        shell.add(widget, 'main', placeFor(kind, tracker.currentWidget));
         void tracker.add(widget);
       }
       shell.activateById(widget.id);
@@ -123,12 +123,16 @@ const views: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** A view opens with the other views, or beside the notebook if there is room. */
-function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOptions {
+/** A view opens with the other views, or beside the notebook if there is room; a table below it. */
+function placeFor(
+  kind: ViewKind,
+  view: MainAreaWidget<View> | null
+): DocumentRegistry.IOpenOptions {
   if (view) {
     return { mode: 'tab-after', ref: view.id };
   }
-  return { mode: window.innerWidth >= ROOM ? 'split-right' : 'tab-after' };
+  const beside = kind === 'processes' ? 'split-bottom' : 'split-right';
+  return { mode: window.innerWidth >= ROOM ? beside : 'tab-after' };
 }
 
 /** The numbers of running, blocked and dead engines, in the status bar. */
