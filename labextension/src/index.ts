@@ -86,6 +86,11 @@ const views: JupyterFrontEndPlugin<void> = {
     const tracker = new WidgetTracker<MainAreaWidget<View>>({ namespace: 'sfm' });
 
     const showPanel = () => shell.activateById(panel.id);
+    /** Show it to a user who has not asked for it, and goes on typing. */
+    const revealPanel = () => {
+      panel.keepFocus();
+      showPanel();
+    };
     const showView = (kind: ViewKind) => {
       let widget = tracker.find(opened => opened.content.kind === kind);
       if (!widget) {
@@ -115,7 +120,7 @@ const views: JupyterFrontEndPlugin<void> = {
       args: widget => ({ kind: widget.content.kind }),
       name: widget => widget.content.kind
     });
-    followDeadlocks(store, showPanel);
+    followDeadlocks(store, showPanel, revealPanel);
     if (state) {
       void remember(state, store, panel);
     }

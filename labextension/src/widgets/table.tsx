@@ -45,7 +45,14 @@ const Row = React.memo(
           <code title={row.waits}>{row.waits}</code>
         </td>
         <td role="gridcell" className="sfm-Row-where">
-          {row.where && <LocationButton location={row.where} onJump={onJump} tabIndex={tabIndex} />}
+          {row.where && (
+            <LocationButton
+              location={row.where}
+              of={row.name}
+              onJump={onJump}
+              tabIndex={tabIndex}
+            />
+          )}
         </td>
         <td role="gridcell" className="sfm-Row-depth">
           <span className="sfm-Narrow">inbox </span>

@@ -91,6 +91,7 @@
   cursor: pointer;
 }
 
+.sfm-Panel:focus-visible,
 :is(.sfm-Panel, .sfm-View) :is(button, input, summary, tr):focus-visible {
   outline: 2px solid var(--jp-brand-color1);
   outline-offset: -1px;
