@@ -10,7 +10,11 @@ const LONGEST = 130;
  * Tell the user of a deadlock as the settings ask for: by a notification if no widget
  * shows it, or by opening the panel.
  */
-export function followDeadlocks(store: Store, showPanel: () => void): void {
+export function followDeadlocks(
+  store: Store,
+  showPanel: () => void,
+  revealPanel: () => void
+): void {
   let known: string | null = null;
   let shown: string | null = null;
   store.judged.connect((_, diagnosis) => {
@@ -28,7 +32,7 @@ export function followDeadlocks(store: Store, showPanel: () => void): void {
       return;
     }
     if (store.settings.deadlock === 'open') {
-      showPanel();
+      revealPanel();
       return;
     }
     shown = Notification.warning(cut(deadlock.title, LONGEST), {

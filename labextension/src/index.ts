@@ -86,12 +86,17 @@ const views: JupyterFrontEndPlugin<void> = {
     const tracker = new WidgetTracker<MainAreaWidget<View>>({ namespace: 'sfm' });
 
     const showPanel = () => shell.activateById(panel.id);
+    /** Show it to a user who has not asked for it, and goes on typing. */
+    const revealPanel = () => {
+      panel.keepFocus();
+      showPanel();
+    };
     const showView = (kind: ViewKind) => {
       let widget = tracker.find(opened => opened.content.kind === kind);
       if (!widget) {
         widget = new MainAreaWidget({ content: new View(kind, store, commands) });
         widget.id = `sfm-${kind}`;
-        shell.add(widget, 'main', placeFor(tracker.currentWidget));
+        shell.add(widget, 'main', placeFor(kind, tracker.currentWidget));
         void tracker.add(widget);
       }
       shell.activateById(widget.id);
@@ -115,7 +120,7 @@ const views: JupyterFrontEndPlugin<void> = {
       args: widget => ({ kind: widget.content.kind }),
       name: widget => widget.content.kind
     });
-    followDeadlocks(store, showPanel);
+    followDeadlocks(store, showPanel, revealPanel);
     if (state) {
       void remember(state, store, panel);
     }
@@ -123,12 +128,16 @@ const views: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** A view opens with the other views, or beside the notebook if there is room. */
-function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOptions {
+/** A view opens with the other views, or beside the notebook if there is room; a table below it. */
+function placeFor(
+  kind: ViewKind,
+  view: MainAreaWidget<View> | null
+): DocumentRegistry.IOpenOptions {
   if (view) {
     return { mode: 'tab-after', ref: view.id };
   }
-  return { mode: window.innerWidth >= ROOM ? 'split-right' : 'tab-after' };
+  const beside = kind === 'processes' ? 'split-bottom' : 'split-right';
+  return { mode: window.innerWidth >= ROOM ? beside : 'tab-after' };
 }
 
 /** The numbers of running, blocked and dead engines, in the status bar. */

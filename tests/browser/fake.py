@@ -127,6 +127,15 @@ def crossed() -> tuple[Json, Json]:
     return seen, why
 
 
+def usage(*used: tuple[str, int, int | None, float]) -> Json:
+    """The memory, its limit, and the percent of a processor of processes, by name."""
+    processes = [
+        {"uid": f"u-{name}", "memory": memory, "limit": limit, "processor": processor}
+        for name, memory, limit, processor in used
+    ]
+    return check("usage", {"world": "w1", "time": time.time(), "processes": processes})
+
+
 def judgement(judged: Json, verdict: str, text: str) -> Json:
     """The judgement of a process."""
     same = {key: judged[key] for key in ("uid", "name", "where", "call")}
@@ -206,6 +215,7 @@ class Stream:
             "snapshot",
             "diagnosis",
             "timeline",
+            "usage",
         }
         self.watches.append(said)
         self.on_watch(said)

@@ -24,7 +24,7 @@ RATE = 10
 SECONDS = 2
 PARTS = {
     "panel": ["diagnosis", "snapshot"],
-    "processes": ["diagnosis", "snapshot"],
+    "processes": ["diagnosis", "snapshot", "usage"],
     "graph": ["diagnosis", "snapshot"],
     "timeline": ["diagnosis", "timeline"],
 }

@@ -36,7 +36,7 @@ export function WaitList(props: {
                 {from?.where && (
                   <>
                     {', '}
-                    <LocationButton location={from.where} onJump={onJump} />
+                    <LocationButton location={from.where} of={from.name} onJump={onJump} />
                   </>
                 )}
               </li>

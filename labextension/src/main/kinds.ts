@@ -18,7 +18,7 @@ export const KINDS: Readonly<Record<ViewKind, Kind>> = {
     title: 'Processes',
     caption: 'What each process does, and which messages wait',
     icon: processesIcon,
-    parts: ['snapshot', 'diagnosis']
+    parts: ['snapshot', 'diagnosis', 'usage']
   },
   graph: {
     title: 'Wait-For Graph',

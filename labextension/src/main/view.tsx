@@ -55,6 +55,7 @@ export class View extends LiveWidget {
             <ProcessTable
               rows={rowViews(store)}
               selected={store.selected?.uid ?? null}
+              drawn
               onSelect={this.select}
               onJump={this.jump}
             />

@@ -6,6 +6,10 @@ export interface Rate {
   readonly received: number;
 }
 
+export function total({ sent, received }: Rate): number {
+  return sent + received;
+}
+
 interface Counters extends Rate {
   readonly time: number;
 }

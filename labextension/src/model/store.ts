@@ -2,9 +2,10 @@ import { IDisposable, DisposableDelegate } from '@lumino/disposable';
 import { ISignal, Signal } from '@lumino/signaling';
 import { Activities } from './activity';
 import { History } from './history';
-import { Rates } from './rates';
+import { Rates, total } from './rates';
 import type { Stream } from './stream';
 import type { Diagnosis, Name, Part, Process, ServerText, Snapshot, World } from './types';
+import { UsageHistory } from './usage';
 
 /** The user's settings. */
 export interface Settings {
@@ -47,6 +48,7 @@ export class Store implements IDisposable {
   readonly history = new History(DEFAULTS.history);
   readonly rates = new Rates();
   readonly activities = new Activities();
+  readonly usage = new UsageHistory();
   /** The server's last error message. */
   error: string | null = null;
 
@@ -185,6 +187,11 @@ export class Store implements IDisposable {
           }
         }
         break;
+      case 'usage':
+        if (text.usage.world === this._shown) {
+          this.usage.add(text.usage, uid => total(this.rates.of(uid, this.now())));
+        }
+        break;
       case 'gone':
         if (text.world === this._shown) {
           this._forget();
@@ -222,6 +229,7 @@ export class Store implements IDisposable {
     this.history.clear();
     this.rates.clear();
     this.activities.clear();
+    this.usage.clear();
     this._selected = null;
     this.error = null;
     this._judge(null);

@@ -403,8 +403,15 @@ export interface Timeline {
   readonly flights: readonly Flight[];
 }
 
+/** What the processes of a world use of their machine. */
+export interface Usage {
+  readonly world: string;
+  readonly time: number;
+  readonly processes: ReadonlyArray<{ readonly uid: string; readonly memory: number | null; readonly limit: number | null; readonly processor: number | null }>;
+}
+
 /** A part of a world that a panel subscribes to. */
-export type Part = 'snapshot' | 'diagnosis' | 'timeline';
+export type Part = 'snapshot' | 'diagnosis' | 'timeline' | 'usage';
 
 /** A message on the websocket. */
 export type ServerText =
@@ -412,6 +419,7 @@ export type ServerText =
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
   | { readonly type: 'diagnosis'; readonly diagnosis: Diagnosis }
   | { readonly type: 'timeline'; readonly timeline: Timeline }
+  | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'gone'; readonly world: string }
   | { readonly type: 'error'; readonly text: string };
 

@@ -26,6 +26,7 @@ export class Panel extends LiveWidget {
     this.addClass('sfm-Panel');
     this.title.icon = sfmIcon;
     this.title.caption = 'SFM: worlds, processes, messages';
+    this.node.tabIndex = -1; // takes the focus when it is shown; Tab goes to what is in it
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', 'SFM');
   }
@@ -53,6 +54,18 @@ export class Panel extends LiveWidget {
 
   /** Called after the user opened or closed a section. */
   onClosed: () => void = () => undefined;
+
+  /** Leave the focus where it is at the next activation, for which the user has not asked. */
+  keepFocus(): void {
+    this._keeps = true;
+  }
+
+  protected override onActivateRequest(): void {
+    if (!this._keeps) {
+      this.node.focus();
+    }
+    this._keeps = false;
+  }
 
   protected override onAfterShow(msg: Message): void {
     super.onAfterShow(msg);
@@ -175,4 +188,5 @@ export class Panel extends LiveWidget {
   private _closed = new Set<string>();
   private _others = false;
   private _why = false;
+  private _keeps = false;
 }

@@ -68,21 +68,26 @@ export function hintOf(item: Flight | Span, nameOf: (uid: string) => string): st
 function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {
   const { flight, nameOf, begin, onJump } = props;
   const { sent, received, sent_at, received_at } = flight;
-  const event = (time: number | null, unknown: string, location: CodeLocation | null): JSX.Element => (
+  const event = (
+    time: number | null,
+    unknown: string,
+    location: CodeLocation | null,
+    uid: string
+  ): JSX.Element => (
     <>
       {time === null ? unknown : sinceText(time - begin)}
       {location && (
         <>
           {', '}
-          <LocationButton location={location} onJump={onJump} />
+          <LocationButton location={location} of={nameOf(uid)} onJump={onJump} />
         </>
       )}
     </>
   );
   return (
     <dl>
-      <Fact name="Sent">{event(sent, 'not seen', sent_at)}</Fact>
-      <Fact name="Received">{event(received, 'not yet', received_at)}</Fact>
+      <Fact name="Sent">{event(sent, 'not seen', sent_at, flight.src)}</Fact>
+      <Fact name="Received">{event(received, 'not yet', received_at, flight.dest)}</Fact>
       {sent !== null && received !== null && (
         <Fact name="Latency">{timeText(Math.max(0, received - sent))}</Fact>
       )}
@@ -98,7 +103,7 @@ function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {
 }
 
 function OfSpan(props: DetailsProps & { span: Span }): JSX.Element {
-  const { span, begin, onJump } = props;
+  const { span, nameOf, begin, onJump } = props;
   return (
     <dl>
       <Fact name="From">{sinceText(span.begin - begin)}</Fact>
@@ -106,7 +111,7 @@ function OfSpan(props: DetailsProps & { span: Span }): JSX.Element {
       <Fact name="For">{span.end === null ? 'it lasts' : timeText(span.end - span.begin)}</Fact>
       {span.where && (
         <Fact name="At">
-          <LocationButton location={span.where} onJump={onJump} />
+          <LocationButton location={span.where} of={nameOf(span.uid)} onJump={onJump} />
         </Fact>
       )}
     </dl>

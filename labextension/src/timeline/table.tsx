@@ -79,13 +79,18 @@ interface MessageRowProps {
 const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.Element {
   const { flight, begin, nameOf, onJump } = props;
   const { sent, received } = flight;
-  const locations = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
-  const single = locations.length === 2 && locationText(locations[0]!) === locationText(locations[1]!);
+  const [src, dest] = [nameOf(flight.src), nameOf(flight.dest)];
+  const { sent_at, received_at } = flight;
+  const single = sent_at && received_at && locationText(sent_at) === locationText(received_at);
+  const ends = single
+    ? [[sent_at, `${src} and ${dest}`] as const]
+    : [[sent_at, src] as const, [received_at, dest] as const];
+  const links = ends.flatMap(([location, of]) => (location ? [{ location, of }] : []));
   return (
     <tr>
       <td>{sent === null ? 'not seen' : sinceText(sent - begin)}</td>
-      <td>{nameOf(flight.src)}</td>
-      <td>{nameOf(flight.dest)}</td>
+      <td>{src}</td>
+      <td>{dest}</td>
       <td>
         {received === null
           ? 'not received'
@@ -99,10 +104,10 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
       </td>
       <td>{flight.late && lateText(flight, nameOf)}</td>
       <td>
-        {locations.slice(0, single ? 1 : 2).map((location, i) => (
+        {links.map(({ location, of }, i) => (
           <React.Fragment key={i}>
             {i > 0 && ' → '}
-            <LocationButton location={location} onJump={onJump} />
+            <LocationButton location={location} of={of} onJump={onJump} />
           </React.Fragment>
         ))}
       </td>

@@ -3,7 +3,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
 import { locationText, same } from '../model/text';
-import type { CodeLocation } from '../model/types';
+import type { CodeLocation, Name } from '../model/types';
 
 interface CommandButtonProps {
   readonly commands: CommandRegistry;
@@ -62,26 +62,29 @@ function useChanges(commands: CommandRegistry, id: string): void {
   }, [commands, id]);
 }
 
-/** A code location; a click jumps to it. */
+/** A code location; a click jumps to it. Read alone, the link says which process is there. */
 export function LocationButton(props: {
   location: CodeLocation;
+  of: Name;
   onJump: (location: CodeLocation) => void;
   tabIndex?: number;
 }): JSX.Element {
-  const { location, onJump, tabIndex } = props;
+  const { location, of, onJump, tabIndex } = props;
+  const text = locationText(location);
   const inside = location.function ? `, in ${location.function}` : '';
   return (
     <button
       type="button"
       className="sfm-CodeLocation"
       tabIndex={tabIndex}
+      aria-label={`${text}, ${of}`}
       title={`Jump to ${location.file}, line ${location.line}${inside}`}
       onClick={event => {
         event.stopPropagation();
         onJump(location);
       }}
     >
-      {locationText(location)}
+      {text}
     </button>
   );
 }

@@ -2,6 +2,7 @@ import { activityOf } from '../model/activity';
 import type { Store } from '../model/store';
 import { durationText, rateText, same, siteTexts } from '../model/text';
 import type { Name, CodeLocation, State } from '../model/types';
+import type { Sample } from '../model/usage';
 
 /** A row of the table, as texts, so that it is drawn only when a text has changed. */
 export interface RowView {
@@ -21,10 +22,12 @@ export interface RowView {
   readonly depth: number;
   readonly sent: string;
   readonly received: string;
+  /** What it has used in the last seconds, if the server is asked for that. */
+  readonly samples: readonly Sample[];
 }
 
 export function rowViews(store: Store): RowView[] {
-  const { snapshot, diagnosis, rates, activities } = store;
+  const { snapshot, diagnosis, rates, activities, usage } = store;
   const now = store.now();
   const stuck = new Set(
     diagnosis?.verdict === 'deadlock'
@@ -52,7 +55,8 @@ export function rowViews(store: Store): RowView[] {
       where,
       depth: process.depth,
       sent: rateText(rate.sent),
-      received: rateText(rate.received)
+      received: rateText(rate.received),
+      samples: usage.of(process.uid)
     };
   });
 }

@@ -1,20 +1,24 @@
 import * as React from 'react';
+import { same } from '../model/text';
 import type { CodeLocation } from '../model/types';
 import { LocationButton } from './button';
 import { RowView, sameRow } from './rows';
 import { StateMark } from './shapes';
+import { Depth, Memory, Messages, Processor, Scale, scaleOf } from './usage';
 
 interface RowProps {
   readonly row: RowView;
   readonly selected: boolean;
   /** Whether Tab moves to this row. */
   readonly reachable: boolean;
+  /** The largest values of the drawings; null in a table without them. */
+  readonly scale: Scale | null;
   readonly onSelect: (uid: string) => void;
   readonly onJump: (location: CodeLocation) => void;
 }
 
 const Row = React.memo(
-  function Row({ row, selected, reachable, onSelect, onJump }: RowProps): JSX.Element {
+  function Row({ row, selected, reachable, scale, onSelect, onJump }: RowProps): JSX.Element {
     const tabIndex = reachable ? 0 : -1;
     const title = row.site ? `${row.name}, at ${row.site}` : String(row.name);
     return (
@@ -41,26 +45,47 @@ const Row = React.memo(
           <code title={row.waits}>{row.waits}</code>
         </td>
         <td role="gridcell" className="sfm-Row-where">
-          {row.where && <LocationButton location={row.where} onJump={onJump} tabIndex={tabIndex} />}
+          {row.where && (
+            <LocationButton
+              location={row.where}
+              of={row.name}
+              onJump={onJump}
+              tabIndex={tabIndex}
+            />
+          )}
         </td>
         <td role="gridcell" className="sfm-Row-depth">
           <span className="sfm-Narrow">inbox </span>
-          {row.depth}
+          {scale ? <Depth depth={row.depth} scale={scale} /> : row.depth}
         </td>
         <td
           role="gridcell"
           className="sfm-Row-rate"
           aria-label={`${row.sent} sent, ${row.received} received a second`}
-          title="messages sent and received a second"
+          title={`${row.sent} sent, ${row.received} received a second`}
         >
-          ↑{row.sent} ↓{row.received}
+          {scale && <Messages samples={row.samples} scale={scale} />}
+          <span className="sfm-Row-both">
+            ↑{row.sent} ↓{row.received}
+          </span>
         </td>
+        {scale && (
+          <>
+            <td role="gridcell" className="sfm-Row-memory">
+              <Memory samples={row.samples} scale={scale} />
+            </td>
+            <td role="gridcell" className="sfm-Row-processor">
+              <Processor samples={row.samples} />
+            </td>
+          </>
+        )}
       </tr>
     );
   },
   (a, b) =>
     a.selected === b.selected &&
     a.reachable === b.reachable &&
+    same(a.scale, b.scale) &&
     a.onSelect === b.onSelect &&
     a.onJump === b.onJump &&
     sameRow(a.row, b.row)
@@ -70,15 +95,22 @@ const HEADINGS: ReadonlyArray<readonly [string, string]> = [
   ['Process', 'name'],
   ['State', 'state'],
   ['For', 'since'],
-  ['Waits for', 'waits'],
-  ['Where', 'where'],
+  ['Call', 'waits'],
+  ['Line', 'where'],
   ['Inbox', 'depth'],
   ['Messages/s', 'rate']
+];
+
+const DRAWN: typeof HEADINGS = [
+  ['Memory', 'memory'],
+  ['Processor', 'processor']
 ];
 
 interface TableProps {
   readonly rows: readonly RowView[];
   readonly selected: string | null;
+  /** Whether to draw what the processes use. */
+  readonly drawn?: boolean;
   readonly onSelect: (uid: string) => void;
   readonly onJump: (location: CodeLocation) => void;
 }
@@ -87,7 +119,9 @@ interface TableProps {
  * The processes of a world. Tab moves to one row; arrows move to the others, Enter shows
  * a row's queue.
  */
-export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): JSX.Element {
+export function ProcessTable(props: TableProps): JSX.Element {
+  const { rows, selected, drawn, onSelect, onJump } = props;
+  const scale = drawn ? scaleOf(rows) : null;
   const [focused, setFocused] = React.useState<string | null>(null);
   const candidates = [focused, selected, rows[0]?.uid];
   const reachable = candidates.find(uid => rows.some(row => row.uid === uid));
@@ -121,10 +155,10 @@ export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): 
   };
 
   return (
-    <table role="grid" className="sfm-Table" aria-label="Processes" onKeyDown={onKeyDown}>
+    <table role="grid" className={drawn ? 'sfm-Table sfm-mod-drawn' : 'sfm-Table'} aria-label="Processes" onKeyDown={onKeyDown}>
       <thead role="rowgroup">
         <tr role="row">
-          {HEADINGS.map(([text, name]) => (
+          {(drawn ? [...HEADINGS, ...DRAWN] : HEADINGS).map(([text, name]) => (
             <th key={name} role="columnheader" scope="col" className={`sfm-Row-${name}`}>
               {text}
             </th>
@@ -144,6 +178,7 @@ export function ProcessTable({ rows, selected, onSelect, onJump }: TableProps): 
             row={row}
             selected={row.uid === selected}
             reachable={row.uid === reachable}
+            scale={scale}
             onSelect={onSelect}
             onJump={onJump}
           />

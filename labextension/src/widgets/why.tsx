@@ -98,7 +98,7 @@ export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Eleme
               Look at{' '}
               {stuck.map(({ uid, name, where }) => (
                 <span key={uid} className="sfm-Why-place">
-                  <b>{String(name)}</b> <LocationButton location={where!} onJump={onJump} />
+                  <b>{String(name)}</b> <LocationButton location={where!} of={name} onJump={onJump} />
                 </span>
               ))}
             </p>

@@ -20,6 +20,7 @@ from sfm_kernel.directory.folders import check_private, check_world
 from sfm_kernel.errors import BadName, WorldAccess
 from sfm_kernel.jupyter.server.clusters import Cluster, Clusters, entry
 from sfm_kernel.jupyter.server.remote import RemoteWorld
+from sfm_kernel.jupyter.server.usage import Usage
 from sfm_kernel.jupyter.titles import names_of
 
 HEARTBEAT = 1.0
@@ -68,6 +69,7 @@ class World:
         self.snapshots = Snapshots(self)
         self.diagnoses = Diagnoses(self)
         self.timeline = Timeline(self)
+        self._usage = Usage()
 
     @property
     def remote(self) -> RemoteWorld | None:
@@ -79,6 +81,10 @@ class World:
         from sfm_kernel.observe import Observer
 
         self.observer = self.observer or Observer()
+
+    def measure(self) -> dict[str, Any]:
+        """What the processes use of this machine; raises FileNotFoundError like ``sample``."""
+        return self._usage.read(self.name, self.snapshots.read(HEARTBEAT)["processes"])
 
     def sample(self, follow: bool, complete: bool) -> tuple[News, News]:
         """Read the snapshot, and with ``follow`` the timeline; returns as ``Timeline.read``.

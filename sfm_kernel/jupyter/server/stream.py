@@ -19,12 +19,13 @@ from typing import Any
 
 from traitlets.log import get_logger
 
+from sfm_kernel.jupyter.server import usage
 from sfm_kernel.jupyter.server.sampler import PAUSE, UnknownWorld, World, Worlds
 
 LIST_PAUSE = 1.0
 """Seconds between two readings of the list of worlds."""
 
-PARTS = ("snapshot", "diagnosis", "timeline")
+PARTS = ("snapshot", "diagnosis", "timeline", "usage")
 _PARTS = json.dumps(PARTS)
 RATES = (1.0, 20.0)
 """The least and the most messages a second of each kind."""
@@ -182,14 +183,14 @@ class _Loop:
 class Feed:
     """Has one world read as long as it has ``subscribers``.
 
-    It belongs to the event loop; threads of ``executor`` read the world. It has two loops, since a
-    diagnosis may have to wait for other machines.
+    It belongs to the event loop; threads of ``executor`` read the world. It has a loop for each
+    pace: a diagnosis may have to wait for other machines, and what processes use is a mean.
     """
 
     def __init__(self, world: World, refresh: Callable[[], object], executor: Executor) -> None:
         self.subscribers: set[Subscriber] = set()
         self._world, self._refresh, self._executor = world, refresh, executor
-        self._loops = (_Loop(self._sample), _Loop(self._diagnose))
+        self._loops = tuple(map(_Loop, (self._sample, self._diagnose, self._measure)))
         self._texts: dict[str, tuple[object, Text]] = {}
 
     @property
@@ -264,6 +265,11 @@ class Feed:
             self._publish("diagnosis", await self._call(self._world.diagnoses.read, executor))
         return PAUSE
 
+    async def _measure(self) -> float:
+        if self._subscribers_of("usage"):
+            self._publish("usage", await self._call(self._world.measure))
+        return usage.PAUSE
+
     def _subscribers_of(self, part: str) -> list[Subscriber]:
         return [
             subscriber for subscriber in self.subscribers if part in subscriber.subscription.parts
@@ -274,7 +280,7 @@ class Feed:
         return await loop.run_in_executor(executor or self._executor, read)
 
     def _publish(self, part: str, newest: object) -> None:
-        """Have the newest snapshot or diagnosis sent to subscribers that have not got it."""
+        """Have the newest object of a part sent to subscribers that have not got it."""
         if part not in self._texts or self._texts[part][0] is not newest:
             self._texts[part] = newest, message_text(part, **{part: newest})
         text = self._texts[part][1]

@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
+"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
 
 .sfm-Panel,
 .sfm-View {
@@ -91,6 +91,7 @@
   cursor: pointer;
 }
 
+.sfm-Panel:focus-visible,
 :is(.sfm-Panel, .sfm-View) :is(button, input, summary, tr):focus-visible {
   outline: 2px solid var(--jp-brand-color1);
   outline-offset: -1px;
@@ -194,6 +195,11 @@
   align-items: start;
 }
 
+/* The table needs the width. */
+.sfm-mod-processes .sfm-Split {
+  grid-template-columns: minmax(0, 1fr);
+}
+
 @container (max-width: 720px) {
   .sfm-Split {
     grid-template-columns: minmax(0, 1fr);
@@ -249,7 +255,7 @@
     box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
   }
 }
-`,""]),r.d(o,{},{A:s})},33(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
 
 .sfm-Graph {
   position: relative;
@@ -418,8 +424,8 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Graph-label.sfm-mod-cycle text {
   font-weight: 600;
 }
-`,""]),r.d(o,{},{A:s})},26(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),p=r(32),m=r(33),d=r(34),c=r(35),h=s()(a());h.i(n.A),h.i(l.A),h.i(f.A),h.i(p.A),h.i(m.A),h.i(d.A),h.i(c.A),h.push([e.id,`
-`,""]),r.d(o,{},{A:h})},34(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},26(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=r.n(i),n=r(29),l=r(30),m=r(31),f=r(32),p=r(33),d=r(34),c=r(35),h=s()(t());h.i(n.A),h.i(l.A),h.i(m.A),h.i(f.A),h.i(p.A),h.i(d.A),h.i(c.A),h.push([e.id,`
+`,""]),r.d(o,{},{A:h})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
 
 .sfm-Sites {
   min-width: 0;
@@ -488,7 +494,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Sites li {
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},30(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/*
+`,""]),r.d(o,{},{A:s})},30(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/*
  * The processes and their queues. Each row is a separate grid of a fixed height, and contained:
  * when a process changes its state nothing moves, and other rows are neither laid out nor painted.
  * By its roles it remains a table for screen readers.
@@ -507,6 +513,12 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
     minmax(0, 6fr) minmax(0, 3fr) 48px 96px;
   align-items: center;
   padding-left: 3px;
+}
+
+.sfm-Table.sfm-mod-drawn tr {
+  grid-template:
+    'name state since waits where depth rate memory processor' auto / minmax(64px, 4fr)
+    minmax(122px, 7fr) 44px minmax(0, 10fr) minmax(96px, 6fr) 60px 100px 126px 74px;
 }
 
 .sfm-Table th,
@@ -562,6 +574,9 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 
 .sfm-Row-waits {
   grid-area: waits;
+}
+
+td.sfm-Row-waits {
   font-family: var(--jp-code-font-family);
   font-size: 0.92em;
 }
@@ -578,14 +593,57 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   grid-area: rate;
 }
 
+.sfm-Row-memory {
+  grid-area: memory;
+}
+
+.sfm-Row-processor {
+  grid-area: processor;
+}
+
 .sfm-Row-since,
 .sfm-Row-depth,
-.sfm-Row-rate {
+.sfm-Row-rate,
+.sfm-Row-memory,
+.sfm-Row-processor {
   font-variant-numeric: tabular-nums;
 }
 
 .sfm-Narrow {
   display: none;
+}
+
+/* What a process uses. A drawing has the sum of both directions, and the tooltip has each. */
+
+.sfm-mod-drawn .sfm-Row-both {
+  display: none;
+}
+
+.sfm-Sparkline {
+  margin-right: 6px;
+  vertical-align: -3px;
+  fill: none;
+  stroke: var(--jp-brand-color1);
+  stroke-width: 1.2;
+}
+
+.sfm-Sparkline-limit {
+  stroke: var(--jp-error-color1);
+  stroke-dasharray: 3 2;
+}
+
+.sfm-Bar {
+  display: inline-block;
+  width: 32px;
+  height: 8px;
+  margin-right: 6px;
+  background: var(--jp-layout-color3);
+}
+
+.sfm-Bar > span {
+  display: block;
+  height: 100%;
+  background: var(--jp-warn-color1);
 }
 
 .sfm-State {
@@ -607,7 +665,15 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 }
 
 /* Three lines for a process if there is no room for the columns. */
-@container (max-width: 600px) {
+@container (max-width: 700px) {
+  .sfm-Table :is(.sfm-Row-sum, .sfm-Bar, .sfm-Row-memory, .sfm-Row-processor) {
+    display: none;
+  }
+
+  .sfm-mod-drawn .sfm-Row-both {
+    display: inline;
+  }
+
   .sfm-Table thead {
     position: absolute;
     width: 1px;
@@ -616,7 +682,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
     clip-path: inset(50%);
   }
 
-  .sfm-Table .sfm-Row {
+  .sfm-Table tr.sfm-Row {
     grid-template:
       'name state state state since'
       'name waits waits waits waits'
@@ -654,7 +720,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 
 /* No room for the rates; the view of the main area has them. */
 @container (max-width: 270px) {
-  .sfm-Table .sfm-Row {
+  .sfm-Table tr.sfm-Row {
     grid-template-areas:
       'name state state state state'
       'name waits waits waits waits'
@@ -760,7 +826,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   text-align: left;
   font-variant-numeric: tabular-nums;
 }
-`,""]),r.d(o,{},{A:s})},35(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
+`,""]),r.d(o,{},{A:s})},35(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
 
 .sfm-Timeline {
   --sfm-back: var(--jp-layout-color1);
@@ -992,7 +1058,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   white-space: normal;
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},31(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* Why a world does not go on */
+`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
 
 .sfm-Why {
   padding: 4px 8px;
@@ -1076,7 +1142,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   font: inherit;
   cursor: pointer;
 }
-`,""]),r.d(o,{},{A:s})},32(e,o,r){var t=r(27),a=r.n(t),i=r(28),s=(r.n(i))()(a());s.push([e.id,`/* The worlds of the user */
+`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
 
 .sfm-Worlds {
   margin: 0;
@@ -1163,4 +1229,4 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-DragImage {
   opacity: 0.85;
 }
-`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",t=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),t&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),t&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,t,a,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(t)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var p=[].concat(e[f]);t&&s[p[0]]||(void 0!==i&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=i),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),a&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=a):p[4]="".concat(a)),o.push(p))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var t=r(20),a=r.n(t),i=r(21),s=r.n(i),n=r(22),l=r.n(n),f=r(23),p=r.n(f),m=r(24),d=r.n(m),c=r(25),h=r.n(c),u=r(26),v={};v.styleTagTransform=h(),v.setAttributes=p(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),a()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},20(e){var o=[];function r(e){for(var r=-1,t=0;t<o.length;t++)if(o[t].identifier===e){r=t;break}return r}function t(e,t){for(var a={},i=[],s=0;s<e.length;s++){var n=e[s],l=t.base?n[0]+t.base:n[0],f=a[l]||0,p="".concat(l," ").concat(f);a[l]=f+1;var m=r(p),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==m)o[m].references++,o[m].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,t);t.byIndex=s,o.splice(s,0,{identifier:p,updater:c,references:1})}i.push(p)}return i}e.exports=function(e,a){var i=t(e=e||[],a=a||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=t(e,a),f=0;f<i.length;f++){var p=r(i[f]);0===o[p].references&&(o[p].updater(),o.splice(p,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var t=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var t,a,i;t="",r.supports&&(t+="@supports (".concat(r.supports,") {")),r.media&&(t+="@media ".concat(r.media," {")),(a=void 0!==r.layer)&&(t+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),t+=r.css,a&&(t+="}"),r.media&&(t+="}"),r.supports&&(t+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(t,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
+`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var m=0;m<e.length;m++){var f=[].concat(e[m]);a&&s[f[0]]||(void 0!==i&&(void 0===f[5]||(f[1]="@layer".concat(f[5].length>0?" ".concat(f[5]):""," {").concat(f[1],"}")),f[5]=i),r&&(f[2]&&(f[1]="@media ".concat(f[2]," {").concat(f[1],"}")),f[2]=r),t&&(f[4]?(f[1]="@supports (".concat(f[4],") {").concat(f[1],"}"),f[4]=t):f[4]="".concat(t)),o.push(f))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var a=r(20),t=r.n(a),i=r(21),s=r.n(i),n=r(22),l=r.n(n),m=r(23),f=r.n(m),p=r(24),d=r.n(p),c=r(25),h=r.n(c),u=r(26),x={};x.styleTagTransform=h(),x.setAttributes=f(),x.insert=l().bind(null,"head"),x.domAPI=s(),x.insertStyleElement=d(),t()(u.A,x);let w=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:w})},20(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],m=t[l]||0,f="".concat(l," ").concat(m);t[l]=m+1;var p=r(f),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:f,updater:c,references:1})}i.push(f)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),m=0;m<i.length;m++){var f=r(i[m]);0===o[f].references&&(o[f].updater(),o.splice(f,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
