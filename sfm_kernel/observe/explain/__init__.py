@@ -120,9 +120,7 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
             judgement["text"] += _received_before(node, without, traces)
             judgement["text"] += repeated(node, graph, traces) + overtaken(node, graph, traces)
     ended = [_ended(process) for process in graph.processes if not process["alive"]]
-    pairs = zip(judgements, nodes, strict=True)
-    said = [judgement for judgement, node in pairs if _has_sentence(node, graph)]
-    sentences = words.together(said + ended)
+    sentences = words.of_processes(judgements + ended, graph)
     sentences += outside.unreachable(graph.processes, graph.time)
     waits = ((node.process, uid) for node in nodes if node.is_blocked for uid in node.needs)
     waiting = [(process, graph.nodes[uid].process) for process, uid in waits if uid in graph.nodes]
@@ -154,14 +152,6 @@ def _in_order(graph: Graph, cycle: list[Node]) -> list[Node]:
     first = [node.uid for node in cycle] + [node.uid for node in graph.blocked()]
     order = {uid: nth for nth, uid in enumerate(dict.fromkeys(first))}
     return sorted(graph.nodes.values(), key=lambda node: order.get(node.uid, len(order)))
-
-
-def _has_sentence(node: Node, graph: Graph) -> bool:
-    """Whether a process gets a sentence of its own.
-
-    A notebook that waits for a cell and the asker get none; idle processes share one.
-    """
-    return not (node.kind == "cell" or node.process["state"] == "idle" or graph.is_asker(node))
 
 
 def _verdict(graph: Graph) -> str:

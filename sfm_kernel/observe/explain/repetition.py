@@ -21,6 +21,7 @@ from sfm_kernel.observe.explain.but_for import listed
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.rounds import LASTING, OVERTAKING, SHOWN, Rounds, attributes_text
 from sfm_kernel.observe.explain.taken import Traces
+from sfm_kernel.observe.explain.words import of_processes
 from sfm_kernel.observe.snapshot import segments
 
 _PAUSE, _LONGER = 0.15, 1.0
@@ -139,18 +140,16 @@ class Repetition:
         for node, keeper, message in doubt.starving:
             text = _lies(message, keeper, f"{self._rounds[keeper.uid].count}")
             texts[node.uid] = f"{_text_of(node, diagnosis)} {text}"
-        processes = diagnosis["processes"]
-        told = {one["text"]: texts.get(one["uid"], one["text"]) for one in processes}
+        before = diagnosis["processes"]
+        processes = [{**one, "text": texts.get(one["uid"], one["text"])} for one in before]
+        rest = diagnosis["sentences"][len(of_processes(before, graph)) :]
         repeating = [graph.nodes[uid].name for uid in doubt.repeating]
         return {
             **diagnosis,
             "verdict": "running",
             "title": _title(doubt, repeating),
-            "sentences": [
-                *(told.get(text, text) for text in diagnosis["sentences"]),
-                *_summary(repeating),
-            ],
-            "processes": [{**one, "text": told[one["text"]]} for one in processes],
+            "sentences": [*of_processes(processes, graph), *rest, *_summary(repeating)],
+            "processes": processes,
         }
 
 

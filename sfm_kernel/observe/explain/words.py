@@ -31,10 +31,22 @@ def names(listed: Iterable[object], word: str = "and") -> str:
     return but_for.listed(listed, _NAMES, "others", word)
 
 
-def together(judgements: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The sentences of a diagnosis: those that say the same of several processes are one."""
-    pairs = ((judgement["name"], judgement["text"]) for judgement in judgements)
+def of_processes(judgements: Iterable[Mapping[str, Any]], graph: Graph) -> list[str]:
+    """The sentences about the processes of a diagnosis; those that say the same are one."""
+    said = (one for one in judgements if _has_sentence(one["uid"], graph))
+    pairs = ((judgement["name"], judgement["text"]) for judgement in said)
     return [f"{names(named)} {text}".lstrip() for named, text in merged(pairs)]
+
+
+def _has_sentence(uid: str, graph: Graph) -> bool:
+    """Whether a process gets a sentence of its own.
+
+    A notebook that waits for a cell and the asker get none; idle processes share one.
+    """
+    node = graph.nodes.get(uid)
+    if node is None:  # it has ended
+        return True
+    return not (node.kind == "cell" or node.process["state"] == "idle" or graph.is_asker(node))
 
 
 def title(graph: Graph, cycle: Sequence[Node]) -> str:
