@@ -17,6 +17,8 @@ their own module.
     interrupted  what a cell says after Stop
     tracebacks   shows errors with the user's lines only
     death        why an engine has ended
+    debug        %sfm debug: the debugger after an error on an engine
+    postmortem   its part on the engine
     unattended   what an engine does not have: a keyboard
     autopx       keeps %sfm in the notebook in ipyparallel's %autopx mode
     hint         for every notebook: what to do first where `send` is not known

@@ -17,6 +17,7 @@ OPTIONS = {
     "watch": (),
     "share": ("--name", "--code", "off"),
     "record": ("--title", "--name"),
+    "debug": (),
     "expel": (),
     "scale": (),
     "restart": (),
@@ -46,6 +47,7 @@ HELP = """\
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
 %sfm share URL         show this world to a class (its page has the URL); --name Ada, --code; off
 %sfm scale 6           change to six engines: start more, or end those with the highest ranks
+%sfm debug A           look at the values of the error on engine A: p x, up, down, where, list, q
 %sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank
 %sfm expel A           in a world of several machines, put a process out: it is not admitted again
 %sfm stop              end the engines

@@ -105,6 +105,8 @@ class Completion:
             return self._names if len(given) == 1 else []
         if command == "check" and not _value_follows(given):
             return [*_checks(given), *options]
+        if command == "debug":
+            return [*self._engines()] if len(given) == 1 else []
         if command in ("restart", "expel"):
             return [name for name in self._engines() if name not in given]
         if command == "connect":

@@ -19,6 +19,7 @@ from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, programs,
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.autopx import keep_sfm_here
 from sfm_kernel.jupyter.completion import Completion
+from sfm_kernel.jupyter.debug import debug
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.expel import expel
 from sfm_kernel.jupyter.home import Home
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from sfm_kernel.classroom.sharing import Share
 
 
+_OF_WORLDS = {**inspection.COMMANDS, "debug": debug, "expel": expel}
+
+
 @magics_class
 class SFMMagics(Magics):
     """The magics of one notebook."""
@@ -62,11 +66,10 @@ class SFMMagics(Magics):
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "start": self._start,
             "connect": self._connect,
-            **{name: partial(self._inspect, call) for name, call in inspection.COMMANDS.items()},
+            **{name: partial(self._inspect, call) for name, call in _OF_WORLDS.items()},
             "record": self._record,
             "share": self._share_world,
             "detect": self._detect,
-            "expel": partial(self._inspect, expel),
             "scale": self._scale,
             "restart": self._restart,
             "stop": self._stop,

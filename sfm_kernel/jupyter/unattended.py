@@ -27,8 +27,8 @@ def install(shell: Any, name: object) -> None:
     kernel.raw_input = _refusal(f"input() waits for a keyboard, and an engine has none: {ask}")
     kernel.getpass = _refusal(f"getpass() waits for a keyboard, and an engine has none: {ask}")
     sys.breakpointhook = _refusal(
-        "breakpoint() opens a debugger at a keyboard, and an engine has none: print what you want "
-        "to see, or call the function in the notebook"
+        "breakpoint() opens a debugger at a keyboard, and an engine has none: raise an error "
+        f"there, and `%sfm debug {name}` shows the values"
     )
     for leave in ("exit", "quit"):
         shell.user_ns[leave] = sys.exit

@@ -72,6 +72,38 @@ def test_a_sentence_says_what_to_do_instead(book: Notebook, code: str, said: str
     assert "0" in book.text("%%sfm 0\nprint(rank)"), "the engine lives"
 
 
+def test_the_values_of_an_error_are_looked_at_on_its_engine(book: Notebook) -> None:
+    assert "no cell on 2 has raised an error" in book.run("%sfm debug 2").text
+    code = "def f(a):\n    b = [a]\n    return 1 / a\nx = 7\nf(rank - 2)"
+    book.run(f"%%sfm 2\n{code}")
+    cell = number(book)
+    assert book.text("%sfm debug 2 p b") == "[0]\n"
+    assert f"> cell {cell}(6)<module>()" in book.text("%sfm debug 2 up")
+    assert book.text("%sfm debug 2 p x") == "7\n"
+    assert f"cell {cell}(4)f()" in book.text("%sfm debug 2 where")
+    assert "the cell has ended" in book.text("%sfm debug 2 continue")
+    assert "needs a keyboard" in book.text("%sfm debug 2 interact")
+    message = book.send("%sfm debug 2", asks=True)
+    for line in ("p x", "nonsense here", "q"):
+        book.answer(line)
+    text = book.wait(message).text
+    assert "7\n" in text and "SyntaxError" in text
+    assert "runs one command" in book.run("%sfm debug 2").text, "without a keyboard"
+    assert book.text("%%sfm 2\nprint(f(1))").endswith("1.0\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%sfm debug", "takes an engine"),
+        ("%sfm debug 7", "takes one engine, not '7': 0, 1, 2"),
+        ("%sfm debug 0,1", "takes one engine"),
+    ],
+)
+def test_debug_takes_one_engine(book: Notebook, line: str, said: str) -> None:
+    assert said in book.run(line).text
+
+
 def test_a_limit_of_time_with_a_template_is_no_sender(book: Notebook) -> None:
     assert "receives from" not in book.run("%%sfm 0\nrecv(0, tag=1)").error
     assert "receives from" not in book.run("%%sfm 0\nrecv(0.0)").error
