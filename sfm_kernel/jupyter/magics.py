@@ -31,6 +31,7 @@ from sfm_kernel.jupyter.progress import Progress
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
 from sfm_kernel.jupyter.starting import (
+    clusters_text,
     cost,
     engines_text,
     parse_engines,
@@ -179,7 +180,7 @@ class SFMMagics(Magics):
         try:
             self._enter(Home.connect(words[0] if words else None, site))
         except UnknownName as problem:
-            raise UsageError(f"%sfm connect: {_clusters(words, problem.known)}") from None
+            raise UsageError(f"%sfm connect: {clusters_text(words, problem.known)}") from None
         print(engines_text(self._running()))
 
     def _detect(self, words: Sequence[str]) -> None:
@@ -392,10 +393,3 @@ def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Mem
             raise UsageError(f"{magic}: engine {name} has ended: `%sfm restart {name}`") from None
         known = ", ".join(map(str, problem.known)) or "none"
         raise UsageError(f"{magic}: no engine is called {name}. Known: {known}") from None
-
-
-def _clusters(words: Sequence[str], known: Sequence[object]) -> str:
-    unknown = f"no cluster is called {words[0]}. " if words else ""
-    if not known:
-        return f"{unknown}No cluster is running; `%sfm start 4` starts one"
-    return f"{unknown}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)

@@ -106,6 +106,14 @@ def engines_text(home: Home) -> str:
     return f"{len(engines)} {plural}: {text}{lost}; this notebook is {home.sfm.name!r}"
 
 
+def clusters_text(words: Sequence[str], known: Sequence[object]) -> str:
+    """What ``%sfm connect`` can take, in a sentence, after a wrong word."""
+    unknown = f"no cluster is called {words[0]}. " if words else ""
+    if not known:
+        return f"{unknown}No cluster is running; `%sfm start 4` starts one"
+    return f"{unknown}Choose one: " + ", ".join(f"`%sfm connect {cluster}`" for cluster in known)
+
+
 def title(member: Member) -> str:
     """An engine's name, and its rank if that is another."""
     named = str(member.name) != str(member.rank)
