@@ -109,4 +109,20 @@ def test_program_runs_in_a_terminal_beside_its_picture(
     menu(page, "picture.png")
     ui.expect(page.get_by_role("menuitem", name="Open", exact=True)).to_be_visible()
     ui.expect(item).to_have_count(0)
+    # A line that was begun is not run.
+    terminals = page.locator(".lm-TabBar-tabLabel", has_text="Terminal")
+    terminals.click()
+    page.keyboard.type("touch typed; ")
+    menu(page, "ring.py")
+    item.click()
+    fill(page, 2, "again")
+    until_shown(page, "(1, 'again')")
+    assert not (folder / "typed").exists()
+    ui.expect(terminals).to_have_count(1)
+
+    # While it runs, its terminal is not used.
+    menu(page, "ring.py")
+    item.click()
+    fill(page, 2, "beside")
+    ui.expect(terminals).to_have_count(2)
     page.evaluate("() => window.jupyterapp.serviceManager.terminals.shutdownAll()")

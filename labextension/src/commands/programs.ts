@@ -32,6 +32,8 @@ export function addProgramCommands(
   state: IStateDB | null
 ): void {
   const { app, client, store } = context;
+  /** The latest terminal of each folder, in which the folder's next program runs. */
+  const tabs = new Map<string, { readonly name: string; readonly tab: Widget }>();
 
   /** The program that is chosen in the file browser; a file without a suffix may be one, too. */
   const chosen = (): string => {
@@ -74,17 +76,25 @@ export function addProgramCommands(
               `%sfm run -n ${run.ranks} ${path}`
           );
         }
-        const line = await client.line(path, run);
-        const terminal = await terminals.startNew({ cwd: PathExt.dirname(path) });
+        const cwd = PathExt.dirname(path);
+        const former = tabs.get(cwd);
+        const { line, free } = await client.line(path, run, former?.name ?? null);
+        const again = free && former && !former.tab.isDisposed ? former : null;
+        const terminal = again
+          ? terminals.connectTo({ model: { name: again.name } })
+          : await terminals.startNew({ cwd });
         const ready = prompted(terminal);
-        const tab = await app.commands.execute('terminal:open', { name: terminal.name });
+        const { name } = terminal;
+        const tab: Widget = again?.tab ?? (await app.commands.execute('terminal:open', { name }));
+        tabs.set(cwd, { name, tab });
         follow(store);
         shows.view('timeline');
         shows.panel();
         await ready;
-        terminal.send({ type: 'stdin', content: [`${line}\r`] });
+        // ^U removes what the user may have typed.
+        terminal.send({ type: 'stdin', content: [`${again ? '\x15' : ''}${line}\r`] });
         terminal.dispose(); // closes the connection; the terminal's tab has another
-        app.shell.activateById((tab as Widget).id); // so that the keyboard goes to the program
+        app.shell.activateById(tab.id); // so that the keyboard goes to the program
       });
     }
   });

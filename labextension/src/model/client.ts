@@ -42,10 +42,16 @@ export class Client {
     await this._send(['worlds', world, 'rescale'], { engines });
   }
 
-  /** The line that runs a program in a terminal whose folder is the program's. */
-  async line(path: string, run: Run): Promise<string> {
-    const { line } = await this._send<{ line: string }>(['programs'], { path, ...run });
-    return line;
+  /**
+   * The line that runs a program in a terminal whose folder is the program's; and whether the shell
+   * of this terminal waits for a line.
+   */
+  async line(
+    path: string,
+    run: Run,
+    terminal: string | null
+  ): Promise<{ line: string; free: boolean }> {
+    return this._send(['programs'], { path, terminal, ...run });
   }
 
   /** The url of the world's trace, for Chrome's and Perfetto's viewers. */

@@ -5,6 +5,7 @@ import type { Store } from '../model/store';
 import { siteTexts } from '../model/text';
 import { CommandButton } from './button';
 import { Queue } from './queue';
+import { stateText } from './shapes';
 
 interface DetailsProps {
   readonly store: Store;
@@ -43,7 +44,7 @@ export function Details({ store, commands }: DetailsProps): JSX.Element {
       </div>
       {process.waits !== null && (
         <p className="sfm-Details-waits">
-          {`${process.state}: `}
+          {`${stateText(process.state)}: `}
           <code>{process.waits}</code>
         </p>
       )}

@@ -263,3 +263,14 @@ def command(root: str, request: Mapping[str, Any]) -> str:
     # With -P, a file in the folder cannot replace one of Python's modules.
     words = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(ranks), name]
     return f"{shlex.join(words)} {arguments.strip()}".rstrip()
+
+
+def is_at_prompt(manager: Any, name: object) -> bool:
+    """Whether the shell of a terminal waits for a line: nothing that it runs has the terminal."""
+    terminal = getattr(manager, "terminals", {}).get(name)
+    if terminal is None:
+        return False
+    try:
+        return bool(os.tcgetpgrp(terminal.ptyproc.fd) == terminal.ptyproc.pid)
+    except OSError:  # it has just been closed
+        return False

@@ -27,6 +27,7 @@ from sfm_kernel.jupyter.server.clusters import (
     NotInterrupted,
     command,
     interrupt,
+    is_at_prompt,
     kernels,
 )
 from sfm_kernel.jupyter.server.engines import ClusterFailed, StartedClusters
@@ -293,13 +294,18 @@ class ProgramHandler(Handler):
 
     @web.authenticated
     async def post(self) -> None:
-        """Answer the line to type. Nothing is run: that needs the right to use terminals."""
+        """Answer the line to type, and whether the shell of ``terminal`` waits for one.
+
+        Nothing is run: that needs the right to use terminals.
+        """
         await require(self, "execute")
+        body = self.body()
         try:
-            line = command(self.settings["server_root_dir"], self.body())
+            line = command(self.settings["server_root_dir"], body)
         except BadProgram as problem:
             raise Refused(400, str(problem)) from None
-        self.finish(json.dumps({"line": line}))
+        free = is_at_prompt(self.settings.get("terminal_manager"), body.get("terminal"))
+        self.finish(json.dumps({"line": line, "free": free}))
 
 
 class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
