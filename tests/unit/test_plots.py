@@ -12,7 +12,8 @@ import pytest
 from matplotlib.axes import Axes
 from PIL import Image
 
-from sfm_kernel.plots import COLOURS, Error, Live, Panel, Speedup, png, rectangles, still
+from sfm_kernel.plots import COLOURS, ORDERED, Error, Panel, Speedup, png, rectangles, still
+from sfm_kernel.plots.live import Live
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SECONDS = {1: [1.0, 1.2], 2: [0.5, 0.8], 4: [0.4, 0.25]}
@@ -167,3 +168,63 @@ def test_an_error_of_display_reaches_the_caller() -> None:
     with pytest.raises(OSError, match="front end is gone"):
         add_for_ever(Live(Speedup(2), display=display))
     assert "sfm-live-plot" not in {thread.name for thread in threading.enumerate()}
+
+
+def statuses(
+    monkeypatch: pytest.MonkeyPatch, rows: int, of_round: int, **options: Any
+) -> list[str]:
+    """The line above a plot after each row, and at the end."""
+    shown: list[str] = []
+
+    def frame(canvas: object, status: str, last: bool) -> bytes:
+        shown.append(status)
+        return b""
+
+    monkeypatch.setattr("sfm_kernel.plots.live._Canvas.frame", frame)
+    monkeypatch.setattr(Live, "EAGER", -1.0)
+    monkeypatch.setattr(Live, "LATEST", 1e9)
+    with Live(Speedup(2), display=lambda png: None, **options) as plot:
+        for nth in range(rows):
+            plot.add({"n": 1, "engines": 1, "seconds": 1.0, "round": nth // of_round})
+    return shown
+
+
+def test_a_plot_says_how_much_is_left_once_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *during, last = statuses(monkeypatch, rows=6, of_round=3, rounds=2)
+    assert first.startswith("0 rows, running for")
+    assert [text.partition(",")[0] for text in during] == [
+        "1 rows", "2 rows", "3 rows", "4 of 6 rows", "5 of 6 rows", "6 of 6 rows",
+    ]  # fmt: skip
+    assert "round 1 of 2" in during[0] and during[3].endswith("s left")
+    assert during[5].endswith(", 0 s left") and last.startswith("6 rows in ")
+
+
+def test_without_rounds_it_says_how_long_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    *during, last = statuses(monkeypatch, rows=4, of_round=2)
+    assert all("rows, running for" in text for text in during) and "others" not in last
+
+
+@pytest.mark.parametrize(
+    ("share", "says"), [(0.37, "; others took 37% of the processors"), (0.1, "")]
+)
+def test_a_plot_that_a_busy_machine_has_disturbed_says_so(
+    monkeypatch: pytest.MonkeyPatch, share: float, says: str
+) -> None:
+    *during, last = statuses(monkeypatch, rows=2, of_round=1, others=lambda: share)
+    assert last.partition(" s")[2] == says and "others" not in " ".join(during)
+
+
+def test_series_of_numbers_are_coloured_in_their_order() -> None:
+    panel = Speedup(4)
+    figure = still([{"n": n, "engines": 1, "seconds": 1.0} for n in (100, 10, 1000, 10000)], panel)
+    colours = {text.get_text(): text.get_color() for text in figure.axes[0].texts}
+    named = [colours[name] for name in ("n = 10", "n = 100", "n = 10³", "n = 10⁴")]
+    assert named == sorted(named, key=ORDERED.index) and len(set(named)) == 4
+
+
+def test_series_of_names_keep_the_colours_of_their_appearance() -> None:
+    panel = Speedup(4, by="kernel")
+    rows = [{"kernel": name, "engines": 1, "seconds": 1.0} for name in ("z", "a", "m")]
+    texts = still(rows, panel).axes[0].texts
+    colours = {text.get_text(): text.get_color() for text in texts}
+    assert [colours[name] for name in ("z", "a", "m")] == list(COLOURS[:3])

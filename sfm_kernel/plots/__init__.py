@@ -1,30 +1,22 @@
-"""Plots that are drawn while a benchmark runs, and remain when it is done.
+"""Plots of rows that a benchmark yields.
 
-A *panel* draws rows into one pair of axes. ``Live`` draws panels side by side, repeatedly as rows
-come, and passes each frame (a PNG) to a function; ``sfm_kernel.jupyter.live`` has a function that
-shows frames in a notebook. ``still`` draws the same from existing rows.
-
-Drawing must not disturb the measurement. A frame therefore repaints only moving artists over a
-stored background (drawing logarithmic axes again takes ten times as long), and ``Live.add`` draws
-between two measurements; a thread draws only when a measurement takes long.
+A *panel* draws rows into one pair of axes. ``live.Live`` draws panels side by side while rows come;
+``sfm_kernel.jupyter.live`` has a function that shows that in a notebook. ``still`` draws the same
+from existing rows.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, ClassVar
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
-from PIL import Image, ImageColor
 
 Row = dict[str, Any]
 Points = dict[float, list[float]]
@@ -33,6 +25,9 @@ Points = dict[float, list[float]]
 # Okabe and Ito's colours, which people with any kind of colour vision can distinguish; each series
 # also has its marker and label.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Viridis without its ends, which are hard to see in a light or in a dark theme: for series whose
+# values have an order.
+ORDERED = ("#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779")
 MARKERS = "os^DvPX"
 QUIET = "#666666"
 DOTS_PER_INCH = 120
@@ -67,9 +62,11 @@ class Panel:
 
     def moving(self) -> list[Artist]:
         """Update the moving artists, and return them."""
+        for value in [value for value in self._points if value not in self._series]:
+            self._series[value] = _Series(self.axes, len(self._series), _label(self.by, value))
+        for value, colour in _coloured(self._points).items():
+            self._series[value].colour(colour)
         for value, points in self._points.items():
-            if value not in self._series:
-                self._series[value] = _Series(self.axes, len(self._series), _label(self.by, value))
             self._series[value].draw(*self.shown(points))
         spread(self.axes, [series.label for series in self._series.values()])
         return [artist for series in self._series.values() for artist in series.artists]
@@ -153,82 +150,9 @@ class Error(Panel):
         self.note("below what a float near π resolves", (left, 2e-17))
 
 
-class Live:
-    """Panels side by side, drawn again while rows come; a context manager.
-
-    Args:
-        panels: the panels to draw; every row goes to all of them.
-        display: called with each frame, the bytes of a PNG, in the thread that drew it.
-
-    ``add`` draws if the last frame was begun more than ``EAGER`` seconds ago; a thread draws when
-    that was ``LATEST`` seconds ago. The last frame is drawn when the block ends, however it ends.
-    If ``display`` raises, drawing ends, and the next ``add`` or the end of the block raises the
-    error.
-    """
-
-    EAGER, LATEST = 0.10, 0.15
-
-    def __init__(self, *panels: Panel, display: Callable[[bytes], object]) -> None:
-        self.frames = self.rows = 0
-        self._panels, self._display = panels, display
-        self._lock = threading.Lock()
-        self._done = threading.Event()
-        self._failure: BaseException | None = None
-        self._started = self._drawn = time.monotonic()
-        self._canvas = _Canvas(panels)
-        self._pulse = threading.Thread(target=self._keep_drawing, name="sfm-live-plot", daemon=True)
-        self._draw()
-        self._pulse.start()
-
-    def add(self, row: Row) -> None:
-        """Add a row, and draw a frame if one is due."""
-        with self._lock:
-            if self._failure is not None:
-                raise self._failure
-            self.rows += 1
-            for panel in self._panels:
-                panel.add(row)
-            if time.monotonic() - self._drawn > self.EAGER:
-                self._draw()
-
-    def close(self) -> None:
-        """Draw the last frame and stop; harmless when repeated."""
-        if self._done.is_set():
-            return
-        self._done.set()
-        self._pulse.join()
-        if self._failure is not None:
-            raise self._failure
-        self._draw()
-
-    def __enter__(self) -> Live:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _keep_drawing(self) -> None:
-        while not self._done.wait(self.LATEST / 4):
-            with self._lock:
-                if time.monotonic() - self._drawn > self.LATEST:
-                    try:
-                        self._draw()
-                    except Exception as error:  # noqa: BLE001 - raised by add or close
-                        self._failure = error
-                        return
-
-    def _draw(self) -> None:
-        self._drawn = time.monotonic()
-        seconds = self._drawn - self._started
-        last = self._done.is_set()
-        state = "rows in" if last else "rows, running for"
-        self._display(self._canvas.frame(f"{self.rows} {state} {seconds:.1f} s", last))
-        self.frames += 1
-
-
 def still(rows: Iterable[Row], *panels: Panel) -> Figure:
     """A figure of these rows, to be saved by ``figure.savefig("x.png")`` (or .svg, .pdf)."""
-    figure = _begin(panels)
+    figure = begun(panels)
     for row in rows:
         for panel in panels:
             panel.add(row)
@@ -272,54 +196,6 @@ def png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-class _Canvas:
-    """A figure of panels whose background is drawn once and stored."""
-
-    def __init__(self, panels: Sequence[Panel]) -> None:
-        self._panels = panels
-        self._figure = _begin(panels)
-        self._canvas = FigureCanvasAgg(self._figure)
-        self._status = self._figure.text(0.995, 0.985, "", ha="right", va="top", animated=True)
-        self._status.set(color=QUIET, size=10)
-        self._canvas.draw()
-        self._figure.set_layout_engine("none")  # the layout is done; repeating it is slow
-        self._background = self._canvas.copy_from_bbox(self._figure.bbox)
-        self._palette = _palette()
-
-    def frame(self, status: str, last: bool) -> bytes:
-        """The current frame as the bytes of a PNG.
-
-        All frames but the last have few colours, which takes a third of the time and of the bytes.
-        (A Jupyter server withholds output beyond 1 MB/s.)
-        """
-        self._status.set_text(status)
-        self._canvas.restore_region(self._background)
-        for panel in self._panels:
-            for artist in panel.moving():
-                artist.draw(self._canvas.renderer)
-        self._status.draw(self._canvas.renderer)
-        size = self._canvas.get_width_height()
-        pixels = self._canvas.buffer_rgba()
-        image = Image.frombuffer("RGBA", size, pixels, "raw", "RGBA", 0, 1).convert("RGB")
-        if not last:
-            image = image.quantize(palette=self._palette, dither=Image.Dither.NONE)
-        file = io.BytesIO()
-        image.save(file, "png")
-        return file.getvalue()
-
-
-def _palette() -> Image.Image:
-    """The palette of plots: each colour in shades up to white."""
-    palette = Image.new("P", (1, 1))
-    shades = []
-    for colour in (*COLOURS, QUIET):
-        for share in range(17):
-            rgb = ImageColor.getrgb(colour)
-            shades += [round(255 - (255 - value) * share / 16) for value in rgb]
-    palette.putpalette(shades)
-    return palette
-
-
 class _Series:
     """One value of ``by``: dots, a line, and a label at its end.
 
@@ -332,12 +208,22 @@ class _Series:
         width = max(3.5 - 0.6 * index, 1.5)
         style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5 + 1.5 * width}
         (self._line,) = axes.plot([], [], linewidth=width, **style)
+        # The line to a label that was moved away from its point, see ``spread``.
+        leader = {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 3}
         self.label = axes.annotate(
-            name, (0, 0), (10, 0), textcoords="offset points", va="center", color=colour, size=13
-        )
+            name, (0, 0), (10, 0), textcoords="offset points", va="center", color=colour, size=13,
+            arrowprops={**leader, "color": colour, "relpos": (0, 0.5)},
+        )  # fmt: skip
         self.artists: list[Artist] = [self._dots, self._line, self.label]
         for artist in self.artists:
             artist.set_animated(True)
+
+    def colour(self, colour: str) -> None:
+        """Draw in this colour from now on."""
+        for artist in self.artists:
+            artist.set(color=colour)
+        if self.label.arrow_patch is not None:
+            self.label.arrow_patch.set_color(colour)
 
     def draw(self, dots: Points, line: dict[float, float]) -> None:
         pairs = [(x, y) for x, ys in dots.items() for y in ys]
@@ -347,7 +233,8 @@ class _Series:
         self.label.xy = (xs[-1], line[xs[-1]])
 
 
-def _begin(panels: Sequence[Panel]) -> Figure:
+def begun(panels: Sequence[Panel]) -> Figure:
+    """A figure of panels that have no rows yet."""
     figure = Figure(figsize=(4.9 * len(panels), 4.2), dpi=DOTS_PER_INCH)
     figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.96))  # Live's status is above
     for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
@@ -356,6 +243,15 @@ def _begin(panels: Sequence[Panel]) -> Figure:
         axes.yaxis.label.set_size(13)
         axes.tick_params(labelsize=11)
     return figure
+
+
+def _coloured(values: Iterable[Any]) -> dict[Any, str]:
+    """The colours of series: of numbers in their order, of anything else by their appearance."""
+    listed = list(values)
+    if len(listed) > 2 and all(type(value) in (int, float) for value in listed):
+        steps = (len(ORDERED) - 1) / (len(listed) - 1)
+        return {value: ORDERED[round(nth * steps)] for nth, value in enumerate(sorted(listed))}
+    return {value: COLOURS[nth % len(COLOURS)] for nth, value in enumerate(listed)}
 
 
 def _label(column: str, value: object) -> str:
