@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from sfm_kernel.observe.drawings.animation import MOST as MOST_MOVING
+from sfm_kernel.observe.drawings.animation import Animation
 from sfm_kernel.observe.drawings.graph import graph
 from sfm_kernel.observe.drawings.inboxes import inboxes
 from sfm_kernel.observe.drawings.matrix import MOST, Matrix
-from tests.observe.pictures import idle, judge, message, picture, process, recv
+from tests.observe.pictures import flight, idle, judge, message, picture, process, recv
 
 EVIL = "<script>&\"'"
 
@@ -103,3 +105,29 @@ def test_the_matrix_counts_messages_and_bytes() -> None:
 def test_a_large_matrix_is_cut() -> None:
     rows = [{"uid": str(nth), "name": nth} for nth in range(MOST + 3)]
     assert "3 more processes" in repr(Matrix.of({"processes": rows, "flights": []}))
+
+
+def test_a_reduction_is_a_tree_with_a_dot_for_each_message() -> None:
+    pairs = [("1", "0"), ("3", "2"), ("2", "0"), ("0", "2"), ("0", "1"), ("2", "3")]
+    rows = [{"uid": str(rank), "name": rank, "rank": rank} for rank in range(4)]
+    rows.append({"uid": "h", "name": "home", "rank": None})
+    flights = [
+        flight(str(nth), *pair, nth, nth + 0.1) for nth, pair in enumerate([*pairs, ("h", "0")])
+    ]
+    shown = Animation({"processes": rows, "flights": flights})
+    assert repr(shown) == "1 → 0, 3 → 2, 2 → 0, 0 → 2, 0 → 1, 2 → 3"
+    root = ET.fromstring(shown._repr_mimebundle_()["text/html"])
+    circles = [dict(node.items()) for node in root.iter("{http://www.w3.org/2000/svg}circle")]
+    level = [float(circle["cy"]) for circle in circles if "cy" in circle]
+    assert level[0] < level[1] == level[2] < level[3]
+    moving = [circle for circle in circles if circle.get("class") == "sfm-moving"]
+    assert len(moving) == len(pairs)
+    begins = re.findall(r"begin\+([\d.]+)s", shown._repr_mimebundle_()["text/html"])[::2]
+    assert begins == sorted(begins, key=float)
+
+
+def test_an_animation_of_nothing_and_of_too_much() -> None:
+    rows = [{"uid": str(rank), "name": rank, "rank": rank} for rank in range(2)]
+    assert repr(Animation({"processes": rows, "flights": []})) == "no messages between engines"
+    many = [flight(str(nth), "0", "1", nth, nth + 0.5) for nth in range(MOST_MOVING + 7)]
+    assert repr(Animation({"processes": rows, "flights": many})).endswith("and 7 more")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe import code_locations
+from sfm_kernel.observe.drawings.animation import Animation
 from sfm_kernel.observe.timeline import chrome, words
 from sfm_kernel.observe.timeline.diagram import WIDTH, diagram, first, waiting
 
@@ -154,6 +155,10 @@ class Timeline:
         ]
         changes = {"begin": low, "end": high, "spans": spans, "flights": flights}
         return Timeline({**self.data, **changes}, self._blind, self._known)
+
+    def animated(self) -> Animation:
+        """The messages between engines as moving dots, one after the other, in a tree."""
+        return Animation(self.data)
 
     # ---- display ----
 
