@@ -18,6 +18,7 @@ OPTIONS = {
     "share": ("--name", "--code", "off"),
     "record": ("--title", "--name"),
     "expel": (),
+    "output": (),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -38,6 +39,7 @@ HELP = """\
 %sfm queues            the messages that have not been received yet
 %sfm sites             the sites, the connections between them, and what slows these down
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm output [A]        what the engines have printed in their last cell, if the page has lost it
 %sfm watch             a live table of the processes, until all engines are idle; 30: for 30 seconds
 %sfm detect on         also end deadlocks of the notebook's own calls; otherwise they are reported
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto

@@ -105,7 +105,7 @@ class Completion:
             return self._names if len(given) == 1 else []
         if command == "check" and not _value_follows(given):
             return [*_checks(given), *options]
-        if command in ("restart", "expel"):
+        if command in ("restart", "expel", "output"):
             return [name for name in self._engines() if name not in given]
         if command == "connect":
             return [*clusters_by_name(), *options]
