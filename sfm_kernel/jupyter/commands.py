@@ -16,6 +16,7 @@ OPTIONS = {
     "timeline": (),
     "watch": (),
     "share": ("--name", "--code", "off"),
+    "hand": ("down",),
     "record": ("--title", "--name"),
     "expel": (),
     "output": (),
@@ -46,6 +47,7 @@ HELP = """\
 %sfm record run.html   the last run, its explanation and its code in one HTML file, to hand in; also
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
 %sfm share URL         show this world to a class (its page has the URL); --name Ada, --code; off
+%sfm hand              raise your hand on the page of the class that you share with; down lowers it
 %sfm scale 6           change to six engines: start more, or end those with the highest ranks
 %sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank
 %sfm expel A           in a world of several machines, put a process out: it is not admitted again

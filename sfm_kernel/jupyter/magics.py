@@ -72,7 +72,7 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
-            **lessons.commands(shell),
+            **lessons.commands(shell, self._student.note),
             "help": self._help,
         }
         self._events: dict[str, Callable[..., None]] = {

@@ -35,12 +35,13 @@ MOST_SEED = 10**12
 class Verdict(NamedTuple):
     """Whether an attempt has passed, and the report to the student.
 
-    ``begun`` is False if the student has not begun.
+    ``begun`` is False if the student has not begun, ``hangs`` is True if a trial has not ended.
     """
 
     passed: bool
     text: str
     begun: bool = True
+    hangs: bool = False
 
 
 class Request(NamedTuple):
@@ -97,7 +98,9 @@ def _tried(check: Check, attempt: Attempt, request: Request, forks: ForkServer) 
             except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
                 fault = f"the result cannot be compared: {type(problem).__name__}: {problem}"
             if fault:
-                return Verdict(False, words.wrong(check, found, sorted(sizes[:number]), fault))
+                text = words.wrong(check, found, sorted(sizes[:number]), fault)
+                hangs = found.failed is None and bool(found.hangs or found.slow)
+                return Verdict(False, text, hangs=hangs)
     return Verdict(True, words.right(check, sorted(sizes)))
 
 
