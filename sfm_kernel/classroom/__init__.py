@@ -10,6 +10,7 @@ them.
 
     sharing        the student's side: observes a world and sends reports
     report         a report: makes it, and checks one that has arrived
+    progress       who has solved what: a student's notes, and the teacher's table of them
     shared_worlds  the latest report of each student, within bounds
     web            the requests
     page.*         the page

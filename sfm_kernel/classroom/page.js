@@ -14,6 +14,12 @@ const WORDS = {
   left: ['–', 'left', 'left']
 };
 
+/** The symbols of an exercise's states, which are words themselves. */
+const SIGNS = { passed: '✓', tried: '✗', hangs: '▲', 'not yet': '·' };
+
+/** Seconds of being stuck after which the bar is full. */
+const FULL = 600;
+
 const byId = id => document.getElementById(id);
 const cards = new Map();
 let listing = null;
@@ -21,6 +27,7 @@ let received = 0;
 let chosen = null;
 let shown = null;
 let onlyStuck = false;
+let tabled = '';
 
 /** Make an element with texts and elements in it. */
 function make(tag, options, ...children) {
@@ -40,6 +47,12 @@ function lasting(seconds) {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** A time as on a watch, for what a teacher follows by the second: 2:10. */
+function watch(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, '0')}`;
+}
+
 function plural(count, one, several = `${one}s`) {
   return `${count} ${count === 1 ? one : several}`;
 }
@@ -51,7 +64,8 @@ function now() {
 
 function stateText(world) {
   const [, words] = WORDS[world.state];
-  const time = lasting(now() - world.since);
+  const seconds = now() - world.since;
+  const time = world.state === 'stuck' ? watch(seconds) : lasting(seconds);
   return world.state === 'left' ? `left ${time} ago` : `${words} ${time}`;
 }
 
@@ -86,12 +100,12 @@ function countsText(world) {
 function card(world) {
   let one = cards.get(world.id);
   if (!one) {
-    const [name, state, text, counts] = ['name', 'state', 'why', 'counts'].map(className =>
-      make('span', { className })
+    const [name, hand, state, bar, text, counts] = ['name', 'hand', 'state', 'bar', 'why', 'counts'].map(
+      className => make('span', { className })
     );
-    const button = make('button', { type: 'button' }, name, state, text, counts);
+    const button = make('button', { type: 'button' }, hand, name, state, text, counts, bar);
     button.addEventListener('click', () => open(world.id));
-    one = { item: make('li', null, button), button, name, state, text, counts };
+    one = { item: make('li', null, button), button, name, hand, state, bar, text, counts };
     cards.set(world.id, one);
   }
   return one;
@@ -104,7 +118,9 @@ function put(element, text) {
 }
 
 function paint() {
-  const worlds = listing.worlds.filter(one => !onlyStuck || one.state === 'stuck');
+  const worlds = listing.worlds.filter(
+    one => !onlyStuck || one.state === 'stuck' || one.hand !== null
+  );
   const list = byId('worlds');
   const shownIds = new Set(worlds.map(world => world.id));
   for (const [id, { item }] of cards) {
@@ -117,6 +133,9 @@ function paint() {
     const one = card(world);
     one.button.className = world.state;
     put(one.name, world.name);
+    put(one.hand, world.hand === null ? '' : `↑ hand up for ${watch(now() - world.hand)}`);
+    const stuckFor = world.state === 'stuck' ? now() - world.since : 0;
+    one.bar.style.width = `${Math.min(100, (100 * stuckFor) / FULL)}%`;
     put(one.state, `${WORDS[world.state][0]} ${stateText(world)}`);
     put(one.text, why(world));
     put(one.counts, countsText(world));
@@ -134,12 +153,53 @@ function paint() {
     .filter(count)
     .map(state => `${count(state)} ${WORDS[state][2]}`)
     .join(', ');
-  put(byId('counts'), counts ? `${plural(listing.worlds.length, 'world')}: ${counts}` : '');
+  const hands = listing.worlds.filter(world => world.hand !== null).length;
+  const raised = hands ? `${plural(hands, 'hand')} up, ` : '';
+  put(byId('counts'), counts ? `${plural(listing.worlds.length, 'world')}: ${raised}${counts}` : '');
+  paintExercises();
   if (byId('nobody').hidden !== worlds.length > 0) {
     byId('joining').open = listing.worlds.length === 0;
   }
   byId('nobody').hidden = worlds.length > 0;
   put(byId('nobody'), onlyStuck ? 'Nobody is stuck.' : 'Nobody shares a world yet.');
+}
+
+// ---- who has solved what
+
+function paintExercises() {
+  const { exercises, students } = listing.progress;
+  const stamp = JSON.stringify(listing.progress);
+  byId('progress').hidden = exercises.length === 0;
+  if (stamp === tabled) {
+    return;
+  }
+  tabled = stamp;
+  const head = ['student', ...exercises].map(text => make('th', { scope: 'col' }, text));
+  const rows = students.map(({ name, of }) => {
+    const cells = exercises.map(exercise => {
+      const { state, tries } = of[exercise] ?? { state: 'not yet', tries: 0 };
+      const often = state === 'tried' ? ` ${tries}×` : '';
+      return make('td', { className: state.replace(' ', '-') }, `${SIGNS[state]} ${state}${often}`);
+    });
+    return make('tr', null, make('th', { scope: 'row' }, name), ...cells);
+  });
+  const body = [make('thead', null, make('tr', null, ...head)), make('tbody', null, ...rows)];
+  const wide = byId('exercises');
+  const { scrollLeft } = wide;
+  wide.replaceChildren(make('table', null, ...body));
+  wide.scrollLeft = scrollLeft;
+}
+
+async function save() {
+  try {
+    const { csv } = await ask('exercises');
+    // Without the mark in front, spreadsheets take UTF-8 for another encoding.
+    const href = URL.createObjectURL(new Blob(['\ufeff', csv], { type: 'text/csv' }));
+    make('a', { href, download: `class-${new Date().toISOString().slice(0, 10)}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), EVERY);
+  } catch (error) {
+    complain(error instanceof Problem ? error.message : 'The class does not answer: nothing is saved.');
+  }
 }
 
 // ---- one world
@@ -284,6 +344,7 @@ async function start() {
   byId('details').addEventListener('close', () => {
     chosen = null;
   });
+  byId('csv').addEventListener('click', () => void save());
   byId('copy').addEventListener('click', () => {
     void navigator.clipboard?.writeText(byId('line').textContent);
   });

@@ -14,6 +14,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfm_kernel.classroom.progress import COLUMNS, STATES
+
 LARGEST = 256_000
 """Most bytes of a report; a larger one is refused."""
 
@@ -39,6 +41,7 @@ def report_of(
     diagnosis: Mapping[str, Any],
     deadlocks: Sequence[Mapping[str, Any]],
     code: Sequence[Mapping[str, Any]],
+    progress: Mapping[str, Any],
 ) -> Json:
     """The report of a world.
 
@@ -46,6 +49,7 @@ def report_of(
         deadlocks: the latest ones, each with ``time`` and ``text``.
         code: listings with ``title``, ``lines`` (number and text) and ``at`` (the lines of
             processes); empty if code is not shared.
+        progress: see ``StudentProgress.report``.
     """
     processes = [_trimmed(process) for process in snapshot["processes"]]
     judged = [
@@ -55,7 +59,7 @@ def report_of(
     trimmed = {**snapshot, "processes": processes, "links": []}
     verdict = {**diagnosis, "edges": [], "processes": judged}
     report: Json = {"name": name, "snapshot": trimmed, "diagnosis": verdict}
-    report |= {"told": list(deadlocks), "code": list(code)}
+    report |= {"told": list(deadlocks), "code": list(code), **progress}
     if len(encoded(report)) > LARGEST:  # many processes, long names
         trimmed["processes"] = [{**process, "messages": []} for process in processes[:PROCESSES]]
         verdict |= {"sentences": verdict["sentences"][:5], "processes": [], "but_for": None}
@@ -123,6 +127,10 @@ def checked(body: bytes, now: float) -> Json:
         "processes": shown,
         "told": [_deadlock(record, ahead, now) for record in _objects(report, "told")[-3:]],
         "code": [_listing(listing) for listing in _objects(report, "code")[:LISTINGS]],
+        "hand": None if report.get("hand") is None else _time(report, "hand", ahead, now),
+        "exercises": [
+            _exercise(exercise, ahead, now) for exercise in _objects(report, "exercises")[-COLUMNS:]
+        ],
     }
 
 
@@ -184,6 +192,16 @@ def _listing(listing: Json) -> Json:
 def _pairs(items: list[Any]) -> list[list[Any]]:
     """The items that are lists of two."""
     return [item for item in items if isinstance(item, list) and len(item) == 2]
+
+
+def _exercise(exercise: Json, ahead: float, now: float) -> Json:
+    name, state = exercise.get("name"), exercise.get("state")
+    if not isinstance(name, str) or len(name) > NAME or not name.isidentifier():
+        raise BadReport("an exercise is not named like a function")
+    if state not in STATES:
+        raise BadReport("an exercise is in no known state")
+    time = _time(exercise, "time", ahead, now)
+    return {"name": name, "state": state, "tries": _count(exercise, "tries"), "time": time}
 
 
 def _deadlock(deadlock: Json, ahead: float, now: float) -> Json:

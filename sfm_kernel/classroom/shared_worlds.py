@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sfm_kernel.classroom.progress import table
 from sfm_kernel.classroom.report import checked
 
 MOST = 100
@@ -96,7 +97,7 @@ class SharedWorlds:
         share.version = self.version
 
     def leave(self, secret: str) -> None:
-        """A student stops sharing; everything but the name is forgotten."""
+        """A student stops sharing; everything but the name and the exercises is forgotten."""
         share = self._shares.get(self._identity(secret))
         if share is not None and share.left is None:
             share.left = self._clock()
@@ -131,7 +132,7 @@ class SharedWorlds:
     # ---- the teacher
 
     def listing(self) -> dict[str, Any]:
-        """A summary of all worlds, the longest stuck first."""
+        """A summary of all worlds, raised hands and then the longest stuck first."""
         now = self._clock()
         names: dict[str, int] = {}
         shown = []
@@ -141,7 +142,12 @@ class SharedWorlds:
             again = f" ({names[name]})" if names[name] > 1 else ""
             shown.append(self._short(identity, share, now) | {"name": name + again})
         shown.sort(key=lambda world: (ORDER.index(world["state"]), world["since"]))
-        return {"version": self.version, "now": now, "worlds": shown}
+        shown.sort(key=lambda world: now if world["hand"] is None else world["hand"])
+        return {"version": self.version, "now": now, "worlds": shown, "progress": self.progress()}
+
+    def progress(self) -> dict[str, Any]:
+        """Students × exercises, also of worlds that have left; see ``progress.table``."""
+        return table(share.report for share in self._shares.values())
 
     def details(self, identity: str) -> dict[str, Any] | None:
         """The report of a world; None if the world is unknown."""
@@ -165,6 +171,7 @@ class SharedWorlds:
             "title": report["title"],
             "first": report["sentences"][0] if report["sentences"] else "",
             "hung": report["told"][-1] if report["told"] else None,
+            "hand": report["hand"],
             "engines": len(engines),
             "blocked": sum(engine["state"].startswith("blocked") for engine in engines),
             "queued": sum(engine["depth"] for engine in engines),
@@ -198,5 +205,5 @@ _STATES = {
 }
 _NOTHING: dict[str, Any] = {
     "title": "", "since": None, "sentences": [], "stuck": [], "processes": [], "told": [],
-    "code": [],
+    "code": [], "hand": None,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from sfm_kernel.classroom.progress import StudentProgress
 from sfm_kernel.classroom.report import LINES, encoded, report_of
 from sfm_kernel.errors import SFMError
 from sfm_kernel.observe import Observer
@@ -58,6 +59,7 @@ class Share:
         name: the name that the class's page shows.
         code: returns code, if lines of code are shared, too.
         deadlocks: the latest reports of deadlocks; each has ``time`` and ``text``.
+        progress: the exercises that were checked, and a raised hand.
         remote: returns the processes on other machines, see ``explain``.
     Attributes:
         problem: why the class gets no reports now; empty while it does.
@@ -73,12 +75,14 @@ class Share:
         *,
         code: Code | None = None,
         deadlocks: Sequence[Any] = (),
+        progress: StudentProgress | None = None,
         remote: Remote | None = None,
     ) -> None:
         self._folder = folder_of(world)
         self.url, self.name, self.problem = url, name, ""
         self._client = _ClassClient(url)
         self._code, self._deadlocks, self._remote = code, deadlocks, remote
+        self._progress = progress or StudentProgress()
         self._observer = Observer()
         self._pulse: int | None = None
         self._last_sent: Any = None
@@ -149,7 +153,7 @@ class Share:
         latest = list(self._deadlocks)[-3:]
         deadlocks = [{"time": deadlock.time, "text": deadlock.text} for deadlock in latest]
         lines = _listings(seen["processes"], self._code) if self._code else []
-        return report_of(self.name, seen, diagnosis, deadlocks, lines)
+        return report_of(self.name, seen, diagnosis, deadlocks, lines, self._progress.report())
 
 
 def _essence(report: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from tornado import web
 from tornado.httpserver import HTTPServer
 
 from sfm_kernel.classroom.connections import Connections
+from sfm_kernel.classroom.progress import csv_of
 from sfm_kernel.classroom.report import LARGEST, BadReport
 from sfm_kernel.classroom.shared_worlds import Refused, SharedWorlds
 
@@ -142,7 +143,8 @@ def answer(
     """Answer the page.
 
     Args:
-        resource: ``worlds``, a summary of all; or ``session``, how students join.
+        resource: ``worlds``, a summary of all; ``session``, how students join; or ``exercises``,
+            the table of students and exercises as CSV.
         identity: the world whose details are asked for; None or empty for the summary.
         url: the class's url for students, if it differs from the page's.
     """
@@ -150,6 +152,8 @@ def answer(
     handler.set_header("X-Content-Type-Options", "nosniff")
     if resource == "session":
         handler.finish(json.dumps({"join": worlds.join, "url": url}))
+    elif resource == "exercises":
+        handler.finish(json.dumps({"csv": csv_of(worlds.progress())}))
     elif not identity:
         handler.finish(json.dumps(worlds.listing()))
     elif (found := worlds.details(identity)) is not None:
@@ -170,7 +174,7 @@ class Page(web.RequestHandler):
         self.finish(file(name or "page.html"))
 
 
-WORLDS = "(worlds|session)(?:/([0-9a-f]{1,64}))?"
+WORLDS = "(worlds|session|exercises)(?:/([0-9a-f]{1,64}))?"
 """The paths of ``answer``."""
 
 

@@ -9,7 +9,7 @@ import shlex
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -113,7 +113,7 @@ class CellRunner(ParallelMagics):
         """
         self._home.ran[self._lines.cell] = time.time()
         label = self._lines.label(before=1, failed=self._home.failed)  # 1: the magic's line
-        self.view = _View(self._home, members, label)
+        self.view = _View(self._home, members, label, self._lines.cell[0])
         blocks = args.block is not False
         try:
             if not blocks:
@@ -356,9 +356,9 @@ class _View:
 
     block = True
 
-    def __init__(self, home: Home, members: list[Member], label: Mapping[str, Any]) -> None:
+    def __init__(self, home: Home, members: list[Member], label: Any, cell: int | None) -> None:
         self.client = self
-        self._label = label
+        self._label, self._cell = label, cell
         self.targets = [member.info["engine_id"] for member in members]
         self.waited: dict[Name, str] = {}
         self._home, self._members = home, members
@@ -366,7 +366,7 @@ class _View:
     def execute(self, cell: str, silent: bool, block: bool) -> CellResult:
         view = self._home.client.direct_view(self.targets)
         result = view.execute(cell, silent=silent, block=block, label=self._label)
-        return CellResult(self._home, result, self._members)
+        return self._home.outputs.keep(CellResult(self._home, result, self._members), self._cell)
 
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
         """Interrupt the engines; remember first what each of them waits for."""

@@ -16,9 +16,11 @@ OPTIONS = {
     "timeline": (),
     "watch": (),
     "share": ("--name", "--code", "off"),
+    "hand": ("down",),
     "record": ("--title", "--name"),
     "debug": (),
     "expel": (),
+    "output": (),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -40,12 +42,14 @@ HELP = """\
 %sfm matrix            who has sent how many messages to whom in the last run
 %sfm sites             the sites, the connections between them, and what slows these down
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm output [A]        what the engines have printed in their last cell, if the page has lost it
 %sfm watch             a live table of the processes, until all engines are idle; 30: for 30 seconds
 %sfm detect on         also end deadlocks of the notebook's own calls; otherwise they are reported
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
 %sfm record run.html   the last run, its explanation and its code in one HTML file, to hand in; also
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
 %sfm share URL         show this world to a class (its page has the URL); --name Ada, --code; off
+%sfm hand              raise your hand on the page of the class that you share with; down lowers it
 %sfm scale 6           change to six engines: start more, or end those with the highest ranks
 %sfm debug A           look at the values of the error on engine A: p x, up, down, where, list, q
 %sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank

@@ -107,7 +107,7 @@ class Completion:
             return [*_checks(given), *options]
         if command == "debug":
             return [*self._engines()] if len(given) == 1 else []
-        if command in ("restart", "expel"):
+        if command in ("restart", "expel", "output"):
             return [name for name in self._engines() if name not in given]
         if command == "connect":
             return [*clusters_by_name(), *options]

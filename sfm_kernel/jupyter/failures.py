@@ -93,6 +93,11 @@ class Failures:
         self._lost: list[Failure] = []  # of engines that have ended, if not shown yet
         self._shown: threading.Event | None = None  # is set when what is held back is shown
 
+    def of(self, engine: str) -> Failure | None:
+        """The first error of this engine, whether it has been shown or not."""
+        with self._lock:
+            return self._all.get(engine)
+
     def note(self, failure: Failure) -> None:
         """Take notice of the end of an engine, which the error of the cell will say.
 

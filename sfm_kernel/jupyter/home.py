@@ -19,6 +19,7 @@ from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
 from sfm_kernel.jupyter.cluster_files import clusters_by_name, notebook_site
 from sfm_kernel.jupyter.limits import limit_buffering
+from sfm_kernel.jupyter.outputs import Outputs
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.observe.record import ProvenDeadlock
@@ -38,13 +39,14 @@ class Home:
     Attributes:
         cluster: the engines' cluster. sfm: the notebook's endpoint.
         ran: the time at which each cell last ran on the engines (s since 1970), by number and id.
-        deadlocks: the latest reports of deadlocks.
+        deadlocks: the latest reports of deadlocks. outputs: what engines print, for `%sfm output`.
         failed: the time at which a cell on the engines last failed or was stopped (ns); or 0.
     """
 
     def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
         self.sfm: Any = None
         self.failed = 0
+        self.outputs = Outputs()
         self._stopped = False
         self.ran: dict[tuple[int | None, str | None], float] = {}
         self.deadlocks: deque[ProvenDeadlock] = deque(maxlen=_MOST_DEADLOCKS)

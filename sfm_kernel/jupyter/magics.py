@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
@@ -27,6 +27,7 @@ from sfm_kernel.jupyter.idle import Idle
 from sfm_kernel.jupyter.kernel import prepare
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
+from sfm_kernel.jupyter.outputs import output
 from sfm_kernel.jupyter.progress import Progress
 from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
@@ -39,13 +40,10 @@ from sfm_kernel.jupyter.starting import (
     parse_site,
     title,
 )
+from sfm_kernel.jupyter.student import Student
 from sfm_kernel.transport.base import Member
 
-if TYPE_CHECKING:
-    from sfm_kernel.classroom.sharing import Share
-
-
-_OF_WORLDS = {**inspection.COMMANDS, "debug": debug, "expel": expel}
+_OF_WORLDS = {**inspection.COMMANDS, "debug": debug, "expel": expel, "output": output}
 
 
 @magics_class
@@ -60,7 +58,7 @@ class SFMMagics(Magics):
         self._c_cells = c_cells.CCells(self._lines)
         self._ends = False  # whether deadlocks of this notebook's own calls are ended
         self._watcher: Watcher | None = None
-        self._share: Share | None = None
+        self._student = Student(self._running, self._lines)
         self._depth = 0  # of cells that run inside others
         self._settings: Settings | None = None
         self._idle = Idle(self.leave)
@@ -69,14 +67,14 @@ class SFMMagics(Magics):
             "connect": self._connect,
             **{name: partial(self._inspect, call) for name, call in _OF_WORLDS.items()},
             "record": self._record,
-            "share": self._share_world,
+            **self._student.commands(),
             "detect": self._detect,
             "scale": self._scale,
             "restart": self._restart,
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
-            **lessons.commands(shell),
+            **lessons.commands(shell, self._student.note),
             "help": self._help,
         }
         self._events: dict[str, Callable[..., None]] = {
@@ -237,19 +235,6 @@ class SFMMagics(Magics):
 
         recording.run(self._running(), self._lines, words)
 
-    def _share_world(self, words: Sequence[str]) -> None:
-        from sfm_kernel.jupyter import sharing
-
-        if list(words) == ["off"]:
-            print("no longer shared" if self._share else "nothing was shared")
-            self._unshare()
-        elif words:
-            share = sharing.start(self._running(), self._lines, words)
-            self._unshare()  # the earlier share, now that the new one has begun
-            self._share = share
-        else:
-            print(sharing.state(self._share))
-
     def _help(self, words: Sequence[str]) -> None:
         print(commands.help_of(words, self._commands))
 
@@ -294,11 +279,6 @@ class SFMMagics(Magics):
             self.shell.configurables.append(self._settings.configured)  # for `%config SFM`
         return self._settings
 
-    def _unshare(self) -> None:
-        if self._share is not None:
-            share, self._share = self._share, None
-            share.stop()
-
     def _enter(self, home: Home) -> None:
         self._home = home
         home.sfm.describe(kind="notebook")
@@ -307,7 +287,7 @@ class SFMMagics(Magics):
 
     def leave(self) -> None:
         """Leave the world, and stop the cluster if this notebook started it."""
-        self._unshare()
+        self._student.stop()
         self._unwatch()
         self._idle.stop()
         if self._home is not None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from IPython.core.error import UsageError
 
+from sfm_kernel.classroom.progress import StudentProgress
 from sfm_kernel.classroom.sharing import NotShared, Share
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
@@ -24,7 +25,10 @@ _SEEN = """\
 The teacher sees of this world, until `%sfm share off` or the end of the engines:
   its processes, what each does, since when, and in which line;
   the messages in their inboxes: names and short values of the first ones;
-  why nothing goes on, as `%sfm why` explains it, and deadlocks that were reported here."""
+  why nothing goes on, as `%sfm why` explains it, and deadlocks that were reported here;
+  a hand that you raise with `%sfm hand`;
+  which exercises `%sfm check` has tried in this notebook, how often, and whether they are right,
+  wrong or hang, but not your answers. This the class keeps when you no longer share."""
 _CODE = """\
   the code around the lines where the processes are.
 Nothing else of this notebook is sent, and nobody can change anything in it."""
@@ -36,7 +40,7 @@ _EVERYBODY = ("jovyan", "root", "user")
 """Account names that many users share."""
 
 
-def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
+def start(home: Home, lines: Lines, words: Sequence[str], progress: StudentProgress) -> Share:
     """Share this notebook's world, and print what the teacher sees.
 
     Raises:
@@ -48,7 +52,15 @@ def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
     code = sources(lines) if shows_code else None
     remote = home.view.states if home.cluster.url else None
     try:
-        share = Share(home.sfm, url, name, code=code, deadlocks=home.deadlocks, remote=remote)
+        share = Share(
+            home.sfm,
+            url,
+            name,
+            code=code,
+            deadlocks=home.deadlocks,
+            progress=progress,
+            remote=remote,
+        )
     except NotShared as problem:
         raise UsageError(f"%sfm share: nothing is shared: {problem}") from None
     parts = urlsplit(url)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +28,20 @@ NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Leslie", "Tony"
 VERDICTS = ("deadlock", "running", "idle", "waiting", "idle")
 
 
-def report(nth: int, name: str = "") -> bytes:
+EXERCISES = ["ring", "swap", "collect", "capitals_first", "simpson", "pingpong"]
+
+
+def solved(nth: int, now: float) -> list[dict[str, Any]]:
+    """The exercises of a student, who has passed some and is at the next one."""
+    reached = nth % (len(EXERCISES) + 1)
+    states = ["passed"] * reached + [("tried", "hangs")[nth % 2]]
+    return [
+        {"name": exercise, "state": state, "tries": 1 + nth % 3, "time": now}
+        for exercise, state in zip(EXERCISES, states, strict=False)
+    ]
+
+
+def report(nth: int, name: str = "", hand: float | None = None) -> bytes:
     """The report of a student; every fifth is stuck, later ones for longer."""
     verdict, now = VERDICTS[nth % 5], time.time()
     state = {"deadlock": "blocked in recv", "waiting": "blocked in recv", "running": "running"}
@@ -48,6 +64,8 @@ def report(nth: int, name: str = "") -> bytes:
             "diagnosis": diagnosis(verdict, since=since, **text),
             "told": [{"time": now - 60, "text": "Deadlock: A → B → A.\nA waits."}],
             "code": code if verdict == "deadlock" else [],
+            "hand": hand,
+            "exercises": solved(nth, now),
         }
     )
 
@@ -176,3 +194,109 @@ def test_the_page_keeps_its_state_when_the_class_is_away(context: BrowserContext
     ui.expect(page.get_by_role("alert")).to_contain_text("does not answer")
     assert page.locator("#worlds li").count() == 1
     page.close()
+
+
+# ---- who has solved what
+
+
+def cells(page: Page, student: str) -> list[str]:
+    """The row of a student."""
+    row = page.locator("#exercises tr").filter(has=page.get_by_role("rowheader", name=student))
+    return row.get_by_role("cell").all_text_contents()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_who_has_solved_what(shown: Page, screenshots: Path, scheme: str) -> None:
+    shown.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    table = shown.get_by_role("region", name="Who has solved what")
+    ui.expect(table.get_by_role("columnheader")).to_have_text(["student", *EXERCISES])
+    ui.expect(table.get_by_role("row")).to_have_count(31)
+    passed = ["✓ passed"] * 5
+    assert cells(shown, "Barbara X.") == ["✓ passed"] * 4 + ["✗ tried 2×", "· not yet"]
+    assert cells(shown, "Donald X.") == [*passed, "▲ hangs"]
+    assert cells(shown, "Leslie X.") == [*passed, "✓ passed"]
+    for part in ("passed", "tried", "hangs", "not-yet"):
+        text, ground = table.locator(f"td.{part}").first.evaluate(
+            "one => [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]"
+        )
+        assert ui.contrast(text, ground) >= 4.5, part
+    shown.screenshot(path=screenshots / f"class-solved-{scheme}.png", full_page=True)
+
+
+def test_a_raised_hand_comes_first_and_the_longest_stuck_has_a_bar(
+    shown: Page, room: Class, screenshots: Path
+) -> None:
+    now = time.time()
+    room.share(report(7, hand=now - 130), "a-secret-of-student-7")
+    room.share(report(12, hand=now - 40), "a-secret-of-student-12")
+    ui.expect(shown.locator("#worlds .hand").first).to_contain_text("↑ hand up for 2:1")
+    ui.expect(shown.get_by_role("status")).to_contain_text("30 worlds: 2 hands up, 6 stuck")
+    assert names(shown)[:3] == ["Tony X.", "Alan Y.", "Donald Z."]
+    ui.expect(shown.locator("#worlds .stuck .state").first).to_have_text(
+        re.compile(r"▲ stuck for \d+:\d\d")
+    )
+    bars = shown.locator("#worlds button").evaluate_all(
+        "all => all.map(one => [one.className, one.querySelector('.bar').offsetWidth])"
+    )
+    stuck = [width for state, width in bars if state == "stuck"]
+    assert stuck == sorted(stuck, reverse=True) and stuck[0] > stuck[-1] > 0
+    assert {width for state, width in bars if state != "stuck"} == {0}
+    for card in shown.locator("#worlds button").all()[:3]:
+        inner, outer = card.evaluate("one => [one.scrollHeight, one.clientHeight]")
+        assert inner <= outer
+    shown.get_by_label("Only stuck").check()
+    ui.expect(shown.locator("#worlds li")).to_have_count(8)  # a raised hand is always seen
+    shown.set_viewport_size({"width": 1100, "height": 560})
+    shown.screenshot(path=screenshots / "class-hands.png")  # docs/class.png
+    room.share(report(7), "a-secret-of-student-7")
+    room.share(report(12), "a-secret-of-student-12")
+    ui.expect(shown.get_by_role("status")).not_to_contain_text("hand")
+    assert names(shown)[0] == "Donald Z."
+
+
+@pytest.mark.parametrize("width", [240, 683])  # the latter is 200 % of a small screen
+def test_narrow_and_by_keyboard(shown: Page, screenshots: Path, width: int) -> None:
+    shown.set_viewport_size({"width": width, "height": 600})
+    wide = shown.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, "only the table itself scrolls"
+    table = shown.get_by_role("region", name="Who has solved what")
+    shown.locator("#worlds button").last.focus()
+    shown.keyboard.press("Tab")
+    ui.expect(shown.get_by_role("button", name="Save as CSV")).to_be_focused()
+    shown.keyboard.press("Tab")
+    ui.expect(table).to_be_focused()
+    shown.screenshot(path=screenshots / f"class-{width}.png")
+    first, second = table.get_by_role("row").all()[1:3]
+    for row in (first, second):
+        assert row.evaluate("one => one.offsetHeight") < 60, "names are not broken into letters"
+    if width > 240:
+        return
+    before = table.get_by_role("rowheader").first.bounding_box()
+    shown.keyboard.press("ArrowRight")
+    ui.wait_until(shown, lambda: table.evaluate("one => one.scrollLeft") > 0, lambda: "no scroll")
+    after = table.get_by_role("rowheader").first.bounding_box()
+    assert before and after and before["x"] == after["x"], "the names stay in view"
+
+
+def test_it_is_saved_as_csv(shown: Page, room: Class) -> None:
+    room.share(report(6, name="=1+1"), "a-secret-of-student-6")
+    ui.expect(shown.get_by_role("rowheader", name="=1+1")).to_be_visible()
+    with shown.expect_download() as saving:
+        shown.get_by_role("button", name="Save as CSV").press("Enter")
+    assert saving.value.suggested_filename.endswith(".csv")
+    text = Path(saving.value.path()).read_text("utf-8-sig")
+    rows = {row[0]: row[1:] for row in csv.reader(text.splitlines())}
+    assert len(rows) == 31 and rows["'=1+1"] == ["passed"] * 6
+    assert rows["student (as the student's machine reports)"] == EXERCISES
+    assert rows["Donald X."] == ["passed"] * 5 + ["hangs"]
+
+
+def test_no_exercise_no_table(context: BrowserContext) -> None:
+    room = Class()
+    page = context.new_page()
+    room.share(encoded({**json.loads(report(0)), "exercises": []}), "a-secret-of-student-0")
+    page.goto(f"http://127.0.0.1:{room.port}/#teach-{KEY}")
+    ui.expect(page.locator("#worlds li")).to_have_count(1)
+    ui.expect(page.get_by_role("heading", name="Who has solved what")).to_be_hidden()
+    page.close()
+    room.close()

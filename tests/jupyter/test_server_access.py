@@ -58,6 +58,7 @@ CALLS = {
     "sfm/programs": ("POST",),
     "sfm/classroom/worlds": ("GET",),
     "sfm/classroom/session": ("GET",),
+    "sfm/classroom/exercises": ("GET",),
 }
 
 

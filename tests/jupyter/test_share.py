@@ -127,6 +127,72 @@ def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> Non
     assert "with the code" in book.text("%sfm share")
 
 
+RING = """\
+def ring(word):
+    send(dest=(rank + 1) % size, word=word)
+    return recv(src=(rank - 1) % size).word"""
+SWAPPED = """\
+def ring(word):
+    got = recv(src=(rank - 1) % size).word
+    send(dest=(rank + 1) % size, word=word)
+    return got"""
+
+
+@keeps
+def test_the_class_sees_checks_that_are_shared(book: Notebook, page: Page) -> None:
+    def tried() -> dict[str, dict[str, Any]]:
+        students = page.get("worlds")["progress"]["students"]
+        return {student["name"]: student["of"] for student in students}
+
+    book.run("def swap(word):\n    ...").ok()
+    book.run("%sfm check swap").ok()  # not begun: no try
+    book.run("def swap(word):\n    return word").ok()
+    assert "✗ swap" in book.text("%sfm check swap")
+    assert tried() == {}, "nothing is sent to a class unless its world is shared"
+    text = book.text(f"{page.line} --name Ada")
+    assert "which exercises `%sfm check` has tried in this notebook" in text
+    assert {name: of["state"] for name, of in tried()["Ada"].items()} == {"swap": "tried"}
+    book.run(SWAPPED).ok()
+    assert "it hangs" in book.text("%sfm check ring")
+    wait_for(lambda: tried()["Ada"].get("ring", {}).get("state") == "hangs", "the class sees it")
+    book.run(RING).ok()
+    assert "✓ ring" in book.text("%sfm check ring -n 3")
+    book.run("%sfm check ring").ok()
+    wait_for(lambda: tried()["Ada"]["ring"]["state"] == "passed", "the class sees it")
+    assert tried()["Ada"]["ring"]["tries"] == 2, "a single good trial does not count"
+    assert tried()["Ada"]["swap"]["tries"] == 1
+    book.run("%sfm share off").ok()
+    book.run("%sfm check swap").ok()
+    assert page.state("Ada") == "left" and tried()["Ada"]["swap"]["tries"] == 1
+    rows = page.get("exercises")["csv"].splitlines()
+    assert rows[1:] == ["Ada,passed,tried"]
+
+
+@keeps
+def test_a_hand_is_raised_and_lowered(book: Notebook, page: Page) -> None:
+    def hand() -> Any:
+        (world,) = [world for world in page.worlds() if world["name"] == "Ada"]
+        return world["hand"]
+
+    assert "nothing is shared: `%sfm share URL` first" in book.run("%sfm hand").text
+    book.run(f"{page.line} --name Ada").ok()
+    assert hand() is None
+    assert "your hand was not up" in book.text("%sfm hand down")
+    assert "your hand is up" in book.text("%sfm hand")
+    wait_for(lambda: hand() is not None, "the class sees it")
+    since = hand()
+    assert "takes nothing, or `down`, not 'up'" in book.run("%sfm hand up").text
+    book.run("%sfm hand").ok()  # repeated: it stays where it is in the order
+    assert "your hand is down" in book.text("%sfm hand down")
+    wait_for(lambda: hand() is None, "the class sees that it is down")
+    book.run("%sfm hand").ok()
+    wait_for(lambda: hand() is not None, "it is up again")
+    assert hand() > since
+    book.run(RING).ok()
+    assert "your hand is down again" in book.text("%sfm check ring")
+    wait_for(lambda: hand() is None, "a check that passes lowers it")
+
+
 @keeps
 def test_off_ends_it(book: Notebook, page: Page) -> None:
     assert "nothing is shared" in book.text("%sfm share")

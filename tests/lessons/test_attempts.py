@@ -113,6 +113,7 @@ def test_the_verdicts_on_attempts_of_students(examiner: Examiner, text: str, sai
     verdict = judged(examiner, text)
     assert said in verdict.text, verdict.text
     assert verdict.passed == said.startswith("✓")
+    assert verdict.hangs == (", it hangs.\n" in verdict.text)
 
 
 @pytest.mark.keeps("one process tries all attempts of the module")
@@ -122,7 +123,7 @@ def test_an_endless_loop_ends_and_its_line_is_told(examiner: Examiner, tmp_path:
     text = "def twice(number):\n    while rank == 1:\n        number += 1\n    return 2 * number"
     verdict = judged(examiner, text, "twice", str(file))
     assert "✗ twice: with 2 processes, it had not ended after 1.5 s." in verdict.text
-    assert "1 computes in cell 7, line " in verdict.text
+    assert "1 computes in cell 7, line " in verdict.text and verdict.hangs
     assert judged(examiner, "def twice(n):\n    return 2 * n", "twice", str(file)).passed
     polls = "def twice(n):\n    while not peek(tag=n):\n        pass"
     assert "polls peek(tag=" in judged(examiner, polls, "twice", str(file)).text

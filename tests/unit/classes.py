@@ -35,12 +35,14 @@ def engine(name: str, **more: Any) -> Json:
     return process(name, "blocked in recv", **about, messages=[message("B", tag=1)]) | more
 
 
-def report(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
+def report(
+    name: str = "Emmy", verdict: str = "idle", progress: Json | None = None, **more: Any
+) -> Json:
     """The report of a notebook with an engine A; ``more`` are fields of the diagnosis."""
     now = time.time()
     shown = engine("A", since=now - 5)
     seen = {"world": "w", "time": now, "processes": [shown], "sites": [], "links": []}
-    return report_of(name, seen, diagnosis(verdict, **more), [], [])
+    return report_of(name, seen, diagnosis(verdict, **more), [], [], progress or {})
 
 
 class Class:

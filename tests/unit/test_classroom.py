@@ -181,7 +181,7 @@ def test_reports_say_nothing_of_machine_and_folders() -> None:
     location = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
     process = engine("A", where={**location, "cell_id": None}, pid=4711, host="ada-laptop")
     seen = {"world": "w", "time": 1.0, "processes": [process], "sites": [], "links": []}
-    text = encoded(report_of("Emmy", seen, diagnosis(), [], [])).decode()
+    text = encoded(report_of("Emmy", seen, diagnosis(), [], [], {})).decode()
     assert "4711" not in text and "ada-laptop" not in text and "/srv" not in text
     assert '"file":"a.py"' in text
 
@@ -189,7 +189,7 @@ def test_reports_say_nothing_of_machine_and_folders() -> None:
 def test_a_huge_world_is_sent_small() -> None:
     many = [engine(f"{n}" * 100, messages=[message("B", text="x" * 500)] * 9) for n in range(500)]
     seen = {"world": "w", "time": 1.0, "processes": many, "sites": [], "links": []}
-    body = encoded(report_of("Emmy", seen, diagnosis(sentences=["x" * 900] * 900), [], []))
+    body = encoded(report_of("Emmy", seen, diagnosis(sentences=["x" * 900] * 900), [], [], {}))
     assert len(body) <= LARGEST
     assert len(checked(body, 2.0)["processes"]) == 64
 

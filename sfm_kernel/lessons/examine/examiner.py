@@ -35,12 +35,13 @@ MOST_SEED = 10**12
 class Verdict(NamedTuple):
     """Whether an attempt has passed, and the report to the student.
 
-    ``begun`` is False if the student has not begun.
+    ``begun`` is False if the student has not begun, ``hangs`` is True if a trial has not ended.
     """
 
     passed: bool
     text: str
     begun: bool = True
+    hangs: bool = False
 
 
 class Request(NamedTuple):
@@ -101,7 +102,8 @@ def _tried(
         progress(number + 1, len(trials), bool(fault))
         if fault:
             right = sorted(sizes[: sizes.index(size)])
-            return Verdict(False, words.wrong(check, found, right, fault))
+            hangs = found.failed is None and bool(found.hangs or found.slow)
+            return Verdict(False, words.wrong(check, found, right, fault), hangs=hangs)
     return Verdict(True, words.right(check, sorted(sizes)))
 
 
