@@ -145,6 +145,8 @@ class _Dots:
         self._progress: Progress | None = None
 
     def __call__(self, done: int, total: int, failed: bool) -> None:
+        if total == 1:
+            return
         if self._progress is None:
             self._progress = Progress(self._shell, total, "trials")
         self._progress(done, failed)
