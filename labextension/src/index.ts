@@ -7,6 +7,7 @@ import {
 import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -16,6 +17,7 @@ import { notifyChanges } from './commands/changes';
 import { CATEGORY, ID } from './commands/ids';
 import { addProcessCommands } from './commands/processes';
 import { addProgramCommands } from './commands/programs';
+import { addStartCommands } from './commands/starts';
 import { addViewCommands } from './commands/views';
 import { addWorldCommands } from './commands/worlds';
 import { followDeadlocks } from './deadlock';
@@ -71,7 +73,14 @@ const views: JupyterFrontEndPlugin<void> = {
   description: 'Shows the worlds: a side panel, views, and commands.',
   autoStart: true,
   requires: [ISfm],
-  optional: [ILabShell, ICommandPalette, ILayoutRestorer, IStateDB, IDefaultFileBrowser],
+  optional: [
+    ILabShell,
+    ICommandPalette,
+    ILayoutRestorer,
+    IStateDB,
+    IDefaultFileBrowser,
+    ILauncher
+  ],
   activate: (
     app: JupyterFrontEnd,
     sfm: ISfm,
@@ -79,7 +88,8 @@ const views: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
     state: IStateDB | null,
-    browser: IDefaultFileBrowser | null
+    browser: IDefaultFileBrowser | null,
+    launcher: ILauncher | null
   ) => {
     const { commands, shell } = app;
     const { store } = sfm;
@@ -114,6 +124,7 @@ const views: JupyterFrontEndPlugin<void> = {
     const shows = { panel: showPanel, view: showView };
     addViewCommands(sfm, shows);
     addProgramCommands(sfm, shows, browser, state);
+    addStartCommands(sfm, launcher);
     for (const command of Object.values(ID)) {
       for (const args of command === ID.open ? Object.keys(KINDS).map(kind => ({ kind })) : [{}]) {
         palette?.addItem({ command, args, category: CATEGORY });
