@@ -7,6 +7,7 @@ import {
 import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -16,6 +17,7 @@ import { notifyChanges } from './commands/changes';
 import { CATEGORY, ID } from './commands/ids';
 import { addProcessCommands } from './commands/processes';
 import { addProgramCommands } from './commands/programs';
+import { addStartCommands } from './commands/starts';
 import { addViewCommands } from './commands/views';
 import { addWorldCommands } from './commands/worlds';
 import { followDeadlocks } from './deadlock';
@@ -27,6 +29,7 @@ import { Stream } from './model/stream';
 import { Notebooks } from './notebook/notebooks';
 import { remember } from './panel/memory';
 import { Panel } from './panel/panel';
+import { heighten } from './panel/width';
 import { StatusItem } from './status';
 import { ISfm } from './tokens';
 
@@ -69,18 +72,26 @@ const views: JupyterFrontEndPlugin<void> = {
   id: '@sfm/labextension:views',
   description: 'Shows the worlds: a side panel, views, and commands.',
   autoStart: true,
-  requires: [ISfm, ILabShell],
-  optional: [ICommandPalette, ILayoutRestorer, IStateDB, IDefaultFileBrowser],
+  requires: [ISfm],
+  optional: [
+    ILabShell,
+    ICommandPalette,
+    ILayoutRestorer,
+    IStateDB,
+    IDefaultFileBrowser,
+    ILauncher
+  ],
   activate: (
     app: JupyterFrontEnd,
     sfm: ISfm,
-    shell: ILabShell,
+    lab: ILabShell | null,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
     state: IStateDB | null,
-    browser: IDefaultFileBrowser | null
+    browser: IDefaultFileBrowser | null,
+    launcher: ILauncher | null
   ) => {
-    const { commands } = app;
+    const { commands, shell } = app;
     const { store } = sfm;
     const panel = new Panel(store, commands);
     const tracker = new WidgetTracker<MainAreaWidget<View>>({ namespace: 'sfm' });
@@ -96,7 +107,13 @@ const views: JupyterFrontEndPlugin<void> = {
       if (!widget) {
         widget = new MainAreaWidget({ content: new View(kind, store, commands) });
         widget.id = `sfm-${kind}`;
-        shell.add(widget, 'main', placeFor(kind, tracker.currentWidget));
+        if (lab) {
+          shell.add(widget, 'main', placeFor(kind, tracker.currentWidget));
+        } else {
+          shell.add(widget, 'down'); // Jupyter Notebook's main area has a single document
+          const view = widget;
+          requestAnimationFrame(() => heighten(view)); // when the shell has laid it out
+        }
         void tracker.add(widget);
       }
       shell.activateById(widget.id);
@@ -107,6 +124,7 @@ const views: JupyterFrontEndPlugin<void> = {
     const shows = { panel: showPanel, view: showView };
     addViewCommands(sfm, shows);
     addProgramCommands(sfm, shows, browser, state);
+    addStartCommands(sfm, launcher);
     for (const command of Object.values(ID)) {
       for (const args of command === ID.open ? Object.keys(KINDS).map(kind => ({ kind })) : [{}]) {
         palette?.addItem({ command, args, category: CATEGORY });
@@ -145,17 +163,35 @@ const status: JupyterFrontEndPlugin<void> = {
   id: '@sfm/labextension:status',
   description: 'Counts engines in the status bar.',
   autoStart: true,
-  requires: [ISfm, IStatusBar],
-  activate: (app: JupyterFrontEnd, { store }: ISfm, bar: IStatusBar) => {
+  requires: [ISfm],
+  optional: [IStatusBar, ILabShell],
+  activate: (
+    app: JupyterFrontEnd,
+    { store }: ISfm,
+    bar: IStatusBar | null,
+    lab: ILabShell | null
+  ) => {
+    if (!bar && lab) {
+      return; // the user has disabled the status bar
+    }
     const item = new StatusItem(store, () => void app.commands.execute(ID.showPanel));
-    bar.registerStatusItem(status.id, {
-      item,
-      align: 'left',
-      rank: 90,
-      priority: 1, // remains if the window is too narrow for all items
-      isActive: () => item.active,
-      activeStateChanged: item.activeChanged
-    });
+    if (bar) {
+      bar.registerStatusItem(status.id, {
+        item,
+        align: 'left',
+        rank: 90,
+        priority: 1, // remains if the window is too narrow for all items
+        isActive: () => item.active,
+        activeStateChanged: item.activeChanged
+      });
+      return;
+    }
+    // Jupyter Notebook has no status bar: its menu bar says whether a notebook is trusted, too.
+    item.id = 'sfm-status';
+    const follow = () => item.setHidden(!item.active);
+    item.activeChanged.connect(follow);
+    follow();
+    app.shell.add(item, 'menu', { rank: 10_000 });
   }
 };
 

@@ -19,7 +19,7 @@ from sfm_kernel.lessons.examine.cell import Unready, find, ready
 from sfm_kernel.lessons.examine.check import Check, checks, of_file
 from sfm_kernel.lessons.examine.check import find as find_check
 from sfm_kernel.lessons.examine.examiner import MOST_SEED, Examiner, Request, Verdict
-from sfm_kernel.lessons.students import NOTEBOOKS, NotebookError, laid_out
+from sfm_kernel.lessons.students import COPIES, NOTEBOOKS, NotebookError, laid_out
 
 _GRADES = "NBGRADER_EXECUTION"
 """nbgrader sets this variable when it grades a notebook; a check that fails then raises."""
@@ -28,9 +28,6 @@ _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--stric
 
 _MOST = 64
 """The highest number of processes of a trial."""
-
-_FOLDER = "sfm-notebooks"
-"""Where the notebooks are put if the user names no folder."""
 
 _WIDTH = 96
 """Characters of a line of output that a notebook usually shows."""
@@ -93,7 +90,7 @@ def notebooks(words: Sequence[str]) -> None:
         raise UsageError(
             f"%sfm notebooks takes one folder, which may be new, not {' '.join(words)!r}"
         )
-    folder = Path(*words or [_FOLDER]).expanduser()
+    folder = Path(*words or [COPIES]).expanduser()
     try:
         written = laid_out(NOTEBOOKS, folder)
     except NotebookError as problem:

@@ -27,6 +27,9 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 FOLDER = "solutions"
 """The folder of solutions, beside the notebooks."""
 
+COPIES = "sfm-notebooks"
+"""The folder of copies to work in, if the user names none."""
+
 
 class NotebookError(SFMError):
     """Notebooks and solutions do not fit together, or cannot be copied."""
@@ -114,6 +117,21 @@ def laid_out(notebooks: Path, target: Path) -> list[Path]:
             f"({', '.join(others[:3])}{more}): name a folder that is new or empty"
         )
     return students(notebooks, target)
+
+
+def first_copy(folder: Path) -> Path:
+    """The first notebook, in this folder or in ``COPIES`` below it, where somebody works in it.
+
+    All notebooks are ``laid_out`` there unless that one is there, whatever has become of it.
+
+    Raises:
+        NotebookError: they cannot be. Nothing was written.
+    """
+    name = _notebooks(NOTEBOOKS, folder / COPIES)[0].name
+    for known in (folder / name, folder / COPIES / name):
+        if known.is_file():
+            return known
+    return laid_out(NOTEBOOKS, folder / COPIES)[0]
 
 
 def _same(copy: Path, original: Path | None) -> bool:

@@ -44,7 +44,8 @@ class Lab:
             "ServerApp.open_browser": False,
             "ServerApp.allow_root": True,
             "ServerApp.root_dir": str(folder),
-            "ServerApp.jpserver_extensions": {"sfm_kernel.jupyter.server": True},
+            # Jupyter Notebook, too: installed beside JupyterLab, it answers on the same server.
+            "ServerApp.jpserver_extensions": {"sfm_kernel.jupyter.server": True, "notebook": True},
             "IdentityProvider.token": token,
             "LabApp.expose_app_in_browser": True,
             "LabApp.news_url": None,
@@ -53,6 +54,8 @@ class Lab:
             "LabApp.workspaces_dir": str(folder.parent / "workspaces"),
             "LabApp.labextensions_path": LABEXTENSIONS,  # not what was installed
         }
+        for name in ("expose_app_in_browser", "user_settings_dir", "labextensions_path"):
+            options[f"JupyterNotebookApp.{name}"] = options[f"LabApp.{name}"]
         with open(folder.parent / "lab.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "jupyterlab", *(f"--{k}={v}" for k, v in options.items())],

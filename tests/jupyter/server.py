@@ -21,7 +21,8 @@ from tests.jupyter.notebook import PATIENCE, wait_for
 from tests.observe.pictures import check
 
 TOKEN = "for-tests"
-OTHERS = ("ipyparallel", "jupyter_lsp", "jupyter_server_terminals", "jupyterlab", "notebook_shim")
+OTHERS = ("ipyparallel", "jupyter_lsp", "jupyter_server_terminals", "jupyterlab")
+OTHERS += ("notebook", "notebook_shim")
 """Extensions that these tests do not need, and that would take seconds to start."""
 
 

@@ -56,6 +56,7 @@ CALLS = {
     "sfm/worlds/w/rescale": ("POST",),
     "sfm/worlds/w/trace": ("GET",),
     "sfm/programs": ("POST",),
+    "sfm/notebooks": ("POST",),
     "sfm/classroom/worlds": ("GET",),
     "sfm/classroom/session": ("GET",),
     "sfm/classroom/exercises": ("GET",),

@@ -15,9 +15,11 @@ import pytest
 from sfm_kernel.lessons.examine.check import checks
 from sfm_kernel.lessons.students import (
     BEGIN,
+    COPIES,
     NotebookError,
     cleared,
     exercises,
+    first_copy,
     laid_out,
     named,
     solved,
@@ -126,6 +128,19 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="file is a file: name a folder, which may be new"):
         laid_out(FOLDER, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_first_copy_is_found_or_made(tmp_path: Path) -> None:
+    first = first_copy(tmp_path)
+    assert first == tmp_path / COPIES / NOTEBOOKS[0].name
+    assert first.read_bytes() == NOTEBOOKS[0].read_bytes()
+    first.write_text("my work")
+    assert first_copy(tmp_path) == first and first.read_text() == "my work"
+    assert first_copy(first.parent) == first
+    first.unlink()
+    (first.parent / "data").write_text("")
+    with pytest.raises(NotebookError, match="nothing was copied, since"):
+        first_copy(tmp_path)
 
 
 def test_teachers_get_the_solutions_in_their_place(tmp_path: Path) -> None:

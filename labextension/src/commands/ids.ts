@@ -20,5 +20,6 @@ export const ID = {
   copyDiagnosis: 'sfm:copy-diagnosis',
   jump: 'sfm:jump',
   trace: 'sfm:download-trace',
+  firstSteps: 'sfm:first-steps',
   classroom: 'sfm:classroom'
 } as const;

@@ -61,11 +61,4 @@ export function addViewCommands(context: Context, shows: Shows): void {
       }
     }
   });
-
-  commands.addCommand(ID.classroom, {
-    label: 'Open the Classroom',
-    caption: 'Show the worlds that students share with you, on a separate page',
-    icon: sfmIcon,
-    execute: () => void window.open(client.classroomUrl, '_blank', 'noopener')
-  });
 }

@@ -54,6 +54,11 @@ export class Client {
     return this._send(['programs'], { path, terminal, ...run });
   }
 
+  /** Copy the notebooks unless they are there; the path of the first one in the file browser. */
+  async notebooks(): Promise<{ path: string }> {
+    return this._send(['notebooks'], {});
+  }
+
   /** The url of the world's trace, for Chrome's and Perfetto's viewers. */
   traceUrl(world: string): string {
     return this._url(['worlds', world, 'trace']);

@@ -16,6 +16,7 @@ duties:
     handlers     also the REST calls
     clusters     which cluster and which notebook a world belongs to; interrupting; programs
     engines      the clusters that were started from the panel, each in a process of its own
+    notebooks    copies the package's notebooks below the folder that the server shows
     classroom    a class's page, behind this server's authentication
     kernels      protects the sockets of this server's kernels
 """
@@ -33,10 +34,10 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Add the handlers to a server that starts."""
-    from sfm_kernel.jupyter.server import classroom, handlers, kernels
+    from sfm_kernel.jupyter.server import classroom, handlers, kernels, notebooks
 
     service = handlers.Service(app)
     atexit.register(service.close)  # the server does not tell an extension without an app its end
-    routes = [*handlers.routes(app.base_url, service), *classroom.routes(app.base_url, service)]
-    app.web_app.add_handlers(".*$", routes)
+    for module in (handlers, notebooks, classroom):
+        app.web_app.add_handlers(".*$", module.routes(app.base_url, service))
     kernels.protect(app.kernel_manager)

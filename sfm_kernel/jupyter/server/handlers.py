@@ -106,10 +106,10 @@ class Refused(web.HTTPError):
         self.text = text
 
 
-async def require(handler: JupyterHandler, action: str) -> None:
-    """Answer 403 if the user may not do this to kernels, of which worlds consist."""
+async def require(handler: JupyterHandler, action: str, resource: str = "kernels") -> None:
+    """Answer 403 if the user may not do this to kernels, of which worlds consist, or to others."""
     user = handler.current_user
-    allowed = handler.authorizer.is_authorized(handler, user, action, "kernels")
+    allowed = handler.authorizer.is_authorized(handler, user, action, resource)
     if not await ensure_async(allowed):
         raise web.HTTPError(403)
 
