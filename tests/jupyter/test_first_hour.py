@@ -73,6 +73,7 @@ def test_a_sentence_says_what_to_do_instead(book: Notebook, code: str, said: str
 
 
 def test_the_values_of_an_error_are_looked_at_on_its_engine(book: Notebook) -> None:
+    book.run("%sfm restart 2").ok()
     assert "no cell on 2 has raised an error" in book.run("%sfm debug 2").text
     code = "def f(a):\n    b = [a]\n    return 1 / a\nx = 7\nf(rank - 2)"
     book.run(f"%%sfm 2\n{code}")

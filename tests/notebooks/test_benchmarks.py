@@ -26,7 +26,7 @@ def test_cpi(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_ping_pong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notebook, printed = demo("02-ping-pong", 2, tmp_path, capfd)
     assert re.search(r"one way: median \d+\.\d µs", text(notebook, "seconds.append("))
-    for source in ("with live(latency, bandwidth)", "with live(Latency(nbytes)"):
+    for source in ("with live(latency, bandwidth", "with live(Latency(nbytes)"):
         has_curves(notebook, source)
     for source in ("'times faster'", "row.paper_2007_mbit_s"):
         is_shown(notebook, source, printed)
@@ -56,7 +56,7 @@ def test_dot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = re.findall(r": +(\d\.\de-\d+)", text(notebook, "spsolve(matrix(m)"))
     from_scipy, from_exact = map(float, found)
     assert from_scipy < 1e-9 < from_exact < 1e-6
-    for source in ("with live(*(DotTime(", "with live(residual, share)"):
+    for source in ("with live(*(DotTime(", "with live(residual, share"):
         has_curves(notebook, source)
     for source in (
         "values='us'", "values='share')", "'different'", "values=['ms'", "'share_max'",
@@ -87,10 +87,10 @@ def test_reductions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     totals = text(notebook, "totals.items()")
     assert totals.count("[46. 46.]") == len(ALGORITHMS["allreduce"])
     for source in (
-        "with live(*growth)",
+        "with live(*growth",
         "'shm'))",
         "'zmq'))",
-        "with live(*panels)",
+        "with live(*panels",
         "Model(model,",
     ):
         has_curves(notebook, source)

@@ -30,7 +30,7 @@ def test_sites(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (shown,) = (
             output.data
             for output in outputs(notebook, source)
-            if "text/html" in output.get("data", {})
+            if "text/html" in output.get("data", {}) and "image/png" not in output.data
         )
         assert 'class="dataframe"' in shown["text/html"] and shown["text/plain"] in printed
     asked = text(notebook, "route_kind(other)")

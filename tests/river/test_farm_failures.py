@@ -151,7 +151,7 @@ def test_thefts_are_heard_of_in_any_order(workers: farm.Farm) -> None:
 def test_a_poisoned_task(mortals: farm.Farm, schedule: str) -> None:
     results = mortals.map(die_at, range(40), [17] * 40, schedule=schedule)
     with pytest.raises(
-        TaskPoisoned, match=r"die_at\(17, 17\) failed: workers \d, \d died"
+        TaskPoisoned, match=r"die_at\(17, 17\) failed: workers \d, \d ended"
     ) as caught:
         list(results)
     assert results.finish() == {x: x for x in range(40) if x != 17}
@@ -183,7 +183,7 @@ def test_a_thief_that_dies(mortals: farm.Farm) -> None:
 @pytest.mark.fault
 def test_a_fork_dies_with_its_worker(mortals: farm.Farm) -> None:
     forked = mortals.fork(1, os._exit, 0)
-    with pytest.raises(TaskFailed, match="it died, and the call was for this worker only"):
+    with pytest.raises(TaskFailed, match="it has ended, and the call was for this worker only"):
         mortals.join(forked)
     assert mortals.workers == [0, 2]
     with pytest.raises(TaskPoisoned):
