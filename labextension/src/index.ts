@@ -27,6 +27,7 @@ import { Client } from './model/client';
 import { DEFAULTS, Settings, Store } from './model/store';
 import { Stream } from './model/stream';
 import { Notebooks } from './notebook/notebooks';
+import { markStuck } from './notebook/stuck';
 import { remember } from './panel/memory';
 import { Panel } from './panel/panel';
 import { heighten } from './panel/width';
@@ -139,6 +140,7 @@ const views: JupyterFrontEndPlugin<void> = {
       name: widget => widget.content.kind
     });
     followDeadlocks(store, showPanel, revealPanel);
+    markStuck(store, sfm.notebooks);
     if (state) {
       void remember(state, store, panel);
     }

@@ -68,6 +68,9 @@ def test_deadlock_is_explained_jumped_to_and_ended(hanging: Page, screenshots: P
     ui.expect(why).to_contain_text("src='A', tag=2")
     ui.expect(why).to_contain_text("tag is 3, not 2")
     ui.expect(hanging.locator(".sfm-Announcer[role=alert]")).to_contain_text("tag=2")
+    notes = hanging.locator(".cm-line [role=note]")
+    ui.expect(notes.first).to_contain_text("wait")
+    assert {"A", "B"} <= set("".join(notes.all_inner_texts()))
     row = ui.row(panel, "A")
     row.click()
     inbox = panel.get_by_role("list", name="Inbox of A")
@@ -83,6 +86,7 @@ def test_deadlock_is_explained_jumped_to_and_ended(hanging: Page, screenshots: P
 
     why.get_by_role("button", name="Interrupt these engines").click()
     ui.expect(why).to_be_hidden()
+    ui.expect(notes).to_have_count(0)
     ui.wait_until(hanging, lambda: "KeyboardInterrupt" in ui.output(hanging, 1))
     ui.run_cell(hanging, 2, wait=True)
     assert ui.output(hanging, 2).count("goes on spam") == 2

@@ -12,6 +12,8 @@ from tests.browser.lab import Lab
 from tests.observe import pictures
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Locator, Page
 
 pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
@@ -173,3 +175,30 @@ def test_timeline_forgets_what_is_older_than_its_history(
     view.get_by_role("button", name="As a table").click()
     ui.expect(view.get_by_role("table")).to_contain_text("new")
     ui.expect(view.get_by_role("table")).not_to_contain_text("old")
+
+
+def test_matrix_says_who_sends_how_much_to_whom(
+    page: Page, view: Locator, stream: fake.Stream, began: float, screenshots: Path
+) -> None:
+    view.get_by_role("button", name="As a table").click()
+    button = view.get_by_role("button", name="As a matrix")
+    button.focus()
+    page.keyboard.press("Enter")
+    region = view.get_by_role("region", name="Matrix of messages")
+    ui.expect(region.locator("caption")).to_contain_text("9 messages of")
+    ui.expect(region.get_by_role("columnheader")).to_have_text(["from \\ to", "A", "B"])
+    line = region.get_by_role("row").filter(has=page.get_by_role("rowheader", name="A"))
+    ui.expect(line.get_by_role("cell").last).to_contain_text("9")
+    ui.expect(view.get_by_role("region", name="Messages", exact=True)).to_have_count(0)
+    page.keyboard.press("Tab")
+    ui.expect(region).to_be_focused()
+
+    tell(stream, began, RUN, [flight("more", began + RUN - 1)], [])
+    ui.expect(line.get_by_role("cell").last).to_contain_text("10")
+    assert "A → B: 10 messages of" in str(line.get_by_role("cell").last.get_attribute("title"))
+    for theme in ("Dark", "Light"):
+        ui.theme(page, f"JupyterLab {theme}")
+        ui.expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+        page.screenshot(path=screenshots / f"matrix-{theme.lower()}.png")
+    button.click()
+    ui.expect(view.get_by_role("application")).to_be_visible()

@@ -26,7 +26,7 @@ export async function jumpTo(
   commands: CommandRegistry,
   activate: (id: string) => void
 ): Promise<void> {
-  const found = find(location, notebooks.ofWorld, notebooks.open);
+  const found = findCell(location, notebooks.ofWorld, notebooks.open);
   if (found) {
     activate(found.panel.id);
     await showCell(found, location.line);
@@ -39,7 +39,11 @@ export async function jumpTo(
 }
 
 /** Find a cell by its id in any notebook, or by its execution count in the world's notebooks. */
-function find(location: CodeLocation, ofWorld: NotebookPanel[], open: NotebookPanel[]): Found | null {
+export function findCell(
+  location: CodeLocation,
+  ofWorld: NotebookPanel[],
+  open: NotebookPanel[]
+): Found | null {
   const { cell_id: id, cell } = location;
   return (
     (id !== null && search([...ofWorld, ...open], ({ model }) => model.id === id)) ||

@@ -4,12 +4,11 @@ import type { Flight, CodeLocation } from '../model/types';
 import { LocationButton } from '../widgets/button';
 import { lateText } from './details';
 import type { Recording } from './recording';
+import { useTicked } from './ticked';
 import { sinceText, timeText } from './ticks';
 
 /** The most messages that are listed. */
 const ROWS = 100;
-/** Milliseconds between two updates: nobody can read a list that changes ten times a second. */
-const TICK = 1000;
 
 /** The last messages as a table, for users who cannot see the drawing or who need numbers. */
 export function MessageTable(props: {
@@ -19,22 +18,8 @@ export function MessageTable(props: {
   readonly onJump: (location: CodeLocation) => void;
 }): JSX.Element {
   const { recording, paused, onJump } = props;
-  const [flights, setFlights] = React.useState(() => latest(recording));
-  React.useEffect(() => {
-    if (paused) {
-      return;
-    }
-    const update = (): void =>
-      setFlights(old => {
-        const now = latest(recording);
-        const same = now.length === old.length && now.every((flight, i) => flight === old[i]);
-        return same ? old : now;
-      });
-    update();
-    const timer = setInterval(update, TICK);
-    return () => clearInterval(timer);
-  }, [recording, paused]);
-
+  const read = React.useCallback(() => latest(recording), [recording]);
+  const flights = useTicked(read, equal, paused);
   const nameOf = recording.name;
   return (
     <div className="sfm-Timeline-table" tabIndex={0} role="region" aria-label="Messages">
@@ -125,4 +110,8 @@ function latest({ complete, open }: Recording): Flight[] {
     .flatMap(flight => flight ?? [])
     .sort((a, b) => time(b) - time(a))
     .slice(0, ROWS);
+}
+
+function equal(a: readonly Flight[], b: readonly Flight[]): boolean {
+  return a.length === b.length && a.every((flight, i) => flight === b[i]);
 }

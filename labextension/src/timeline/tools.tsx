@@ -2,15 +2,20 @@ import * as React from 'react';
 import type { Chart, ChartState } from './chart';
 import { STYLES, readTheme, STATES, watchTheme } from './theme';
 
+/** The forms in which the messages are shown instead of the drawing, with their buttons. */
+const FORMS = { table: 'As a table', matrix: 'As a matrix' };
+export type Form = keyof typeof FORMS;
+
 /** The buttons above the drawing. */
 export const Tools = React.memo(function Tools(props: {
   readonly chart: Chart | null;
   readonly state: ChartState;
   readonly live: boolean;
-  readonly table: boolean;
-  readonly onTable: (table: boolean) => void;
+  /** The form of the messages; null for the drawing. */
+  readonly form: Form | null;
+  readonly onForm: (form: Form | null) => void;
 }): JSX.Element {
-  const { chart, state, live, table, onTable } = props;
+  const { chart, state, live, form, onForm } = props;
   const tool = (
     text: string,
     title: string,
@@ -22,7 +27,7 @@ export const Tools = React.memo(function Tools(props: {
       className="sfm-Button sfm-mod-text"
       title={title}
       aria-pressed={pressed}
-      disabled={!chart || (table && pressed === undefined)}
+      disabled={!chart || (form !== null && pressed === undefined)}
       onClick={act}
     >
       {text}
@@ -46,14 +51,17 @@ export const Tools = React.memo(function Tools(props: {
       {tool('+', 'Zoom in (+)', () => chart?.zoom(1 / 1.5))}
       {tool('Run', 'Show the complete last run (0)', () => chart?.fit())}
       <span className="sfm-Timeline-space" />
-      <button
-        type="button"
-        className="sfm-Button sfm-mod-text"
-        aria-pressed={table}
-        onClick={() => onTable(!table)}
-      >
-        As a table
-      </button>
+      {(Object.keys(FORMS) as Form[]).map(one => (
+        <button
+          key={one}
+          type="button"
+          className="sfm-Button sfm-mod-text"
+          aria-pressed={form === one}
+          onClick={() => onForm(form === one ? null : one)}
+        >
+          {FORMS[one]}
+        </button>
+      ))}
     </div>
   );
 });

@@ -5,10 +5,11 @@ import type { Flight, CodeLocation, Row, Span } from '../model/types';
 import { Chart, START } from './chart';
 import { Details, hintOf } from './details';
 import { listen } from './gestures';
+import { MessageMatrix } from './grid';
 import { actionOf, KEYS_HELP } from './keys';
 import type { Source } from './recording';
 import { MessageTable } from './table';
-import { Legend, Tools } from './tools';
+import { Form, Legend, Tools } from './tools';
 
 export interface TimelineProps {
   readonly timeline: Source;
@@ -23,7 +24,7 @@ export interface TimelineProps {
 /** Processes and messages over time: a row for each process, an arrow for each message. */
 export function TimelineView(props: TimelineProps): JSX.Element {
   const { timeline, version, live = true, onJump, onChosen } = props;
-  const [table, setTable] = React.useState(false);
+  const [form, setForm] = React.useState<Form | null>(null);
   const [chart, setChart] = React.useState<Chart | null>(null);
   const [state, setState] = React.useState(START);
   const plot = React.useRef<HTMLDivElement>(null);
@@ -56,7 +57,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
   const rowHeight = rowHeightFor(processes.length);
   React.useLayoutEffect(
     () => chart?.resize(width, rowHeight * processes.length),
-    [chart, width, rowHeight, processes.length, table]
+    [chart, width, rowHeight, processes.length, form]
   );
 
   const onKeyDown = (event: React.KeyboardEvent): void => {
@@ -79,7 +80,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
 
   return (
     <div className="sfm-Timeline">
-      <Tools chart={chart} state={state} live={live} table={table} onTable={setTable} />
+      <Tools chart={chart} state={state} live={live} form={form} onForm={setForm} />
       {timeline.missing > 0 && (
         <p className="sfm-Timeline-note">
           {`${plural(timeline.missing, 'event')} came too fast and were lost: messages may be missing.`}
@@ -89,7 +90,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
       {/* Hidden, not removed: the chart keeps its canvases. */}
       <div
         className="sfm-Timeline-chart"
-        hidden={table || processes.length === 0}
+        hidden={form !== null || processes.length === 0}
         role="application"
         aria-label={`Timeline of ${plural(processes.length, 'process', 'processes')}`}
         aria-describedby={help}
@@ -119,16 +120,17 @@ export function TimelineView(props: TimelineProps): JSX.Element {
           <canvas className="sfm-Timeline-overview" ref={overview} aria-hidden="true" />
         </div>
       </div>
-      {!table && processes.length > 0 && <Legend />}
-      {!table && state.every > 1 && (
+      {!form && processes.length > 0 && <Legend />}
+      {!form && state.every > 1 && (
         <p className="sfm-Timeline-note">
           {`One of ${state.every} messages is drawn, and the costliest: zoom in to see all.`}
         </p>
       )}
-      {table && chart && (
+      {form === 'table' && chart && (
         <MessageTable recording={chart.recording} paused={state.paused} onJump={onJump} />
       )}
-      {!table && chart && state.chosen && (
+      {form === 'matrix' && <MessageMatrix timeline={timeline} paused={state.paused} />}
+      {!form && chart && state.chosen && (
         <Details
           chosen={state.chosen}
           nameOf={chart.recording.name}

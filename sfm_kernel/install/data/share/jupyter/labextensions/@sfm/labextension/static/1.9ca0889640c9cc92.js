@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{30(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
+"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{32(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
 
 .sfm-Panel,
 .sfm-View {
@@ -255,7 +255,7 @@
     box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
   }
 }
-`,""]),r.d(o,{},{A:s})},34(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},37(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. Whatever a colour shows, a width, a pattern or a text shows as well. */
 
 .sfm-Graph {
   position: relative;
@@ -424,8 +424,36 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Graph-label.sfm-mod-cycle text {
   font-weight: 600;
 }
-`,""]),r.d(o,{},{A:s})},27(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=r.n(i),n=r(30),l=r(31),m=r(32),f=r(33),p=r(34),d=r(35),c=r(36),h=s()(t());h.i(n.A),h.i(l.A),h.i(m.A),h.i(f.A),h.i(p.A),h.i(d.A),h.i(c.A),h.push([e.id,`
-`,""]),r.d(o,{},{A:h})},35(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
+`,""]),r.d(o,{},{A:s})},29(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=r.n(i),n=r(32),l=r(33),m=r(34),f=r(35),p=r(36),d=r(37),c=r(38),h=r(39),u=s()(t());u.i(n.A),u.i(l.A),u.i(m.A),u.i(f.A),u.i(p.A),u.i(d.A),u.i(c.A),u.i(h.A),u.push([e.id,`
+`,""]),r.d(o,{},{A:u})},35(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* Lines of cells in which the processes of a deadlock wait */
+
+.sfm-Marked {
+  background: color-mix(in srgb, var(--jp-error-color1) 14%, transparent);
+}
+
+.sfm-Marked-note {
+  margin-left: 2ch;
+  padding: 0 4px;
+  border-left: 3px solid var(--jp-error-color1);
+  background: var(--jp-layout-color1);
+  color: var(--jp-ui-font-color1);
+  font-family: var(--jp-ui-font-family);
+  font-size: var(--jp-ui-font-size1);
+  font-weight: 600;
+  user-select: none;
+}
+
+.sfm-Gutter-sign {
+  display: block;
+  margin: 0 3px;
+  color: var(--jp-error-color1);
+  cursor: default;
+}
+
+.sfm-Gutter-sign::before {
+  content: '▲';
+}
+`,""]),r.d(o,{},{A:s})},38(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the links between them. Whatever a colour shows, a pattern or a text shows as well. */
 
 .sfm-Sites {
   min-width: 0;
@@ -494,7 +522,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Sites li {
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/*
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/*
  * The processes and their queues. Each row is a separate grid of a fixed height, and contained:
  * when a process changes its state nothing moves, and other rows are neither laid out nor painted.
  * By its roles it remains a table for screen readers.
@@ -826,7 +854,7 @@ td.sfm-Row-waits {
   text-align: left;
   font-variant-numeric: tabular-nums;
 }
-`,""]),r.d(o,{},{A:s})},36(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
+`,""]),r.d(o,{},{A:s})},39(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
 
 .sfm-Timeline {
   --sfm-back: var(--jp-layout-color1);
@@ -1058,7 +1086,23 @@ td.sfm-Row-waits {
   white-space: normal;
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
+
+/* The matrix of messages */
+
+.sfm-Timeline-table table.sfm-Matrix {
+  width: auto;
+}
+
+.sfm-Matrix :is(th, td) {
+  min-width: 3ch;
+  border: var(--jp-border-width) solid var(--jp-border-color2);
+  text-align: right;
+}
+
+.sfm-Matrix caption {
+  white-space: nowrap; /* it may be wider than a matrix of two processes */
+}
+`,""]),r.d(o,{},{A:s})},34(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
 
 .sfm-Why {
   padding: 4px 8px;
@@ -1142,7 +1186,7 @@ td.sfm-Row-waits {
   font: inherit;
   cursor: pointer;
 }
-`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(28),t=r.n(a),i=r(29),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
+`,""]),r.d(o,{},{A:s})},36(e,o,r){var a=r(30),t=r.n(a),i=r(31),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
 
 .sfm-Worlds {
   margin: 0;
@@ -1229,4 +1273,4 @@ td.sfm-Row-waits {
 .sfm-DragImage {
   opacity: 0.85;
 }
-`,""]),r.d(o,{},{A:s})},29(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var m=0;m<e.length;m++){var f=[].concat(e[m]);a&&s[f[0]]||(void 0!==i&&(void 0===f[5]||(f[1]="@layer".concat(f[5].length>0?" ".concat(f[5]):""," {").concat(f[1],"}")),f[5]=i),r&&(f[2]&&(f[1]="@media ".concat(f[2]," {").concat(f[1],"}")),f[2]=r),t&&(f[4]?(f[1]="@supports (".concat(f[4],") {").concat(f[1],"}"),f[4]=t):f[4]="".concat(t)),o.push(f))}},o}},28(e){e.exports=function(e){return e[1]}},20(e,o,r){r.r(o);var a=r(21),t=r.n(a),i=r(22),s=r.n(i),n=r(23),l=r.n(n),m=r(24),f=r.n(m),p=r(25),d=r.n(p),c=r(26),h=r.n(c),u=r(27),x={};x.styleTagTransform=h(),x.setAttributes=f(),x.insert=l().bind(null,"head"),x.domAPI=s(),x.insertStyleElement=d(),t()(u.A,x);let w=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:w})},21(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],m=t[l]||0,f="".concat(l," ").concat(m);t[l]=m+1;var p=r(f),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:f,updater:c,references:1})}i.push(f)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),m=0;m<i.length;m++){var f=r(i[m]);0===o[f].references&&(o[f].updater(),o.splice(f,1))}i=l}}},23(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},25(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},24(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},22(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},26(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
+`,""]),r.d(o,{},{A:s})},31(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var m=0;m<e.length;m++){var f=[].concat(e[m]);a&&s[f[0]]||(void 0!==i&&(void 0===f[5]||(f[1]="@layer".concat(f[5].length>0?" ".concat(f[5]):""," {").concat(f[1],"}")),f[5]=i),r&&(f[2]&&(f[1]="@media ".concat(f[2]," {").concat(f[1],"}")),f[2]=r),t&&(f[4]?(f[1]="@supports (".concat(f[4],") {").concat(f[1],"}"),f[4]=t):f[4]="".concat(t)),o.push(f))}},o}},30(e){e.exports=function(e){return e[1]}},22(e,o,r){r.r(o);var a=r(23),t=r.n(a),i=r(24),s=r.n(i),n=r(25),l=r.n(n),m=r(26),f=r.n(m),p=r(27),d=r.n(p),c=r(28),h=r.n(c),u=r(29),x={};x.styleTagTransform=h(),x.setAttributes=f(),x.insert=l().bind(null,"head"),x.domAPI=s(),x.insertStyleElement=d(),t()(u.A,x);let w=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:w})},23(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],m=t[l]||0,f="".concat(l," ").concat(m);t[l]=m+1;var p=r(f),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:f,updater:c,references:1})}i.push(f)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),m=0;m<i.length;m++){var f=r(i[m]);0===o[f].references&&(o[f].updater(),o.splice(f,1))}i=l}}},25(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},27(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},26(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},24(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},28(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
