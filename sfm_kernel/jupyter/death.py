@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import re
+import signal
 from contextlib import suppress
 
 from sfm_kernel.observe.ends import END
@@ -55,7 +56,7 @@ def cause(code: int, fd: int) -> str:
         code: its return code, as in ``subprocess``.
         fd: the file that it shares.
     """
-    if code == -9:
+    if code == -signal.SIGKILL:
         return _FROM_OUTSIDE
     return f"{died(code)}{_in_line(fd) if code < 0 else ''}"
 

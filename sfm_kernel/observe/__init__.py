@@ -4,9 +4,11 @@
     explain         the diagnosis: why a world does not go on
     timeline        the events of the last run, message by message
     deadlocks       proves a deadlock, and ends its calls
+    drawings        what a notebook's cell shows of these, without scripts
     record          all of it as one HTML file, for readers without Jupyter
     events          the traces that the timeline is made of
     code_locations  lines of programs
+    ends            how cells and processes have ended
     crashes         signals and lines of C programs that crashed
     links           sites, and the connections between them
     states          the fields of a segment, and the checks of them
