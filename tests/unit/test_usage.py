@@ -44,7 +44,10 @@ def test_processor_time_is_that_since_the_last_reading() -> None:
 
 def test_the_limit_is_the_process_s_own() -> None:
     assert of(Usage(), os.getpid())["limit"] is None
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as limited:
+    waits = [sys.executable, "-c", "input(chr(10))"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as limited:
+        assert limited.stdout is not None
+        limited.stdout.readline()  # it runs, and has memory of its own
         resource.prlimit(limited.pid, resource.RLIMIT_DATA, (LIMIT, LIMIT))
         used = of(Usage(), limited.pid)
         assert used["limit"] == LIMIT and used["memory"]
