@@ -164,19 +164,19 @@ class Watching(Closing):
             self._deadlocks.append(ProvenDeadlock(time.time(), text))
 
     def _somebody_rests(self, passed: float) -> bool:
-        before, self._times = self._times, {pid: _computed(pid) for pid in self._pids()}
+        before, self._times = self._times, {pid: processor_time(pid) or 0.0 for pid in self._pids()}
         known = before.keys() & self._times.keys()
         return any(self._times[pid] - before[pid] < passed * _BUSY for pid in known)
 
 
-def _computed(pid: int) -> float:
-    """Seconds of processor time of a process; 0 when it has ended."""
+def processor_time(pid: int) -> float | None:
+    """Seconds of processor time of a process; None when it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def call(report: str) -> tuple[str, str]:

@@ -292,7 +292,7 @@ class CellResult(AsyncResult):
         failed = self._explained(target, child.result())
         if not isinstance(failed, error.RemoteError):
             return
-        failure = Failure(self._name(target), failed.ename, failed.evalue, failed.traceback or "")
+        failure = self._failure(target, failed)
         if failure.error in (DIED, ABORTED):
             self.failures.add(failure)
         else:  # the engine has shown it by then, unless that output was lost
@@ -305,9 +305,7 @@ class CellResult(AsyncResult):
                 # ipyparallel shows the outputs that came before it listened, but no errors.
                 for target, child in zip(self._targets, self._children, strict=True):
                     if came := child.output.metadata["error"]:
-                        text = came.traceback or ""
-                        failure = Failure(self._name(target), came.ename, came.evalue, text)
-                        self.failures.add(failure)
+                        self.failures.add(self._failure(target, came))
                 yield
         finally:
             self.failures.show()
@@ -341,6 +339,9 @@ class CellResult(AsyncResult):
         parent = {"msg_id": future.msg_id}
         message = {**message, "content": content, "parent_header": parent}
         super()._iopub_streaming_output_callback(name, future, message)
+
+    def _failure(self, target: Any, failed: Any) -> Failure:
+        return Failure(self._name(target), failed.ename, failed.evalue, failed.traceback or "")
 
     def _name(self, target: Any) -> str:
         return str(self._members[target].name) if target in self._members else str(target)

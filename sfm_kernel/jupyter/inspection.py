@@ -25,31 +25,20 @@ JUDGE = 1.0
 
 def blocked_calls(home: Home) -> dict[Name, str]:
     """The call in which each process is blocked, by name; empty if the world has ended."""
-    try:
-        processes = _processes(home)
-    except OSError:  # an interrupt must work nevertheless
-        return {}
-    seen = [process for process in processes if process["unseen"] is None]
+    seen = [process for process in _processes_if_any(home) if process["unseen"] is None]
     blocked = [process for process in seen if process["waits"] and process["state"] != "idle"]
     return {process["name"]: _blocked_call(process) for process in blocked}
 
 
 def idle(home: Home) -> set[Name]:
     """The names of the processes that run no cell; empty if the world has ended."""
-    try:
-        processes = _processes(home)
-    except OSError:  # an interrupt must work nevertheless
-        return set()
-    return {process["name"] for process in processes if process["state"] == "idle"}
+    return {one["name"] for one in _processes_if_any(home) if one["state"] == "idle"}
 
 
 def end_of(home: Home, name: str) -> str | None:
     """How a process has ended, in words that follow its name; None if that is not known."""
-    try:
-        processes = _processes(home)
-    except OSError:  # the world has ended
-        return None
-    return next((one["end"] for one in processes if str(one["name"]) == name and one["end"]), None)
+    ends = (one["end"] for one in _processes_if_any(home) if str(one["name"]) == name)
+    return next(filter(None, ends), None)
 
 
 def _timeline(home: Home, words: Sequence[str]) -> None:
@@ -83,6 +72,14 @@ COMMANDS: dict[str, Command] = {
 def _processes(home: Home) -> list[dict[str, Any]]:
     processes: list[dict[str, Any]] = snapshot(home.sfm, home.view.states())["processes"]
     return processes
+
+
+def _processes_if_any(home: Home) -> list[dict[str, Any]]:
+    """The processes; none if the world has ended: an interrupt must work nevertheless."""
+    try:
+        return _processes(home)
+    except OSError:
+        return []
 
 
 def _blocked_call(process: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import linecache
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfm_kernel.endpoint import bystanders, seen
 from sfm_kernel.jupyter import death
@@ -18,6 +18,14 @@ _MOST_CELLS = 1000
 
 LABEL = "sfm"
 """The key in ipyparallel's label of a task under which a notebook describes the cell."""
+
+
+class _Code(NamedTuple):
+    """Compiled code of a cell; ``before``: the lines of the cell before it."""
+
+    cell: seen.Cell
+    before: int
+    is_behind_magic: bool
 
 
 class Lines:
@@ -31,14 +39,12 @@ class Lines:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._cells: OrderedDict[str, seen.Cell] = OrderedDict()
-        self._before: dict[str, int] = {}  # lines of the cell before the code that is compiled
-        self._behind_magic: set[str] = set()
+        self._codes: OrderedDict[str, _Code] = OrderedDict()
         self.cell: tuple[int | None, str | None] = None, None
 
     def publish(self) -> None:
         """Publish these cells to observers from now on, and in the shell's tracebacks."""
-        seen.find_cell = self._cells.get
+        seen.find_cell = self._cell_of
         compiler = self._shell.compile
         self.withdraw()
         compiler.ast_parse = partial(self._parse, compiler.ast_parse)
@@ -58,19 +64,24 @@ class Lines:
             before: lines of the cell before the code.
         """
         name = self._shell.compile.get_code_name(code, code, 0)
-        self._cells[name] = number, identity, 0
-        self._cells.move_to_end(name)
         blank = len(code) - len(code.lstrip())
-        self._before[name] = before + code[:blank].count("\n")  # IPython removes empty lines
-        (self._behind_magic.add if before else self._behind_magic.discard)(name)
-        if len(self._cells) > _MOST_CELLS:
-            oldest, _ = self._cells.popitem(last=False)
-            del self._before[oldest]
-            self._behind_magic.discard(oldest)
+        lines = before + code[:blank].count("\n")  # IPython removes empty lines
+        self._codes[name] = _Code((number, identity, 0), lines, before > 0)
+        self._codes.move_to_end(name)
+        if len(self._codes) > _MOST_CELLS:
+            self._codes.popitem(last=False)
+
+    def _cell_of(self, file: str) -> seen.Cell | None:
+        code = self._codes.get(file)
+        return code and code.cell
+
+    def _lines_before(self, file: str) -> int:
+        code = self._codes.get(file)
+        return code.before if code else 0
 
     def _parse(self, parse: Any, source: str, filename: str = "<unknown>", *rest: Any) -> ast.AST:
         """Parse code; it begins in the line in which the cell has it."""
-        before = self._before.get(filename, 0)
+        before = self._lines_before(filename)
         try:
             tree: ast.AST = parse(source, filename, *rest)
         except SyntaxError as error:
@@ -83,20 +94,23 @@ class Lines:
         """Keep the text of code for tracebacks, with the lines before it."""
         name: str = cache(code, *args, **kwargs)
         size, modified, lines, file = linecache.cache[name]  # type: ignore[misc]
-        lines = ["\n"] * self._before.get(name, 0) + lines
+        lines = ["\n"] * self._lines_before(name) + lines
         linecache.cache[name] = size, modified, lines, file
         return name
 
     def _format(self, format_name: Any, file: str) -> tuple[str, str] | None:
         """The name of code in tracebacks, in two words, if it is a cell's behind a magic."""
-        if file in self._behind_magic:
-            return "cell", str(self._cells[file][0])
+        code = self._codes.get(file)
+        if code and code.is_behind_magic:
+            return "cell", str(code.cell[0])
         name: tuple[str, str] | None = format_name(file)
         return name
 
     def code(self, number: int | None, identity: str | None) -> str | None:
         """The text of a cell of this notebook; None if another notebook has the cell."""
-        if number is None or (number, identity) not in {cell[:2] for cell in self._cells.values()}:
+        if number is None or (number, identity) not in {
+            code.cell[:2] for code in self._codes.values()
+        }:
             return None
         cells = self._shell.history_manager.input_hist_raw
         return str(cells[number]) if number < len(cells) else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from IPython.display import DisplayHandle, display
 from matplotlib.figure import Figure
 
+from sfm_kernel.jupyter.progress import Output
 from sfm_kernel.lessons.measure.machine import Others
 from sfm_kernel.plots import Panel, png
 from sfm_kernel.plots.live import Live
@@ -46,7 +46,7 @@ class _Output:
     """One output of a cell; each frame replaces the one before."""
 
     def __init__(self) -> None:
-        self._handle: DisplayHandle | None = None
+        self._output = Output()
 
     def __call__(self, frame: bytes) -> None:
         image = b64encode(frame).decode("ascii")
@@ -56,7 +56,4 @@ class _Output:
             "image/png": image,
             "text/plain": "<plot>",
         }
-        if self._handle is None:
-            self._handle = display(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)
+        self._output.show(data, raw=True)

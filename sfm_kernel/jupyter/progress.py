@@ -1,4 +1,4 @@
-"""An output of a cell that shows how far something is: dots that turn green one by one."""
+"""An output of a cell that is replaced; and how far something is, as dots that turn green."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ _MOST = 32
 """Parts up to which each is a dot."""
 
 _GREEN, _RED = "#2e9e4f", "#d32f2f"
+
+
+class Output:
+    """One output of a cell: what it shows replaces what it has shown before."""
+
+    def __init__(self) -> None:
+        self._handle: DisplayHandle | None = None
+
+    def show(self, shown: Any, raw: bool = False) -> None:
+        """Show an object; or, with ``raw``, data by their MIME types."""
+        if self._handle is None:
+            self._handle = display(shown, raw=raw, display_id=True)
+        else:
+            self._handle.update(shown, raw=raw)
 
 
 class Progress:
@@ -24,7 +38,7 @@ class Progress:
     def __init__(self, shell: Any, total: int, what: str) -> None:
         self._total, self._what = total, what
         self._replaces = hasattr(shell, "kernel")
-        self._handle: DisplayHandle | None = None
+        self._output = Output()
 
     def __call__(self, done: int, failed: bool = False) -> None:
         """Show that so many parts are done, the last one with a failure."""
@@ -32,7 +46,7 @@ class Progress:
             return
         text = f"{done} of {self._total} {self._what}"
         if self._total > _MOST:
-            self._show({"text/plain": text})
+            self._output.show({"text/plain": text}, raw=True)
             return
         good, bad = "●" * (done - failed), "✗" * failed
         rest = "○" * (self._total - done)
@@ -40,17 +54,12 @@ class Progress:
             f'<span aria-hidden="true" style="letter-spacing:2px"><span style="color:{_GREEN}">'
             f'{good}</span><span style="color:{_RED}">{bad}</span>{rest}</span> {text}'
         )
-        self._show({"text/plain": f"{good}{bad}{rest} {text}", "text/html": html})
+        shown = {"text/plain": f"{good}{bad}{rest} {text}", "text/html": html}
+        self._output.show(shown, raw=True)
 
     def end(self, text: str) -> None:
         """Show this instead."""
         if self._replaces:
-            self._show({"text/plain": text})
+            self._output.show({"text/plain": text}, raw=True)
         else:
             print(text)
-
-    def _show(self, data: dict[str, str]) -> None:
-        if self._handle is None:
-            self._handle = display(data, raw=True, display_id=True)
-        else:
-            self._handle.update(data, raw=True)

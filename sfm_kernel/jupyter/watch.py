@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.display import DisplayHandle, display
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.observed import Repeated
+from sfm_kernel.jupyter.progress import Output
 from sfm_kernel.jupyter.settings import NEVER, seconds
 from sfm_kernel.jupyter.tables import Diagnosis, Note, status_table
 from sfm_kernel.observe import explain, snapshot
@@ -58,7 +58,7 @@ class LiveTable:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._handle: DisplayHandle | None = None
+        self._output = Output()
         self._diagnosis: Mapping[str, Any] | None = None
         self._due = 0.0
         self._rests_since: float | None = None
@@ -77,10 +77,7 @@ class LiveTable:
         rest = all(process["state"] == "idle" and process["unseen"] is None for process in others)
         self._rests_since = (self._rests_since or time.monotonic()) if rest else None
         frame = Frame(processes, self._why(others), remark)
-        if self._handle is None:
-            self._handle = display(frame, display_id=True)
-        else:
-            self._handle.update(frame)
+        self._output.show(frame)
 
     def _why(self, others: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """The diagnosis if a process is blocked and none computes; otherwise None."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfm_kernel.watching import processor_time
+
 PAUSE = 1.0
 """Seconds between two readings."""
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _KILOBYTES = re.compile(r"^(RssAnon|VmData):\s+(\d+) kB$", re.MULTILINE)
 
 Processes = Iterable[Mapping[str, Any]]
@@ -34,7 +34,7 @@ class Usage:
             memory = limit = seconds = None
             if process["alive"] and process["here"] and pid is not None:
                 memory, limit = _memory(pid)
-                seconds = _seconds(pid)
+                seconds = processor_time(pid)
             now, percent = time.monotonic(), None
             if seconds is not None:
                 self._before[uid] = now, seconds
@@ -59,13 +59,3 @@ def _memory(pid: int) -> tuple[int | None, int | None]:
         return int(sizes["VmData"]) << 10, limit
     except (OSError, KeyError):
         return None, None
-
-
-def _seconds(pid: int) -> float | None:
-    """The processor time of a process."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-    except (OSError, ValueError, IndexError):
-        return None

@@ -32,6 +32,8 @@ def awaited(blocked: Sequence[Node], graph: Graph) -> list[Node]:
     Empty if one of them waits for something else.
     """
     failed = {uid for uid, node in graph.nodes.items() if node.process["failed"]}
+    if not failed:
+        return []
     reached = set(failed)
     waiting = [node for node in blocked if not graph.is_for_anybody(node)]
     while more := {node.uid for node in waiting if node.needs & reached} - reached:

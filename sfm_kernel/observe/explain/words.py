@@ -218,8 +218,9 @@ def _because(node: Node, graph: Graph) -> str:
     if node.absent:
         return f" {_nobody(node.absent, graph)}"
     idle = _idle_that_are_needed(node, graph)
-    if failures.awaited(graph.blocked(), graph):  # the title names them
-        idle = [peer for peer in idle if not peer.process["failed"]]
+    failed = [peer for peer in idle if peer.process["failed"]]
+    if failed and failures.awaited(graph.blocked(), graph):  # the title names them
+        idle = [peer for peer in idle if peer not in failed]
     if _sort(node) == "collective":
         return _idleness(idle, "does not make that call", "do not make that call")
     if graph.is_for_anybody(node):
