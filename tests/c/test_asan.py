@@ -16,6 +16,7 @@ PROGRAM = """\
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static int table[4];
 int main(int argc, char **argv)
 {
@@ -48,6 +49,10 @@ MISTAKES = {
     "if (rank == 0) MPI_Send(calloc(100, 4), 100, MPI_INT, 1, 0, MPI_COMM_WORLD);"
     " else MPI_Recv(numbers, 100, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);":
         "writes 400 bytes outside of what malloc has given",
+    # While the program computes, a thread of MPI receives.
+    "MPI_Request request; if (rank == 0) usleep(300000), MPI_Send(calloc(100, 4), 100, MPI_INT, 1,"
+    " 0, MPI_COMM_WORLD); else MPI_Irecv(numbers, 100, MPI_INT, 0, 0, MPI_COMM_WORLD, &request),"
+    " sleep(60);": "writes 400 bytes outside of what malloc has given",
 }  # fmt: skip
 
 

@@ -55,6 +55,9 @@ def deed(word):
         print(len(comm.sendrecv({"x": [1] * 9999}, 1 - comm.rank, source=1 - comm.rank)["x"]))
     if word == "input":
         print(input("word? "))
+    if word == "stay":
+        print("in", flush=True)
+        comm.recv(source=1)
 if comm.rank == 0 or sys.argv[1] == "objects":
     deed(sys.argv[1])
 print("in", flush=True)
@@ -130,15 +133,19 @@ def test_how_c_ends(deed: str, said: str, status: int, other: str) -> None:
 
 
 def test_stop_says_where_both_were(other: str) -> None:
-    with launched("-n", "2", other, "wait", ":", "-n", "1", str(WORKER), "stay") as process:
+    with launched("-n", "2", other, "stay", ":", "-n", "1", str(WORKER), "stay") as process:
         assert lines(process, 3) == ["in\n"] * 3
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert process.returncode == 130 and "Traceback" not in said
-    source = OTHER.splitlines()
-    at = source.index("comm.Barrier()")
-    # In the barrier, or still in the print before it.
-    ends = [f"was in {other}, line {nth + 1}, in <module>: {source[nth]}" for nth in (at, at - 1)]
+    source = [line.strip() for line in OTHER.splitlines()]
+    # In the call that nobody ends, or still in the print before it.
+    calls = {"comm.recv(source=1)": "deed", "comm.Barrier()": "<module>"}
+    ends = tuple(
+        f", line {nth + 1}, in {name}: {source[nth]}"
+        for call, name in calls.items()
+        for nth in (source.index(call), source.index(call) - 1)
+    )
     *python, c = sorted(said.splitlines())
-    assert all(line.endswith(tuple(ends)) for line in python), said
+    assert all(line.endswith(ends) and f"was in {other}" in line for line in python), said
     assert re.match(r"sfm: rank 2 was in worker.c, line \d+ \(main\): ", c), said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.mpi.launch import program
+from sfm_kernel.mpi.launch import program, rank
 from tests.mpi.launching import RANK, launched, lines, lives, run
 from tests.waiting import wait_until
 
@@ -53,6 +53,20 @@ def test_ranks_that_are_starting_are_named(absent: str, said: str) -> None:
     done = run("-n", "3", "--timeout", "1", "-c", text)
     assert f"sfm: {said} not called MPI_Init yet.\n" in done.stderr
     assert "Nobody" not in done.stderr and "the other ranks were ended" not in done.stderr
+
+
+def test_an_interrupt_after_the_last_line_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python calls the handler when it is about to be replaced: the program has ended by then."""
+
+    def arrives(_number: int, handler: object, pending: list[bool] = [True]) -> None:  # noqa: B006
+        if handler is signal.SIG_IGN and pending:
+            pending.clear()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rank.signal, "signal", arrives)
+    monkeypatch.setattr(rank, "_send", lambda _report: None)
+    monkeypatch.setattr(rank.program, "run", lambda _words: None)
+    assert rank._ended_by(["prog.py"]) is None
 
 
 def test_an_interrupt_in_a_program_that_is_part_of_a_library_says_its_line() -> None:

@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include <execinfo.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static void put_location(char *text, size_t size, const struct location *at)
     if (strcmp(at->file, "cell") == 0 && cell)
         snprintf(text, size, "cell %.*s, line %u", (int)strcspn(cell, "\t"), cell, at->line);
     else
-        snprintf(text, size, "%s, line %u", at->file, at->line);
+        snprintf(text, size, at->line ? "%s, line %u" : "%s", at->file, at->line);
 }
 
 __attribute__((noreturn, format(printf, 2, 3)))
@@ -196,28 +197,48 @@ const char *__asan_default_options(void)
     return "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_abort=0";
 }
 
+static void *calls[128]; /* the return addresses of a thread's calls, the innermost first */
+static volatile sig_atomic_t count;
+
+static void take_calls(int signal)
+{
+    (void)signal;
+    count = backtrace(calls, sizeof calls / sizeof calls[0]);
+}
+
 /* The innermost line of the program's own code: the access itself may be in memcpy, or in MPI. */
-static void find_line(struct location *found, char *text, size_t size)
+static int find_line(struct location *found, char *text, size_t size)
 {
     static char folder[4096];
-    void *calls[128];
-    int count = backtrace(calls, 128);
     for (int i = 0; i < count; i++) {
         char *code = (char *)calls[i] - 1, *end;
         if (code < &__executable_start || code >= &etext)
             continue;
         __sanitizer_symbolize_pc(code, "%l %s", text, size);
-        found->line = (uint32_t)strtoul(text, &end, 10);
-        if (found->line == 0) /* this file has no line numbers */
+        uint32_t line = (uint32_t)strtoul(text, &end, 10);
+        if (line == 0) /* this file has no line numbers */
             continue;
+        found->line = line;
         found->file = end + strspn(end, " ");
         while (strncmp(found->file, "./", 2) == 0)
             found->file += 2;
         size_t used = getcwd(folder, sizeof folder) ? strlen(folder) : 0;
         if (used && strncmp(found->file, folder, used) == 0 && found->file[used] == '/')
             found->file += used + 1;
-        return;
+        return 1;
     }
+    return 0;
+}
+
+/* The main thread's calls; for at most a second, since it may have blocked the signal. */
+static void take_calls_of_main(void)
+{
+    struct sigaction action = { .sa_handler = take_calls, .sa_flags = SA_RESTART };
+    count = 0;
+    if (sigaction(SIGURG, &action, NULL) < 0 || tgkill(getpid(), getpid(), SIGURG) < 0)
+        return;
+    for (int tries = 0; count == 0 && tries < 1000; tries++)
+        usleep(1000);
 }
 
 /* It is called before AddressSanitizer prints its report, and does not return. */
@@ -233,16 +254,22 @@ void __asan_on_error(void)
     };
     static char text[4096];
     struct location at = { "the program", 0, 0 };
-    const char *name = __asan_get_report_description();
+    const char *name = __asan_get_report_description(), *who = "";
     size_t size = __asan_get_report_access_size();
-    find_line(&at, text, sizeof text);
+    take_calls(0);
+    if (!find_line(&at, text, sizeof text)) {
+        /* A library's thread: MPI writes messages into buffers also while the program computes. */
+        who = "meanwhile a library's thread ";
+        take_calls_of_main();
+        find_line(&at, text, sizeof text);
+    }
     for (size_t i = 0; size && i < sizeof places / sizeof places[0]; i++)
         if (strncmp(name, places[i].name, strlen(places[i].name)) == 0)
-            failed(&at, "%s %zu byte%s %s (%s)",
+            failed(&at, "%s%s %zu byte%s %s (%s)", who,
                    __asan_get_report_access_type() ? "writes" : "reads", size,
                    size == 1 ? "" : "s", places[i].place, name);
     if (strcmp(name, "double-free") == 0)
-        failed(&at, "frees memory that was freed (double-free)");
+        failed(&at, "%sfrees memory that was freed (double-free)", who);
     failed(&at, "AddressSanitizer has found: %s", name);
 }
 

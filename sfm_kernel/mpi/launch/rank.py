@@ -96,10 +96,10 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             return error
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except KeyboardInterrupt as late:  # the handler ran after a call had failed: show that call
+    except KeyboardInterrupt as late:  # its handler ran after a call had failed, or after the end
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        trace = late.__context__.__traceback__ if late.__context__ is not None else None
-        return late.with_traceback(trace or late.__traceback__)
+        failed = late.__context__
+        return None if failed is None else late.with_traceback(failed.__traceback__)
     return None
 
 
