@@ -57,8 +57,7 @@ def _queues(world: str) -> None:
     with directory.LocalDirectory(world, create=False) as found:
         processes = snapshot(found.folder)["processes"]
     for process in processes:
-        state = process["state"] if process["alive"] else "dead"
-        waits, depth = process["waits"] or "", process["depth"]
+        state, waits, depth = process["state"], process["waits"] or "", process["depth"]
         print(f"{process['name']!s:>8}  {state:16} {waits}  {depth} queued")
         for message in process["messages"]:
             print(f"{'':10}{message_text(message)}")

@@ -160,7 +160,7 @@ function placeFor(
   return { mode: window.innerWidth >= ROOM ? beside : 'tab-after' };
 }
 
-/** The numbers of running, blocked and dead engines, in the status bar. */
+/** The numbers of running, blocked and ended engines, in the status bar. */
 const status: JupyterFrontEndPlugin<void> = {
   id: '@sfm/labextension:status',
   description: 'Counts engines in the status bar.',

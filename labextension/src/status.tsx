@@ -5,7 +5,7 @@ import type { Store } from './model/store';
 import { Counts, countsText, partsOf, plural } from './model/text';
 import { StateShape } from './widgets/shapes';
 
-/** The running, blocked and dead engines of the shown world; of all worlds if none is shown. */
+/** The running, blocked and ended engines of the shown world; of all worlds if none is shown. */
 export class StatusItem extends ReactWidget {
   constructor(store: Store, onClick: () => void) {
     super();
@@ -55,8 +55,8 @@ export class StatusItem extends ReactWidget {
 
   private _check(): void {
     const { world, worlds } = this._store;
-    const { engines, running, blocked, dead } = world ?? total(worlds);
-    const key = JSON.stringify([world?.title, worlds.length, engines, running, blocked, dead]);
+    const { engines, running, blocked, ended } = world ?? total(worlds);
+    const key = JSON.stringify([world?.title, worlds.length, engines, running, blocked, ended]);
     if (key !== this._key) {
       this._key = key;
       this._activeChanged.emit();
@@ -71,12 +71,12 @@ export class StatusItem extends ReactWidget {
 }
 
 function total(worlds: readonly Counts[]): Counts {
-  const sum = { engines: 0, running: 0, blocked: 0, dead: 0 };
+  const sum = { engines: 0, running: 0, blocked: 0, ended: 0 };
   for (const world of worlds) {
     sum.engines += world.engines;
     sum.running += world.running;
     sum.blocked += world.blocked;
-    sum.dead += world.dead;
+    sum.ended += world.ended;
   }
   return sum;
 }

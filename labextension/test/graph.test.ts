@@ -72,7 +72,7 @@ describe('graph', () => {
 
   it('shows the living one of two processes with one name', () => {
     const process = (uid: string, alive: boolean): Process =>
-      ({ uid, name: 'A', alive, state: alive ? 'running' : 'dead' }) as Process;
+      ({ uid, name: 'A', alive, state: alive ? 'running' : 'ended' }) as Process;
     const empty = diagnosis([], [], []);
     for (const processes of [
       [process('1', false), process('2', true)],
@@ -142,7 +142,7 @@ describe('graph', () => {
     assert.equal(text('blocked in recv', 'stuck'), 'stuck in recv');
     assert.equal(text('blocked in cell', 'waits'), 'waits in cell');
     assert.equal(text('running', 'acts'), 'running');
-    assert.equal(text('dead', 'dead'), 'dead');
+    assert.equal(text('ended', 'ended'), 'ended');
   });
 
   it('cuts texts by letters, not in the middle of one', () => {

@@ -173,7 +173,7 @@ def _listings(processes: Iterable[Mapping[str, Any]], code: Code) -> list[dict[s
     current: dict[str, tuple[Mapping[str, Any], set[int]]] = {}
     for process in processes:
         now, polls = process["now"], process["polls"]
-        if process["state"] in ("idle", "left", "dead", "damaged"):
+        if process["state"] in ("idle", "left", "ended", "damaged"):
             continue
         location = (polls or now or process)["where"] or process["where"]
         if location is not None and location["line"]:

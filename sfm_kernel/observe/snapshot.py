@@ -217,7 +217,7 @@ class _Process:
         state, about = self.state, self.about
         blocked = state["alive"] and state["state"].startswith("blocked")
         wait = self._wait() if blocked else None
-        ended = "left" if state["state"] == "left" else "dead"
+        ended = "left" if state["state"] == "left" else "ended"
         unreachable, why = self._unreachable(silent)
         return {
             "uid": self.uid,

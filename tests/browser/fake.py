@@ -37,7 +37,7 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
         "kind": "engine",
         "size": None,
         "pid": 100 + rank,
-        "alive": state not in ("left", "dead"),
+        "alive": state not in ("left", "ended"),
         "since": time.time() - 3,
         "call": 1,
         "settled": True,
@@ -86,7 +86,7 @@ def world(name: str = "w1", **more: Any) -> Json:
         "engines": 4,
         "running": 4,
         "blocked": 0,
-        "dead": 0,
+        "ended": 0,
     } | more
     return check("world", made)
 

@@ -23,7 +23,7 @@ STATES = (
     "blocked in send",
     "blocked in collective",
     "blocked in cell",
-    "dead",
+    "ended",
     "left",
     "damaged",
 )
@@ -32,7 +32,7 @@ STATES = (
 @pytest.fixture
 def stream(page: Page) -> fake.Stream:
     """A stream with one world, which the panel shows since there is no other."""
-    return fake.Stream(page, [fake.world(running=1, blocked=2, dead=1)])
+    return fake.Stream(page, [fake.world(running=1, blocked=2, ended=1)])
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_a_segment_that_is_cut_is_reported_as_damaged(
     assert f"{uid[:8]} lives, and its segment is damaged" in "\n".join(diagnosis["sentences"])
     victim.kill()
     victim.wait()
-    assert look()[uid] == "dead"
+    assert look()[uid] == "ended"
     assert all(process.poll() is None for _, process in others)
 
 

@@ -58,7 +58,7 @@ def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
         world, cluster = answer["world"], answer["cluster"]
         entry = running.worlds()[world]
         assert (entry["cluster"], entry["owner"], entry["title"]) == (cluster, "server", cluster)
-        assert (entry["engines"], entry["running"], entry["dead"]) == (2, 0, 0)
+        assert (entry["engines"], entry["running"], entry["ended"]) == (2, 0, 0)
         # Nobody but the engines: an idle guest would be taken for one who may still send.
         before = names(running, world)
         assert list(before) == ["A", "B"]
@@ -239,7 +239,7 @@ def test_a_notebook_and_its_cluster(shared: Server, sfm_dir: Path) -> None:
         assert shared.worlds()[world]["engines"] == 2
 
         book.run("%%sfm --noblock\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-        wait_for(lambda: shared.worlds()[world]["dead"] == 2, "both engines are dead")
+        wait_for(lambda: shared.worlds()[world]["ended"] == 2, "both engines have ended")
         assert shared.worlds()[world]["owner"] == "notebook"
         other.run("%sfm stop")  # it only leaves
         book.run("%sfm stop")

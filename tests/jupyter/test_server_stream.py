@@ -80,9 +80,9 @@ def test_a_death_is_seen(shared: Server, world: str) -> None:
         stream.until("snapshot", blocked("A", "B"))
         running["A"].close()
         seen = stream.until("snapshot", lambda now: not processes(now)["A"]["alive"])
-        assert processes(seen)["A"]["state"] == "dead" and processes(seen)["B"]["alive"]
+        assert processes(seen)["A"]["state"] == "ended" and processes(seen)["B"]["alive"]
         entry = shared.worlds()[world]
-        assert (entry["engines"], entry["blocked"], entry["dead"]) == (2, 1, 1)
+        assert (entry["engines"], entry["blocked"], entry["ended"]) == (2, 1, 1)
 
 
 def test_a_world_that_ends_is_told_once(shared: Server, world: str) -> None:

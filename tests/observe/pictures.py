@@ -157,7 +157,7 @@ def notebook(name: object, *engines: object, **changes: Any) -> Dict:
     return blocked(name, "cell", engines, kind="notebook", **changes)
 
 
-def dead(name: object, state: str = "dead", **changes: Any) -> Dict:
+def dead(name: object, state: str = "ended", **changes: Any) -> Dict:
     return process(name, state, alive=False, **changes)
 
 

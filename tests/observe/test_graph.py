@@ -154,7 +154,7 @@ def test_the_dead_and_those_who_left_can_send_no_more() -> None:
     found = judge(recv("A"), dead("B"), dead("C", "left"))
     assert found["stuck"] == ["A"]
     assert found["sentences"][1:3] == ["B has ended.", "C has left."]
-    assert [judged["verdict"] for judged in found["processes"]] == ["stuck", "dead", "left"]
+    assert [judged["verdict"] for judged in found["processes"]] == ["stuck", "ended", "left"]
 
 
 def test_nobody_waits_for_ever_for_one_that_has_died() -> None:

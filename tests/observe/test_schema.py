@@ -95,7 +95,7 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
             assert rest["kind"] == "more" and len(shown) + int(rest["name"]) == 21
             check_segments(run)
             guest.kill()
-        see(run, STATES | {"guest": "dead"})
+        see(run, STATES | {"guest": "ended"})
         assert "guest has ended." in explain(run.folder)["sentences"]
 
 

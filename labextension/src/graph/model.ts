@@ -39,7 +39,7 @@ export function keyOf(name: Name): string {
 export function graphOf(diagnosis: Diagnosis, snapshot: Snapshot | null): Graph {
   const processes = new Map<string, Process>();
   for (const process of snapshot?.processes ?? []) {
-    // A restarted process replaces the dead one of the same name.
+    // A restarted process replaces the ended one of the same name.
     const key = keyOf(process.name);
     if (process.alive || !processes.has(key)) {
       processes.set(key, process);
@@ -145,7 +145,7 @@ const WORDS: Record<Judgement['verdict'], string> = {
   waits: 'wait',
   acts: 'can act',
   idle: 'idle',
-  dead: 'dead',
+  ended: 'ended',
   left: 'left'
 };
 

@@ -45,15 +45,15 @@ export function namesText(names: readonly Name[]): string {
     : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-export type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'dead'>;
+export type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'ended'>;
 
-/** The numbers of engines that run, wait, are idle or dead, each with its state and word; no zeros. */
-export function partsOf({ engines, running, blocked, dead }: Counts) {
+/** The numbers of engines that run, wait, are idle or have ended, each with its state and word; no zeros. */
+export function partsOf({ engines, running, blocked, ended }: Counts) {
   const parts: ReadonlyArray<readonly [State, number, string]> = [
     ['running', running, 'running'],
     ['blocked in recv', blocked, 'blocked'],
-    ['idle', engines - running - blocked - dead, 'idle'],
-    ['dead', dead, 'dead']
+    ['idle', engines - running - blocked - ended, 'idle'],
+    ['ended', ended, 'ended']
   ];
   return parts.filter(([, count]) => count > 0);
 }

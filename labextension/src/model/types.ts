@@ -145,7 +145,7 @@ export type LiveState =
   | 'blocked in cell';
 
 /** The state of a process. */
-export type State = LiveState | 'left' | 'dead' | 'damaged';
+export type State = LiveState | 'left' | 'ended' | 'damaged';
 
 /** A member of a world. */
 export interface Process {
@@ -207,7 +207,9 @@ export interface Process {
    * that raised it; null if the cell has succeeded.
    */
   readonly failed: { readonly error: string; readonly where: CodeLocation | null } | null;
-  /** How a dead process has ended, in words that follow its name; null if that is not known. */
+  /**
+   * How a process that has ended did so, in words that follow its name; null if that is not known.
+   */
   readonly end: string | null;
   /**
    * The threads and callbacks that could go on beside a blocked call, and send, or end the wait.
@@ -312,7 +314,7 @@ export interface Judgement {
   readonly uid: string;
   readonly name: Name;
   /** stuck: nothing can make it go on. */
-  readonly verdict: 'stuck' | 'waits' | 'acts' | 'idle' | 'dead' | 'left';
+  readonly verdict: 'stuck' | 'waits' | 'acts' | 'idle' | 'ended' | 'left';
   readonly text: string;
   readonly where: CodeLocation | null;
   readonly call: number;
@@ -446,5 +448,5 @@ export interface World {
   readonly engines: number;
   readonly running: number;
   readonly blocked: number;
-  readonly dead: number;
+  readonly ended: number;
 }

@@ -5,7 +5,7 @@ import { STYLES } from '../timeline/theme';
 /** The shapes of processes that have ended, or cannot be read: SVG paths in a square of 12. */
 const ENDED: Record<Exclude<State, LiveState>, string> = {
   left: 'M1.5 5.2h9v1.6h-9z',
-  dead: 'M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z',
+  ended: 'M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z',
   damaged: 'M6 1 11.5 11H.5zM5.3 4.5l.2 3.5h1l.2-3.5zM5.3 8.8h1.4v1.2H5.3z'
 };
 

@@ -135,7 +135,7 @@ def entry(
     users |= {_kernel(pid, kernels) for pid in notebooks} - {""}
     members = (process for process in processes if process["state"] != "left")
     engines = [process for process in members if process["kind"] != "notebook"]
-    states = [engine["state"] if engine["alive"] else "dead" for engine in engines]
+    states = [engine["state"] if engine["alive"] else "ended" for engine in engines]
     return {
         "world": world,
         "cluster": name,
@@ -146,7 +146,7 @@ def entry(
         "engines": len(states),
         "running": states.count("running"),
         "blocked": sum(state.startswith("blocked") for state in states),
-        "dead": states.count("dead"),
+        "ended": states.count("ended"),
     }
 
 

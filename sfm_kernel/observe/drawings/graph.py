@@ -23,7 +23,7 @@ _DENSE = 3
 _HIGH, _GAP, _COLUMN = 30.0, 20.0, 70.0
 """Pixels: the height of a process, between two of them, and between two columns."""
 
-_VERDICTS = {"stuck": "stuck", "waits": "waits", "acts": "runs", "idle": "idle", "dead": "ended"}
+_VERDICTS = {"stuck": "stuck", "waits": "waits", "acts": "runs", "idle": "idle", "ended": "ended"}
 
 Point = tuple[float, float]
 

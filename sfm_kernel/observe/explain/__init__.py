@@ -204,7 +204,7 @@ def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str
 
 def _ended(process: Any) -> dict[str, Any]:
     known = {key: process[key] for key in ("uid", "name", "where", "call")}
-    verdict, end = ("left", "left") if process["state"] == "left" else ("dead", "ended")
+    verdict, end = ("left", "left") if process["state"] == "left" else ("ended", "ended")
     text = f"{process['name']} {process['end'] or f'has {end}'}."
     return {**known, "verdict": verdict, "text": text, "near": []}
 

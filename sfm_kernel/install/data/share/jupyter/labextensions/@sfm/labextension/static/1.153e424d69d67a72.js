@@ -227,7 +227,7 @@
 }
 
 .sfm-Status-blocked,
-.sfm-Status-dead {
+.sfm-Status-ended {
   font-weight: 600;
 }
 
@@ -350,11 +350,11 @@
   color: var(--jp-success-color1);
 }
 
-.sfm-Graph-node:is(.sfm-mod-idle, .sfm-mod-left, .sfm-mod-dead) .sfm-Graph-box {
+.sfm-Graph-node:is(.sfm-mod-idle, .sfm-mod-left, .sfm-mod-ended) .sfm-Graph-box {
   stroke-dasharray: 3 3;
 }
 
-.sfm-Graph-node.sfm-mod-dead {
+.sfm-Graph-node.sfm-mod-ended {
   color: var(--jp-error-color1);
 }
 
