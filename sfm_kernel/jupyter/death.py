@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import re
 import signal
 from contextlib import suppress
 
 from sfm_kernel.observe.ends import END
 from sfm_kernel.observe.snapshot import states
 from sfm_kernel.observe.states import parse
-from sfm_kernel.spawn.report import died
+from sfm_kernel.spawn.report import died, frames
 
 _HEAD = 4096
 """Bytes for the engine's current cell, before what faulthandler writes."""
-
-_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTILINE)
 
 _FROM_OUTSIDE = "was killed by SIGKILL, from outside: most likely for want of memory"
 
@@ -66,8 +63,7 @@ def _in_line(fd: int) -> str:
     content = os.pread(fd, 1 << 20, 0)
     head = content.partition(b"\0")[0].decode(errors="replace")
     number, _, cell = head.removesuffix("\n").partition("\n")
-    frames = _FRAME.finditer(content[_HEAD:].decode(errors="replace"))
-    lines = [(found["file"], found["line"]) for found in frames]
+    lines = frames(content[_HEAD:])
     for file, line in lines:
         if number and file == cell:
             return f" in cell {number}, line {line}"

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from sfm_kernel.directory import remove_world
-from sfm_kernel.endpoint.seen import Account, disagreement, with_cells
+from sfm_kernel.endpoint.seen import Account, cell_of, disagreement, is_users_file, with_cells
 from sfm_kernel.errors import ProcessFailed, RecvTimeout, limits_named
 from sfm_kernel.spawn import by_value, process
 from sfm_kernel.spawn.process import Process
-from sfm_kernel.spawn.report import END, GO, JOINED, Result, died
+from sfm_kernel.spawn.report import END, GO, JOINED, Result, died, frames
 from sfm_kernel.watching import Watching
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Job:
                 for rank, result in sorted(
                     ended.items(), key=lambda item: item[1].failed_at if item[1] else 0.0
                 ):
-                    results[rank] = self._result(rank, result)
+                    results[rank] = self._result(rank, result, reports[rank])
         return [results[rank] for rank in range(self._size)]
 
     def end(self) -> None:
@@ -243,12 +243,12 @@ class Job:
                 orders.write(word)
                 orders.flush()
 
-    def _result(self, rank: int, result: Result | None) -> Any:
+    def _result(self, rank: int, result: Result | None, report: bytearray) -> Any:
         if result is None:
             process.wait([self._processes[rank]])
             code = self._processes[rank].returncode or 0
-            early = "" if code < 0 else " before it returned"
-            raise ProcessFailed(rank, died(code) + early)
+            place = _place(report) if code < 0 else " before it returned"
+            raise ProcessFailed(rank, died(code) + place)
         if not result.good:
             why = result.why.partition("\n")[0] if result.trace else result.why
             raise ProcessFailed(rank, f"raised {why}", with_cells(result.trace))
@@ -270,3 +270,13 @@ class Job:
             os.close(self._reports.pop())
         with contextlib.suppress(OSError):
             remove_world(self.world)
+
+
+def _place(report: bytes | bytearray) -> str:
+    """The user's innermost line when a signal came: " in cell 6, line 3"; "" if unknown."""
+    for file, line in frames(report):
+        if is_users_file(file):
+            number, _, before = cell_of(file) or (None, None, 0)
+            name = os.path.basename(file) if number is None else f"cell {number}"
+            return f" in {name}, line {line + before}"
+    return ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import re
 import signal
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
@@ -36,6 +38,7 @@ class Result(NamedTuple):
 
     def send(self, fd: int) -> None:
         """Write the result to a pipe, and close the pipe, which ends the report."""
+        faulthandler.disable()  # it may write to this pipe
         about = self._replace(value=b"")._asdict() | {"value": len(self.value)}
         with open(fd, "wb") as pipe:
             pipe.write(json.dumps(about).encode() + b"\n")
@@ -57,6 +60,15 @@ class Result(NamedTuple):
         if not all(map(isinstance, found, kinds)) or about["value"] != len(value):
             return None
         return found
+
+
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in ', re.MULTILINE)
+
+
+def frames(crash: bytes | bytearray) -> list[tuple[str, int]]:
+    """The files and lines that faulthandler has written when a signal came, the innermost first."""
+    found = _FRAME.finditer(crash.decode(errors="replace"))
+    return [(frame["file"], int(frame["line"])) for frame in found]
 
 
 def died(code: int) -> str:

@@ -1,11 +1,13 @@
 """A process of ``sfm_kernel.run``: joins, calls the function, reports. Run as a module.
 
 It reads from stdin, its lifeline, the work, then ``GO`` when all processes have joined, and ``END``
-when all have returned. It writes ``JOINED`` and the ``Result`` to the report pipe.
+when all have returned. It writes ``JOINED`` and the ``Result`` to the report pipe, or the lines in
+which a signal has killed it.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import sys
@@ -45,6 +47,7 @@ def main(report: int, dumped: Callable[[Any], bytes] = cloudpickle.dumps) -> Non
     with sfm:
         try:
             os.write(report, JOINED)
+            faulthandler.enable(report, all_threads=False)
             orders[GO].wait()
             function, args, kwargs = cloudpickle.loads(work)
             value = dumped(function(sfm, *args, **kwargs))

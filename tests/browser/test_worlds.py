@@ -259,7 +259,41 @@ def test_engines_are_started_from_the_panel(page: Page, lab: Lab, stream: fake.S
         page.get_by_role("dialog").get_by_role("textbox").fill(text)
         page.get_by_role("dialog").get_by_role("button", name="Start").click()
         ui.wait_until(page, lambda: bool(sent))
-        assert sent.pop() == body
+        assert sent.pop() == {**body, "progress": True}
+    ui.asked(page, stream, "w2", SEEN)
+
+
+ANSWER_IN_PARTS = """
+const real = window.fetch;
+window.fetch = (request, init) => {
+  if (!request.url?.includes('/sfm/worlds')) {
+    return real(request, init);
+  }
+  const start = controller => {
+    window.part = text => controller.enqueue(new TextEncoder().encode(text));
+    window.end = () => controller.close();
+  };
+  return Promise.resolve(new Response(new ReadableStream({ start })));
+};
+"""
+
+
+def test_engines_are_counted_while_they_start(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    page.add_init_script(ANSWER_IN_PARTS)
+    ui.open_lab(page, lab)
+    shown, dialog = page.locator(".Toastify"), page.get_by_role("dialog")
+    for last in ['{"world": "w2", "cluster": "c"}', '{"message": "no memory is left"}']:
+        page.evaluate("window.part = null")
+        ui.panel(page).get_by_role("button", name="Start Engines…").click()
+        dialog.get_by_role("button", name="Start").click()
+        ui.expect(shown).to_contain_text("Starting engines")
+        page.wait_for_function("() => window.part !== null")
+        for part in ['{"came": 1, "of"', ': 2}\n{"came": 2, "of": 2}\n', last]:
+            page.evaluate("text => window.part(text)", part)
+        ui.expect(shown).to_contain_text("Starting engines: 2 of 2")
+        page.evaluate("window.end()")
+        ui.expect(shown).not_to_contain_text("Starting engines")
+    ui.expect(dialog).to_contain_text("no memory is left")
     ui.asked(page, stream, "w2", SEEN)
 
 

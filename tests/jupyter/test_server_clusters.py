@@ -49,6 +49,17 @@ def files(sfm_dir: Path) -> list[Path]:
     return [path for path in cluster_files(sfm_dir) if path not in _earlier]
 
 
+def test_engines_are_counted_while_they_start(tmp_path: Path, sfm_dir: Path) -> None:
+    with server(tmp_path) as running:
+        status, text = running.post("sfm/worlds", {"names": ["A", "B"], "progress": True})
+        *came, answer = map(json.loads, text.splitlines())
+        assert status == 200 and came[-1] == {"came": 2, "of": 2}
+        assert answer["world"] in running.worlds()
+        # No answer but the one to this command.
+        assert running.done(f"sfm/worlds/{answer['world']}/restart", {"uids": None}) == {}
+        running.post(f"sfm/worlds/{answer['world']}/stop", {"uids": None})
+
+
 def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
     with server(tmp_path) as running:
         # The cluster's owner does not look for Python's modules in the server's folder.

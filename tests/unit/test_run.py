@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import re
 import signal
@@ -122,6 +123,20 @@ def test_one_that_is_killed_stops_the_others() -> None:
 
     with pytest.raises(sfm_kernel.ProcessFailed, match="rank 1 was killed by SIGKILL"):
         sfm_kernel.run(dies, 2)
+
+
+@pytest.mark.fault
+def test_one_that_crashes_says_its_line() -> None:
+    def crashes(sfm: Endpoint) -> None:
+        if sfm.rank == 1:
+            os.kill(os.getpid(), signal.SIGSEGV)  # the line
+        sfm.recv()
+
+    line = inspect.getsource(crashes).partition("# the line")[0].count("\n")
+    line += crashes.__code__.co_firstlineno
+    with pytest.raises(sfm_kernel.ProcessFailed) as caught:
+        sfm_kernel.run(crashes, 2)
+    assert f"was killed by SIGSEGV in test_run.py, line {line};" in str(caught.value)
 
 
 @pytest.mark.fault

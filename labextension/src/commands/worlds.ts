@@ -1,4 +1,4 @@
-import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
+import { Dialog, InputDialog, Notification, showDialog } from '@jupyterlab/apputils';
 import {
   addIcon,
   closeIcon,
@@ -30,8 +30,7 @@ export function addWorldCommands(context: Context): void {
       const engines = await askEngines();
       if (engines) {
         await attempt('The engines were not started', async () => {
-          const { world } = await client.start(engines);
-          store.pinned = world;
+          store.pinned = await starting(progress => client.start(engines, progress));
         });
       }
     }
@@ -119,6 +118,23 @@ export async function magic({ notebooks }: Context, world: World, line: string):
     throw new Error(`open ${world.title}, the notebook that started these engines, and try again`);
   }
   await runInKernel(panel, line);
+}
+
+/** Start engines while a notification shows how many have come; returns their world. */
+async function starting(
+  start: (progress: (came: number, of: number) => void) => Promise<{ world: string }>
+): Promise<string> {
+  const type = 'in-progress';
+  const id = Notification.emit('Starting engines', type, { autoClose: false });
+  try {
+    const { world } = await start((came, of) => {
+      const message = `Starting engines: ${came} of ${of}`;
+      Notification.update({ id, message, type, progress: came / of, autoClose: false });
+    });
+    return world;
+  } finally {
+    Notification.dismiss(id);
+  }
 }
 
 async function askEngines(): Promise<Engines | null> {

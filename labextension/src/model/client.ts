@@ -19,9 +19,15 @@ export class Client {
     this._settings = settings;
   }
 
-  /** Start a cluster whose owner is the server. */
-  async start(engines: Engines): Promise<{ world: string; cluster: string }> {
-    return this._send(['worlds'], engines);
+  /** Start a cluster whose owner is the server; `progress` is called for each engine that comes. */
+  async start(
+    engines: Engines,
+    progress: (came: number, of: number) => void
+  ): Promise<{ world: string; cluster: string }> {
+    return this._send(['worlds'], { ...engines, progress: true }, line => {
+      const { came, of } = JSON.parse(line);
+      progress(came, of);
+    });
   }
 
   /** Interrupt these engines, or all of the world. */
@@ -73,17 +79,34 @@ export class Client {
     return URLExt.join(this._settings.baseUrl, 'sfm', ...path.map(encodeURIComponent));
   }
 
-  private async _send<T>(path: readonly string[], body: object): Promise<T> {
+  /** The answer; `early` is called for each line before the last one, as soon as it has come. */
+  private async _send<T>(
+    path: readonly string[],
+    body: object,
+    early: (line: string) => void = () => undefined
+  ): Promise<T> {
     const init = { method: 'POST', body: JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
-    const text = await response.text();
-    if (!response.ok) {
-      throw new Error(messageOf(text) ?? explanation(response));
+    const text = await lastLine(response, early);
+    const message = messageOf(text);
+    if (!response.ok || message !== null) {
+      throw new Error(message ?? explanation(response));
     }
     return (text ? JSON.parse(text) : null) as T;
   }
 
   private _settings: ServerConnection.ISettings;
+}
+
+async function lastLine(response: Response, early: (line: string) => void): Promise<string> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    const lines = (text + part.value).split('\n');
+    text = lines.pop() ?? '';
+    lines.forEach(early);
+  }
+  return text;
 }
 
 function messageOf(text: string): string | null {

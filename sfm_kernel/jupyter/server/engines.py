@@ -77,8 +77,13 @@ class StartedClusters:
         """World -> cluster id."""
         return {world: holder.cluster for world, holder in self._holders.items() if holder.runs}
 
-    async def start(self, names: Sequence[str]) -> tuple[str, str]:
+    async def start(
+        self, names: Sequence[str], progress: Callable[[int], object] | None = None
+    ) -> tuple[str, str]:
         """Start engines with these names; returns their world and cluster when all have joined.
+
+        Args:
+            progress: called with the number of engines that have come, whenever it grows.
 
         Raises ClusterFailed; nothing runs then.
         """
@@ -88,7 +93,7 @@ class StartedClusters:
             raise ClusterFailed(f"nothing started: {problem}") from None
         holder = await _Holder.open(limits)
         try:
-            answer = await holder.ask(do="start", names=list(names))
+            answer = await holder.ask(progress, do="start", names=list(names))
         except BaseException:
             await holder.close()
             raise
@@ -139,11 +144,13 @@ class _Holder:
     def runs(self) -> bool:
         return self._process.returncode is None
 
-    async def ask(self, **command: Any) -> dict[str, Any]:
+    async def ask(
+        self, progress: Callable[[int], object] | None = None, **command: Any
+    ) -> dict[str, Any]:
         """The answer to a command. One at a time; raises ClusterFailed."""
         async with self._turn:
             try:
-                answer = await asyncio.wait_for(self._ask(command), _PATIENCE)
+                answer = await asyncio.wait_for(self._ask(command, progress), _PATIENCE)
             except (OSError, ValueError):  # it has ended: a broken pipe, or no answer
                 raise ClusterFailed(_ENDED) from None
             except TimeoutError:
@@ -156,13 +163,19 @@ class _Holder:
             raise ClusterFailed(answer["error"])
         return answer
 
-    async def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(
+        self, command: dict[str, Any], progress: Callable[[int], object] | None
+    ) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         stdin.write(json.dumps(command).encode() + b"\n")
         await stdin.drain()
-        answer: dict[str, Any] = json.loads(await stdout.readline())
-        return answer
+        while True:
+            answer: dict[str, Any] = json.loads(await stdout.readline())
+            if "came" not in answer:
+                return answer
+            if progress is not None:
+                progress(answer["came"])
 
     async def close(self) -> None:
         """End the process and its engines; returns when it has ended."""
@@ -182,7 +195,7 @@ class _Holder:
 def main() -> None:
     """Serve until the standard input closes."""
     pipe = answers()
-    held = _HeldCluster()
+    held = _HeldCluster(lambda said: print(json.dumps(said), file=pipe))
     signal.signal(signal.SIGTERM, held.end)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     # The main thread may be in the middle of a command when the server ends: a signal ends that.
@@ -190,7 +203,7 @@ def main() -> None:
     listener = follow(sys.stdin.readline, lambda line: commands.put(json.loads(line)), end)
     try:
         while True:
-            print(json.dumps(held.answer(commands.get())), file=pipe)
+            held.answer(commands.get())
     except BrokenPipeError:  # the server has ended
         pass
     finally:
@@ -201,21 +214,29 @@ def main() -> None:
 
 
 class _HeldCluster:
-    def __init__(self) -> None:
+    """A cluster that obeys commands.
+
+    Args:
+        say: called with each answer, and before it with how many engines have come.
+    """
+
+    def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
+        self._say = say
         self._engines: Engines | None = None
         self._watch: IdleWatch | None = None
         self._turn = threading.Lock()  # held during a command, and while idle engines are ended
         self._starting = self._ending = False
 
-    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Obey a command; returns the answer."""
+    def answer(self, command: dict[str, Any]) -> None:
+        """Obey a command, and say the answer."""
         try:
             with self._turn:
-                return self._obey(**command)
+                answer = self._obey(**command)
         except SFMError as problem:
-            return {"error": str(problem)}
+            answer = {"error": str(problem)}
         except Exception as problem:  # noqa: BLE001 - the panel shows it, and its user decides
-            return {"error": f"{type(problem).__name__}: {problem}"}
+            answer = {"error": f"{type(problem).__name__}: {problem}"}
+        self._say(answer)
 
     def _obey(
         self,
@@ -251,7 +272,7 @@ class _HeldCluster:
             if self._ending:
                 raise SystemExit
         held.open()
-        held.settle()
+        held.settle(lambda came: self._say({"came": came}))
         self._watch = IdleWatch(held, held.settings.idle, self._turn, self._end_idle)
         return {"world": held.world, "cluster": held.cluster.cluster_id}
 

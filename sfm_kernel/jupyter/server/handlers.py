@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized, ws_authenticated
@@ -182,7 +183,10 @@ class WorldsHandler(Handler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Start engines: a number of them, or some with names."""
+        """Start engines: a number of them, or some with names.
+
+        With ``"progress": true`` lines {"came": 1, "of": 4} precede the answer.
+        """
         if not self.service.panel.starts:
             raise Refused(
                 403,
@@ -191,13 +195,21 @@ class WorldsHandler(Handler):
             )
         try:
             names = engine_names(_engines(self.body()))
-            world, cluster = await self.service.started.start(names)
+            told = partial(self._tell, len(names)) if self.body().get("progress") else None
+            world, cluster = await self.service.started.start(names, told)
         except (BadName, TypeError) as problem:
             raise Refused(400, f"nothing started: {problem}") from None
         except ClusterFailed as problem:
+            if self._headers_written:
+                self.finish(json.dumps({"message": str(problem)}))
+                return
             raise Refused(500, str(problem)) from None
         self.set_status(201)
         self.finish(json.dumps({"world": world, "cluster": cluster}))
+
+    def _tell(self, total: int, came: int) -> None:
+        self.write(json.dumps({"came": came, "of": total}) + "\n")
+        self.flush()
 
 
 def _engines(body: dict[str, Any]) -> int | list[str]:

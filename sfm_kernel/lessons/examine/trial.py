@@ -174,9 +174,9 @@ class _Forks(Job):
         modules = _MODULES if self._works[0].mpi else ()
         return self._forks.fork(f"{call.__module__}:main", [orders, report], modules, site=site)
 
-    def _result(self, rank: int, result: Result | None) -> Any:
+    def _result(self, rank: int, result: Result | None, report: bytearray) -> Any:
         try:
-            value, error = super()._result(rank, result)
+            value, error = super()._result(rank, result, report)
         except (TypeError, ValueError):  # it is not what ``call`` returns
             raise ProcessFailed(rank, "has reported something else than a result") from None
         if error:  # otherwise the others wait for it, and that would be the report
