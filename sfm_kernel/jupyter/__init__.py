@@ -17,6 +17,7 @@ their own module.
     interrupted  what a cell says after Stop
     tracebacks   shows errors with the user's lines only
     death        why an engine has ended
+    attach       %sfm debug A --attach: JupyterLab's debugger on an engine
     debug        %sfm debug: the debugger after an error on an engine
     postmortem   its part on the engine
     unattended   what an engine does not have: a keyboard

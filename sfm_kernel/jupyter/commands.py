@@ -18,7 +18,7 @@ OPTIONS = {
     "share": ("--name", "--code", "off"),
     "hand": ("down",),
     "record": ("--title", "--name"),
-    "debug": (),
+    "debug": ("--attach", "--detach"),
     "expel": (),
     "output": (),
     "scale": (),
@@ -52,6 +52,7 @@ HELP = """\
 %sfm hand              raise your hand on the page of the class that you share with; down lowers it
 %sfm scale 6           change to six engines: start more, or end those with the highest ranks
 %sfm debug A           look at the values of the error on engine A: p x, up, down, where, list, q
+                       --attach, --detach: JupyterLab's debugger stops at breakpoints there
 %sfm restart [A]       restart an engine (without a name: all); it keeps its name and rank
 %sfm expel A           in a world of several machines, put a process out: it is not admitted again
 %sfm stop              end the engines

@@ -106,7 +106,7 @@ class Completion:
         if command == "check" and not _value_follows(given):
             return [*_checks(given), *options]
         if command == "debug":
-            return [*self._engines()] if len(given) == 1 else []
+            return [*self._engines(), *options] if len(given) == 1 else options
         if command in ("restart", "expel", "output"):
             return [name for name in self._engines() if name not in given]
         if command == "connect":

@@ -1,4 +1,5 @@
-"""``%sfm debug A``: IPython's debugger after an error on an engine, from the notebook."""
+"""``%sfm debug A``: IPython's debugger after an error on an engine, from the notebook; with
+``--attach`` JupyterLab's."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from ipykernel.kernelbase import StdinNotImplementedError
 from IPython.core.error import UsageError
 
 from sfm_kernel.errors import UnknownName
-from sfm_kernel.jupyter import postmortem
+from sfm_kernel.jupyter import attach, postmortem
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.inspection import idle
+from sfm_kernel.jupyter.inspection import here, idle
 from sfm_kernel.transport.base import Member
 
 
@@ -21,7 +22,19 @@ def debug(home: Home, words: Sequence[str]) -> None:
     Raises:
         UsageError: no engine is named, it runs a cell, or its cells have raised no error.
     """
-    member = _member(home, words)
+    if "--detach" in words:
+        attach.detach()
+        print("the debugger is the notebook's again")
+        return
+    member = _member(home, [word for word in words if word != "--attach"])
+    if "--attach" in words:
+        with home.waiting():
+            attach.attach(_view(home, member), member, member.name in here(home))
+        print(
+            f"the debugger (the bug above the notebook) stops engine {member.name} at breakpoints "
+            "now, until `%sfm debug --detach`"
+        )
+        return
     given = " ".join(words[1:])
     text = _ask(home, member, given).text
     print(text, end="")
@@ -54,12 +67,16 @@ def _member(home: Home, words: Sequence[str]) -> Member:
     return member
 
 
-def _ask(home: Home, member: Member, command: str) -> postmortem.Answer:
+def _view(home: Home, member: Member) -> Any:
+    """ipyparallel's view of an engine that is idle."""
     if member.name not in idle(home):
         raise UsageError(f"%sfm debug: {member.name} runs a cell: wait for its end, or stop it")
-    view: Any = home.client[[member.info["engine_id"]]]
+    return home.client[member.info["engine_id"]]
+
+
+def _ask(home: Home, member: Member, command: str) -> postmortem.Answer:
     with home.waiting():
-        (found,) = view.apply_sync(postmortem.answer, command)
+        found = _view(home, member).apply_sync(postmortem.answer, command)
     if found is None:
         raise UsageError(f"%sfm debug: no cell on {member.name} has raised an error")
     return postmortem.Answer(*found)

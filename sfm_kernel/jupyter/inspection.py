@@ -35,6 +35,11 @@ def idle(home: Home) -> set[Name]:
     return {one["name"] for one in _processes_if_any(home) if one["state"] == "idle"}
 
 
+def here(home: Home) -> set[Name]:
+    """The names of the processes on this machine; empty if the world has ended."""
+    return {one["name"] for one in _processes_if_any(home) if one["here"]}
+
+
 def end_of(home: Home, name: str) -> str | None:
     """How a process has ended, in words that follow its name; None if that is not known."""
     ends = (one["end"] for one in _processes_if_any(home) if str(one["name"]) == name)

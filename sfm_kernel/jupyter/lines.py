@@ -20,6 +20,11 @@ LABEL = "sfm"
 """The key in ipyparallel's label of a task under which a notebook describes the cell."""
 
 
+named_as_in_notebook = False
+"""On an engine: whether code of a notebook's cell is compiled under the name that it has there, for
+a debugger."""
+
+
 class _Code(NamedTuple):
     """Compiled code of a cell; ``before``: the lines of the cell before it."""
 
@@ -41,19 +46,22 @@ class Lines:
         self._shell = shell
         self._codes: OrderedDict[str, _Code] = OrderedDict()
         self.cell: tuple[int | None, str | None] = None, None
+        self._raw_cell = ""
+        self._named: tuple[str, str] | None = None  # code, and its name
 
     def publish(self) -> None:
         """Publish these cells to observers from now on, and in the shell's tracebacks."""
         seen.find_cell = self._cell_of
         compiler = self._shell.compile
         self.withdraw()
+        compiler.get_code_name = partial(self._name, compiler.get_code_name)
         compiler.ast_parse = partial(self._parse, compiler.ast_parse)
         compiler.cache = partial(self._cache, compiler.cache)
         compiler.format_code_name = partial(self._format, compiler.format_code_name)
 
     def withdraw(self) -> None:
         """Undo ``publish`` for the shell's tracebacks."""
-        for name in ("ast_parse", "cache", "format_code_name"):
+        for name in ("get_code_name", "ast_parse", "cache", "format_code_name"):
             vars(self._shell.compile).pop(name, None)
 
     def note(self, code: str, number: int | None, identity: str | None, before: int = 0) -> None:
@@ -78,6 +86,11 @@ class Lines:
     def _lines_before(self, file: str) -> int:
         code = self._codes.get(file)
         return code.before if code else 0
+
+    def _name(self, name: Any, raw_code: str, *rest: Any) -> str:
+        if self._named is not None and self._named[0] == raw_code:
+            return self._named[1]
+        return str(name(raw_code, *rest))
 
     def _parse(self, parse: Any, source: str, filename: str = "<unknown>", *rest: Any) -> ast.AST:
         """Parse code; it begins in the line in which the cell has it."""
@@ -120,6 +133,7 @@ class Lines:
         if info.store_history:  # False for code that a front end runs by itself
             # Not execution_count: some versions of IPython raise it before this event, some after.
             self.cell = len(self._shell.history_manager.input_hist_parsed), info.cell_id
+            self._raw_cell = info.raw_cell
             self.note(info.raw_cell, *self.cell)
             bystanders.begin_cell(self.cell[0])
 
@@ -127,6 +141,7 @@ class Lines:
         """A cell that a notebook has sent is about to run on this engine."""
         if label := self.task_label():
             number, before = label.get("cell"), int(label.get("before") or 0)
+            self._named = (info.raw_cell, label["file"]) if named_as_in_notebook else None
             self.note(info.raw_cell, number, label.get("cell_id"), before)
             bystanders.begin_cell(number)
             death.begin_cell(number, self._shell.compile.get_code_name(info.raw_cell, "", 0))
@@ -146,4 +161,6 @@ class Lines:
             failed: when a cell on these engines last failed or was stopped, see ``mpi/engines.py``.
         """
         number, identity = self.cell
-        return {LABEL: {"cell": number, "cell_id": identity, "before": before, "failed": failed}}
+        file = self._shell.compile.get_code_name(self._raw_cell, self._raw_cell, number)
+        cell = {"cell": number, "cell_id": identity, "file": file, "before": before}
+        return {LABEL: {**cell, "failed": failed}}

@@ -195,7 +195,7 @@ class _Supervisor:
 
 
 def _preload() -> None:
-    # Engines cannot be debugged through Jupyter. Without this, ipykernel loads the debugger.
+    # ipykernel would load debugpy, which an engine needs only if a debugger attaches to it.
     sys.modules["debugpy"] = None  # type: ignore[assignment]
     importlib.import_module("ipykernel.debugger")
     del sys.modules["debugpy"]
