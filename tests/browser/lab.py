@@ -62,7 +62,8 @@ class Lab:
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+                env=os.environ
+                | {"PYTHONPATH": str(REPOSITORY), "XDG_CACHE_HOME": str(folder.parent / "cache")},
             )
         lab = cls(port, token, folder, process)
         while not lab._answers():

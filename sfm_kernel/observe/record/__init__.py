@@ -45,6 +45,7 @@ def record(
     facts: Facts | None = None,
     remote: Remote | None = None,
     run: Timeline | None = None,
+    output: str = "",
     patience: float = 0.0,
 ) -> list[str]:
     """Write a world's last run into an HTML file, for readers without Jupyter.
@@ -65,6 +66,7 @@ def record(
         remote: gives the processes on other machines, see ``explain``.
         run: the timeline to show, from a recorder that has followed the run; without it, the
             timeline is read from the processes' traces. With it the world may have ended.
+        output: the last part of what the processes have printed.
         patience: as for ``explain``.
     Returns:
         Sentences on what was left out of the file, mostly code that was too long; often none.
@@ -98,6 +100,7 @@ def record(
         run=shown,
         diagnosis=diagnosis,
         snapshot=seen,
+        output=output,
         code=code,
         notes=notes,
         facts=facts,
