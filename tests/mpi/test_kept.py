@@ -46,7 +46,7 @@ def test_a_run_is_kept_by_its_program(home: Path) -> None:
     assert {**about, "id": "", "time": 0.0} == {
         "id": "", "program": "ring.py", "ranks": 3, "time": 0.0, "end": "done"
     }  # fmt: skip
-    assert page.texts("h1") == ["ring.py on 3 ranks"]
+    assert page.texts("h1") == ["ring.py on 3 ranks: done"]
     assert len(page.data["timeline"]["flights"]) >= 3
     assert "[2] <b> 2\n" in page.text and "[1] x\n" in page.text
     assert "comm.send(comm.rank, " in page.text
@@ -82,7 +82,7 @@ def test_a_run_that_is_stopped_is_kept(home: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
     about, page = kept(home)
-    assert about["end"] == "stopped" and page.texts("h1") == ["loop.py on 2 ranks"]
+    assert about["end"] == "stopped" and page.texts("h1") == ["loop.py on 2 ranks: stopped"]
 
 
 def test_programs_in_c_modules_and_several_at_once(home: Path) -> None:
@@ -93,7 +93,7 @@ def test_programs_in_c_modules_and_several_at_once(home: Path) -> None:
     (home / "b.py").write_text(f"{COMM}comm.barrier()\n")
     assert run("-n", "1", "a.c").returncode == 0
     about, page = kept(home)
-    assert (about["program"], page.texts("h1")) == ("a.c", ["a.c on 1 rank"])
+    assert (about["program"], page.texts("h1")) == ("a.c", ["a.c on 1 rank: done"])
     assert "here\n" in page.text
     assert run("-n", "2", "a.c", ":", "-n", "1", "-m", "b").returncode == 0
     about, page = kept(home, 2)

@@ -59,6 +59,16 @@ export class Client {
     return this._send(['notebooks'], {});
   }
 
+  /** Delete the record of a finished run, or all of them. */
+  async deleteRuns(run: string | null): Promise<void> {
+    await this._send(run === null ? ['runs'] : ['runs', run], undefined, 'DELETE');
+  }
+
+  /** The url of the page with the record of a finished run. */
+  recordUrl(run: string): string {
+    return this._url(['runs', run, 'record']);
+  }
+
   /** The url of the world's trace, for Chrome's and Perfetto's viewers. */
   traceUrl(world: string): string {
     return this._url(['worlds', world, 'trace']);
@@ -73,8 +83,8 @@ export class Client {
     return URLExt.join(this._settings.baseUrl, 'sfm', ...path.map(encodeURIComponent));
   }
 
-  private async _send<T>(path: readonly string[], body: object): Promise<T> {
-    const init = { method: 'POST', body: JSON.stringify(body) };
+  private async _send<T>(path: readonly string[], body?: object, method = 'POST'): Promise<T> {
+    const init = { method, body: JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
     const text = await response.text();
     if (!response.ok) {

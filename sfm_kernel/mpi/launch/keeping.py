@@ -98,12 +98,13 @@ class Keeping:
                     os.path.join(folder.path, name), os.path.join(folder.path, uid + _SEGMENT)
                 )
         ranks = f"{self._ranks} {'rank' if self._ranks == 1 else 'ranks'}"
-        title = f"{self._program} on {ranks}"
+        end = _end(status, bool(deadlocks))
+        title = f"{self._program} on {ranks}: {end}"
         about = {
             "program": self._program,
             "ranks": self._ranks,
             "time": time.time(),
-            "end": _end(status, bool(deadlocks)),
+            "end": end,
         }
         try:
             keep(

@@ -84,6 +84,8 @@ def record(
         if run is None:
             raise
         diagnosis, seen = _ended(run)
+    if not any(process["alive"] for process in seen["processes"]):
+        diagnosis = {**diagnosis, "title": "All processes have ended"}
     shown = run or timeline(folder)
     locations = [*_locations(shown.data, diagnosis, seen), *cells]
     code, notes = listings(locations, sources)
@@ -113,8 +115,7 @@ def _ended(run: Timeline) -> tuple[dict[str, Any], dict[str, Any]]:
     """The diagnosis and the snapshot of a world that has ended, from its last run."""
     world, now = run.data["world"], time.time()
     seen = {"world": world, "time": now, "processes": [], "sites": [], "links": []}
-    diagnosis = {**diagnose(Graph(seen, {}), world), "title": "All processes have ended"}
-    return diagnosis, seen
+    return diagnose(Graph(seen, {}), world), seen
 
 
 def _locations(
