@@ -18,7 +18,7 @@ from sfm_kernel.directory import root
 from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.errors import SFMError
 from sfm_kernel.finished_runs import keep
-from sfm_kernel.spawn.forked import fork, let_go, take_signals
+from sfm_kernel.spawn.forked import let_go, quiet_fork, take_signals
 from sfm_kernel.spawn.output import Tail
 from sfm_kernel.spawn.report import died
 from sfm_kernel.watching import write_record
@@ -72,7 +72,7 @@ class Keeping:
         if self._folder is None:
             return
         with suppress(OSError):
-            if not fork():
+            if not quiet_fork():
                 self._become_writer(status, deadlocks, self._folder)
         self._folder.close()
 
@@ -80,9 +80,10 @@ class Keeping:
         self, status: int, deadlocks: Sequence[tuple[float, str]], folder: WorldFolder
     ) -> NoReturn:
         try:
+            os.nice(_COURTESY)  # this process's parent is about to end, which somebody waits for
+            os.setsid()  # what the terminal signals is for what the user runs next
             let_go(keep=folder.fileno())
             take_signals()
-            os.nice(_COURTESY)
             os.umask(0o077)
             self._write(status, deadlocks, folder)
         finally:
