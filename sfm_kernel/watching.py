@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory import root
@@ -16,8 +16,7 @@ from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.deadlocks import DeadlockReporter
-    from sfm_kernel.observe.record import ProvenDeadlock
-    from sfm_kernel.observe.timeline import Recorder
+    from sfm_kernel.observe.timeline import Recorder, Timeline
 
 CHECK_EVERY = 0.25
 """Seconds between two checks."""
@@ -46,8 +45,11 @@ class Watching(Closing):
             then.
         hint: what the user can do about a deadlock, see ``with_hint``.
         record: the file into which ``record`` writes the run; empty for none.
+        title: the title of that file.
         proof: seconds that a deadlock must last.
         every: seconds between two checks; less than half of ``proof``.
+    Attributes:
+        deadlocks: the deadlocks that were proven: when (s since 1970), and their explanations.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Watching(Closing):
         end: bool = False,
         hint: str = "",
         record: str = "",
+        title: str = "",
         proof: float = PROOF,
         every: float = CHECK_EVERY,
     ) -> None:
@@ -67,8 +70,8 @@ class Watching(Closing):
         self._proof, self._every = proof, every
         self._reporter: DeadlockReporter | None = None
         self._times: dict[int, float] = {}
-        self._path = record
-        self._deadlocks: list[ProvenDeadlock] = []
+        self._path, self._title = record, title
+        self.deadlocks: list[tuple[float, str]] = []
         self._recorder: Recorder | None = None
         self.due = time.monotonic() + every
         self._latest = time.monotonic() + LATEST
@@ -130,19 +133,13 @@ class Watching(Closing):
         """Write the file, if one was requested, while the processes are still alive."""
         if not self._path:
             return
-        from sfm_kernel.observe.record import record
-        from sfm_kernel.observe.record.listing import lines_of_files
-
         self._follow()
         if self._recorder is None:
             self._report(f"{self._path} was not written: nothing has happened")
             return
         try:
             run = self._recorder.timeline()
-            deadlocks = self._deadlocks
-            notes = record(
-                self._folder, self._path, deadlocks=deadlocks, run=run, sources=lines_of_files
-            )
+            notes = write_record(self._folder, self._path, self._title, self.deadlocks, run=run)
         except OSError as problem:
             notes = [f"{self._path} was not written: {problem.strerror}"]
         for note in notes:
@@ -158,15 +155,34 @@ class Watching(Closing):
             self._recorder = recorder
 
     def _note(self, text: str) -> None:
-        if self._path:
-            from sfm_kernel.observe.record import ProvenDeadlock
-
-            self._deadlocks.append(ProvenDeadlock(time.time(), text))
+        self.deadlocks.append((time.time(), text))
 
     def _somebody_rests(self, passed: float) -> bool:
         before, self._times = self._times, {pid: processor_time(pid) or 0.0 for pid in self._pids()}
         known = before.keys() & self._times.keys()
         return any(self._times[pid] - before[pid] < passed * _BUSY for pid in known)
+
+
+def write_record(
+    folder: str,
+    path: str,
+    title: str,
+    deadlocks: Sequence[tuple[float, str]],
+    *,
+    run: Timeline | None = None,
+    output: str = "",
+) -> list[str]:
+    """Write the HTML file of a run, see ``observe.record.record``; returns sentences on what was
+    left out of it.
+
+    Args:
+        folder: the folder of its segments.
+        deadlocks: as in ``Watching.deadlocks``.
+    """
+    from sfm_kernel.observe.record import ProvenDeadlock, record
+
+    proven = [ProvenDeadlock(*deadlock) for deadlock in deadlocks]
+    return record(folder, path, title=title, deadlocks=proven, run=run, output=output)
 
 
 def processor_time(pid: int) -> float | None:

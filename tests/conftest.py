@@ -83,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _session["home"] = home = Path(tempfile.mkdtemp(prefix="sfm-test-"))
     for name in (
         "SFM_WORLD", "SFM_NAMES", "SFM_DIRECTORY", "SFM_KEY", "SFM_SITE", "SFM_GATEWAY_KEY",
+        "SFM_RUNS",
     ):  # fmt: skip
         os.environ.pop(name, None)  # SFM_TRANSPORT stays: the suite can be run over ZeroMQ
     os.environ["SFM_DIR"] = str(_session["sfm"])

@@ -15,6 +15,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { Announcer } from './announcer';
 import { notifyChanges } from './commands/changes';
 import { CATEGORY, ID } from './commands/ids';
+import { addRunCommands } from './commands/finished';
 import { addProcessCommands } from './commands/processes';
 import { addProgramCommands } from './commands/programs';
 import { addStartCommands } from './commands/starts';
@@ -22,6 +23,7 @@ import { addViewCommands } from './commands/views';
 import { addWorldCommands } from './commands/worlds';
 import { followDeadlocks } from './deadlock';
 import { KINDS, ViewKind } from './main/kinds';
+import { recordId, recordWidget } from './main/record';
 import { View } from './main/view';
 import { Client } from './model/client';
 import { DEFAULTS, Settings, Store } from './model/store';
@@ -126,6 +128,17 @@ const views: JupyterFrontEndPlugin<void> = {
     addViewCommands(sfm, shows);
     addProgramCommands(sfm, shows, browser, state);
     addStartCommands(sfm, launcher);
+    addRunCommands(sfm, run => {
+      const url = sfm.client.recordUrl(run.id);
+      if (!lab) {
+        window.open(url, '_blank', 'noopener'); // Jupyter Notebook's main area has a single document
+        return;
+      }
+      if (![...shell.widgets('main')].some(({ id }) => id === recordId(run))) {
+        shell.add(recordWidget(run, url), 'main');
+      }
+      shell.activateById(recordId(run));
+    });
     for (const command of Object.values(ID)) {
       for (const args of command === ID.open ? Object.keys(KINDS).map(kind => ({ kind })) : [{}]) {
         palette?.addItem({ command, args, category: CATEGORY });

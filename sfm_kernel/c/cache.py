@@ -43,7 +43,7 @@ class Cache:
     """
 
     def __init__(self, folder: str | None = None, largest: int = LARGEST) -> None:
-        self.folder = folder or _folder()
+        self.folder = folder or private_folder("c") or _temporary()
         self._largest = largest
 
     def find(self, key: str) -> tuple[str, dict[str, Any]] | None:
@@ -138,28 +138,29 @@ def _size(folder: str) -> int:
         return sum(file.stat(follow_symlinks=False).st_size for file in files if file.is_file())
 
 
-def _folder() -> str:
-    """The user's folder, made if it does not exist; if that fails, one for this process."""
+def private_folder(kind: str) -> str | None:
+    """The user's folder of that name, made if it does not exist, which no other user can write in;
+    None if there can be none."""
     for candidate in (_in_home, _in_common):
-        folder = candidate()
+        folder = candidate(kind)
         with suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             about = os.lstat(folder)
             closed = stat.S_ISDIR(about.st_mode) and not about.st_mode & 0o022
             if closed and about.st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK):
                 return folder
-    return _temporary()
+    return None
 
 
-def _in_home() -> str:
+def _in_home(kind: str) -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(os.path.abspath(home), "sfm-kernel", "c")
+    return os.path.join(os.path.abspath(home), "sfm-kernel", kind)
 
 
-def _in_common() -> str:
+def _in_common(kind: str) -> str:
     import tempfile
 
-    return os.path.join(tempfile.gettempdir(), f"sfm-c-{os.geteuid()}")
+    return os.path.join(tempfile.gettempdir(), f"sfm-{kind}-{os.geteuid()}")
 
 
 _process_folder: str | None = None

@@ -175,6 +175,10 @@ class WorldFolder(Closing):
             free, limit = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
             raise SegmentFull(len(content), free, limit, self.path) from error
 
+    def fileno(self) -> int:
+        """The descriptor of the folder, which keeps it from being removed."""
+        return self._fd
+
     def close(self) -> bool:
         """Close the folder; return whether it was open. Idempotent."""
         if self._fd < 0:

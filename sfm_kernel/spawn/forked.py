@@ -107,6 +107,17 @@ def take_signals(ignored: Collection[int] = ()) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
+def let_go(keep: int) -> None:
+    """In a new fork: close all descriptors that the owner has opened, except one."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd != keep:
+            with contextlib.suppress(OSError):  # listdir has closed its own descriptor
+                os.close(fd)
+
+
 def detach() -> None:
     """Continue in a process that is not a child of the caller's parent; this process ends."""
     if quiet_fork():

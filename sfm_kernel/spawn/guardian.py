@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from sfm_kernel.spawn.forked import fork, take_signals
+from sfm_kernel.spawn.forked import fork, let_go, take_signals
 
 _REMOVE = """\
 import shutil, sys, time
@@ -65,13 +65,7 @@ def guardian(world: str) -> Iterator[Callable[[str], None]]:
 def _main(world: str, noted: int) -> NoReturn:
     """Run the guardian. It closes all of the owner's descriptors except the pipe."""
     try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in range(3):
-            os.dup2(null, number)
-        for fd in map(int, os.listdir("/proc/self/fd")):
-            if fd > 2 and fd != noted:
-                with contextlib.suppress(OSError):  # listdir has closed its own descriptor
-                    os.close(fd)
+        let_go(keep=noted)
         take_signals()
         _guard(world, noted)
     finally:

@@ -70,7 +70,8 @@ def run(
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
     job = Job("run", n, function, args, kwargs, names)
     path = os.fspath(record) if record else ""
-    watching = Watching(job.world, job.pids, _say, end=detect, hint=_HINT, record=path)
+    title = f"{_program(function)} on {n} {'process' if n == 1 else 'processes'}"
+    watching = Watching(job.world, job.pids, _say, end=detect, hint=_HINT, record=path, title=title)
     with watching, job:
         try:
             results = job.results(timeout, watching)
@@ -83,6 +84,12 @@ def run(
 
 
 _HINT = "The processes still run. Stop ends them; run(..., detect=True) ends such calls by itself."
+
+
+def _program(function: Callable[..., Any]) -> str:
+    """The name of the script that runs; in a notebook, of the function."""
+    script: str | None = getattr(sys.modules["__main__"], "__file__", None)
+    return os.path.basename(script) if script else getattr(function, "__name__", "a function")
 
 
 def _say(text: str) -> None:

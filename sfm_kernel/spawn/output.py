@@ -27,6 +27,34 @@ _TOGETHER = 1.0
 """Seconds within which equal tracebacks of several processes are shown only once."""
 
 
+_LAST = 1 << 16
+"""Bytes of the output that a ``Tail`` has."""
+
+_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\r(?=\n)")
+"""What changes colours, or ends lines of terminals."""
+
+
+class Tail:
+    """The end of a job's output: at least the last 64 kB, if there is as much."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._dropped = False
+
+    def add(self, data: bytes) -> None:
+        """Add what comes next."""
+        self._data += data
+        if len(self._data) > 2 * _LAST:
+            del self._data[:-_LAST]
+            self._dropped = True
+
+    def text(self) -> str:
+        """The last 64 kB as text, without colours; it begins with an ellipsis if there was more."""
+        start = max(0, len(self._data) - _LAST)
+        text = _CONTROLS.sub("", self._data[start:].decode(errors="replace"))
+        return f"…{text}" if start or self._dropped else text
+
+
 class OutputMux:
     """The owner's stdout or stderr, into which the output of all processes is forwarded.
 
@@ -35,11 +63,12 @@ class OutputMux:
         since: the time of the last added output, in ``time.monotonic()``.
     """
 
-    def __init__(self, fd: int, selector: selectors.BaseSelector) -> None:
+    def __init__(self, fd: int, selector: selectors.BaseSelector, tail: Tail | None = None) -> None:
         self._fd, self._selector = fd, selector
         self._pending = bytearray()
         self._begun_by: object = None  # the source of an unfinished line
         self._tracebacks: dict[bytes, float] = {}  # the last shown tracebacks, and their times
+        self._tail = tail
         self.broken = False
         self.since = 0.0
 
@@ -56,7 +85,7 @@ class OutputMux:
             self._end_line()
         inside = self._begun_by is not None
         for line in data.splitlines(keepends=True) if prefix else [data]:
-            self._pending += line if inside else prefix + line
+            self._add(line if inside else prefix + line)
             inside = not line.endswith(b"\n")
         self._begun_by = source if inside else None
         self.since = time.monotonic()
@@ -94,8 +123,13 @@ class OutputMux:
 
     def _end_line(self) -> None:
         if self._begun_by is not None:
-            self._pending += b"\n"
+            self._add(b"\n")
             self._begun_by = None
+
+    def _add(self, data: bytes) -> None:
+        self._pending += data
+        if self._tail is not None:
+            self._tail.add(data)
 
     def _watch(self, enabled: bool) -> None:
         if enabled == (self._fd in self._selector.get_map()):
@@ -106,13 +140,18 @@ class OutputMux:
             self._selector.unregister(self._fd)
 
 
-def standard_outputs(selector: selectors.BaseSelector) -> tuple[OutputMux, OutputMux]:
-    """This process's stdout and stderr; one object for both if they are the same file."""
-    out = OutputMux(1, selector)
+def standard_outputs(
+    selector: selectors.BaseSelector, tail: Tail | None = None
+) -> tuple[OutputMux, OutputMux]:
+    """This process's stdout and stderr; one object for both if they are the same file.
+
+    ``tail``: gets what is added to either.
+    """
+    out = OutputMux(1, selector, tail)
     with contextlib.suppress(OSError):
         if os.path.samestat(os.fstat(1), os.fstat(2)):
             return out, out
-    return out, OutputMux(2, selector)
+    return out, OutputMux(2, selector, tail)
 
 
 class Stream:

@@ -62,7 +62,8 @@ class Lab:
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+                env=os.environ
+                | {"PYTHONPATH": str(REPOSITORY), "XDG_CACHE_HOME": str(folder.parent / "cache")},
             )
         lab = cls(port, token, folder, process)
         while not lab._answers():
@@ -88,6 +89,7 @@ class Lab:
             for path in place.glob("*"):  # the folder itself is where the server works
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(self.folder.parent / "settings")
+        shutil.rmtree(self.folder.parent / "cache/sfm-kernel/runs", ignore_errors=True)
         _first_settings(self.folder)
 
     def end_kernels(self) -> None:

@@ -40,6 +40,7 @@ class Server:
                 f"--ServerApp.jpserver_extensions={extensions}",
             ],
             cwd=folder,
+            env=os.environ | {"SFM_RUNS": "0"},  # nothing of these tests in the user's folder
         )
         self._info = Path(os.environ["JUPYTER_RUNTIME_DIR"], f"jpserver-{self.process.pid}.json")
         wait_for(lambda: self._known() or self.process.poll() is not None, "the server runs")
@@ -131,6 +132,9 @@ class Stream:
         if kind == "worlds":
             for world in message["worlds"]:
                 check("world", world)
+        elif kind == "runs":
+            for run in message["runs"]:
+                check("finished_run", run)
         elif kind in ("snapshot", "diagnosis", "timeline"):
             check(kind, message[kind])
         else:

@@ -33,6 +33,26 @@ def test_a_program_runs_in_as_many_processes_as_there_are_engines(
     assert "of 2 on" in book.text("%sfm run -m mpi4py.bench helloworld")
 
 
+def test_a_run_that_has_ended_is_kept(book: Notebook, tmp_path: Path) -> None:
+    script = tmp_path / "prog.py"
+    script.write_text(COMM + "print('sum', comm.allreduce(1))")
+    book.run(
+        "import os, time; from unittest import mock\n"
+        "from sfm_kernel.finished_runs import FinishedRuns\n"
+        f"wish = {{'SFM_RUNS': '10', 'XDG_CACHE_HOME': {str(tmp_path)!r}}}\n"
+        "wish = mock.patch.dict(os.environ, wish); wish.start()"
+    ).ok()
+    try:
+        book.run(f"%sfm run -n 2 {script}").ok()
+        found = "while not FinishedRuns().newest_first(): time.sleep(0.01)\n"
+        text = book.text(found + "for run in FinishedRuns().newest_first(): print(run)")
+    finally:
+        book.run("wish.stop()").ok()
+    assert text.count("'program': 'prog.py', 'ranks': 2") == 1 and "'end': 'done'" in text
+    (record,) = (tmp_path / "sfm-kernel/runs").glob("*/record.html")
+    assert "[0] sum 2\n" in record.read_text()
+
+
 def test_a_file_of_the_folder_is_no_module_of_the_launcher(book: Notebook, tmp_path: Path) -> None:
     (tmp_path / "selectors.py").write_text("raise SystemExit('an impostor')")
     (tmp_path / "prog.py").write_text("import mine, sys; print(mine.answer, sys.path[0])")

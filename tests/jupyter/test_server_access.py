@@ -56,6 +56,8 @@ CALLS = {
     "sfm/worlds/w/rescale": ("POST",),
     "sfm/worlds/w/trace": ("GET",),
     "sfm/programs": ("POST",),
+    "sfm/runs": ("DELETE",),
+    "sfm/runs/1-0": ("DELETE",),
     "sfm/notebooks": ("POST",),
     "sfm/classroom/worlds": ("GET",),
     "sfm/classroom/session": ("GET",),
@@ -71,6 +73,11 @@ def test_no_call_without_the_token(
     shared: Server, path: str, method: str, headers: dict[str, str]
 ) -> None:
     assert shared.call(path, {}, method=method, headers=headers)[0] == 403
+
+
+def test_no_record_without_the_token(shared: Server) -> None:
+    status, page = shared.call("sfm/runs/1-0/record", headers={})
+    assert status == 200 and b"login" in page.lower() and b"no longer kept" not in page
 
 
 @pytest.mark.parametrize("query", ["", "?token=wrong"])

@@ -202,8 +202,20 @@ def test_run_records_what_hung(tmp_path: Path) -> None:
         sfm_kernel.run(hang, n=2, detect=True, record=path)
     shown = Reader(path)
     assert "What had hung before" in shown.text and "Deadlock: 0 → 1 → 0." in shown.text
+    assert shown.texts("h1")[0].endswith(" on 2 processes")
     assert "    sfm.recv(src=1 - sfm.rank, tag=2)\n" in shown.text
     assert len(shown.data["timeline"]["flights"]) == 2
+
+
+def test_output_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    with sfm_kernel.join("rec-output", name="A") as sfm:
+        record(sfm, path, output=HOSTILE)
+        shown = Reader(path)
+        assert shown.texts("h2").count("Output") == 1 and END in "".join(shown.texts("pre"))
+        assert len(shown.scripts) == 2
+        record(sfm, path)
+    assert "Output" not in Reader(path).texts("h2")
 
 
 def test_run_where_it_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

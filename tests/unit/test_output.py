@@ -8,7 +8,7 @@ import selectors
 import pytest
 
 from sfm_kernel.spawn import output as forwarding
-from sfm_kernel.spawn.output import OutputMux, Stream
+from sfm_kernel.spawn.output import OutputMux, Stream, Tail
 
 TRACEBACK = (
     b"Traceback (most recent call last):\n",
@@ -72,3 +72,24 @@ def test_a_line_repeated_later_is_shown_again(monkeypatch: pytest.MonkeyPatch) -
         assert output.is_repeated(b"a")
         now += 0.9
         assert not output.is_repeated(b"b")
+
+
+def test_the_end_of_the_output_is_remembered() -> None:
+    tail, (read, write) = Tail(), os.pipe()
+    with selectors.PollSelector() as selector:
+        out, err = (OutputMux(write, selector, tail) for _ in range(2))
+        out.put(b"\x1b[1;31mred\x1b[0m ", "a", b"[0] ")
+        err.put("ümlaut\r\n".encode(), "b", b"[1] ")
+        out.say("end <b>")
+        out.flush(), err.flush()
+    os.close(read)
+    os.close(write)
+    assert tail.text() == "[0] red [1] ümlaut\n\nend <b>"
+
+
+def test_of_much_output_the_last_64_kb_are_remembered() -> None:
+    tail = Tail()
+    for nth in range(20_000):
+        tail.add(b"%019d\n" % nth)
+    text = tail.text()
+    assert text.startswith("…") and text.endswith("19999\n") and len(text) == (1 << 16) + 1

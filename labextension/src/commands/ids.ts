@@ -7,6 +7,10 @@ export const ID = {
   open: 'sfm:open',
   start: 'sfm:start',
   run: 'sfm:run-program',
+  /** Opens the record of the run with the id of the argument `run`, or of the last one. */
+  openRun: 'sfm:open-run',
+  /** Deletes the record of that run; without an argument all of them. */
+  deleteRuns: 'sfm:delete-runs',
   stop: 'sfm:stop',
   restart: 'sfm:restart',
   rescale: 'sfm:rescale',

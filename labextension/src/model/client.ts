@@ -24,9 +24,11 @@ export class Client {
     engines: Engines,
     progress: (came: number, of: number) => void
   ): Promise<{ world: string; cluster: string }> {
-    return this._send(['worlds'], { ...engines, progress: true }, line => {
-      const { came, of } = JSON.parse(line);
-      progress(came, of);
+    return this._send(['worlds'], { ...engines, progress: true }, {
+      early: line => {
+        const { came, of } = JSON.parse(line);
+        progress(came, of);
+      }
     });
   }
 
@@ -65,6 +67,16 @@ export class Client {
     return this._send(['notebooks'], {});
   }
 
+  /** Delete the record of a finished run, or all of them. */
+  async deleteRuns(run: string | null): Promise<void> {
+    await this._send(run === null ? ['runs'] : ['runs', run], undefined, { method: 'DELETE' });
+  }
+
+  /** The url of the page with the record of a finished run. */
+  recordUrl(run: string): string {
+    return this._url(['runs', run, 'record']);
+  }
+
   /** The url of the world's trace, for Chrome's and Perfetto's viewers. */
   traceUrl(world: string): string {
     return this._url(['worlds', world, 'trace']);
@@ -82,10 +94,10 @@ export class Client {
   /** The answer; `early` is called for each line before the last one, as soon as it has come. */
   private async _send<T>(
     path: readonly string[],
-    body: object,
-    early: (line: string) => void = () => undefined
+    body?: object,
+    { method = 'POST', early = (_line: string): void => undefined } = {}
   ): Promise<T> {
-    const init = { method: 'POST', body: JSON.stringify(body) };
+    const init = { method, body: JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
     const text = await lastLine(response, early);
     const message = messageOf(text);

@@ -4,7 +4,16 @@ import { Activities } from './activity';
 import { History } from './history';
 import { Rates, total } from './rates';
 import type { Stream } from './stream';
-import type { Diagnosis, Name, Part, Process, ServerText, Snapshot, World } from './types';
+import type {
+  Diagnosis,
+  FinishedRun,
+  Name,
+  Part,
+  Process,
+  ServerText,
+  Snapshot,
+  World
+} from './types';
 import { UsageHistory } from './usage';
 
 /** The user's settings. */
@@ -43,6 +52,8 @@ export class Store implements IDisposable {
   worlds: readonly World[] = [];
   /** The list of worlds has come at least once. */
   loaded = false;
+  /** The last runs of programs that have ended, the newest first. */
+  runs: readonly FinishedRun[] = [];
   snapshot: Snapshot | null = null;
   diagnosis: Diagnosis | null = null;
   readonly history = new History(DEFAULTS.history);
@@ -160,6 +171,9 @@ export class Store implements IDisposable {
         this.loaded = true;
         this._ahead = text.time - Date.now() / 1000;
         this._follow();
+        break;
+      case 'runs':
+        this.runs = text.runs;
         break;
       case 'snapshot':
         if (text.snapshot.world === this._shown) {

@@ -415,9 +415,22 @@ export interface Usage {
 /** A part of a world that a panel subscribes to. */
 export type Part = 'snapshot' | 'diagnosis' | 'timeline' | 'usage';
 
+/** A run of a program that has ended, and whose record is kept. */
+export interface FinishedRun {
+  readonly id: string;
+  /** The name of the program's file, or of the cell that has it. */
+  readonly program: string;
+  readonly ranks: number;
+  /** When it ended. */
+  readonly time: number;
+  /** How it ended, in a few words. */
+  readonly end: string;
+}
+
 /** A message on the websocket. */
 export type ServerText =
   | { readonly type: 'worlds'; readonly time: number; readonly worlds: readonly World[] }
+  | { readonly type: 'runs'; readonly runs: readonly FinishedRun[] }
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
   | { readonly type: 'diagnosis'; readonly diagnosis: Diagnosis }
   | { readonly type: 'timeline'; readonly timeline: Timeline }

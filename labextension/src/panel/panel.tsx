@@ -8,6 +8,7 @@ import type { World } from '../model/types';
 import { SitesView } from '../sites/view';
 import { CommandButton } from '../widgets/button';
 import { Details } from '../widgets/details';
+import { Finished } from '../widgets/finished';
 import { sfmIcon } from '../widgets/icons';
 import { LiveWidget } from '../widgets/live';
 import { Notice } from '../widgets/notice';
@@ -79,6 +80,7 @@ export class Panel extends LiveWidget {
         <Notice store={this.store} commands={this.commands} />
         {this._worlds()}
         {this.store.world && this._graph()}
+        {this.store.runs.length > 0 && this._finished()}
       </div>
     );
   }
@@ -159,6 +161,18 @@ export class Panel extends LiveWidget {
         ) : (
           <p className="sfm-Dim">Nobody waits for another process.</p>
         )}
+      </Section>
+    );
+  }
+
+  private _finished(): JSX.Element {
+    const { store, commands } = this;
+    return (
+      <Section
+        {...this._section('finished', 'Finished runs')}
+        tools={<CommandButton commands={commands} id={ID.deleteRuns} />}
+      >
+        <Finished runs={store.runs} commands={commands} />
       </Section>
     );
   }

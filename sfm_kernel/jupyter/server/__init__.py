@@ -16,6 +16,7 @@ duties:
     handlers     also the REST calls
     clusters     which cluster and which notebook a world belongs to; interrupting; programs
     engines      the clusters that were started from the panel, each in a process of its own
+    runs         the records of programs' finished runs, which launchers keep
     notebooks    copies the package's notebooks below the folder that the server shows
     classroom    a class's page, behind this server's authentication
     kernels      protects the sockets of this server's kernels
@@ -24,7 +25,10 @@ duties:
 from __future__ import annotations
 
 import atexit
+import os
 from typing import Any
+
+from sfm_kernel import finished_runs
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
@@ -34,10 +38,12 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Add the handlers to a server that starts."""
-    from sfm_kernel.jupyter.server import classroom, handlers, kernels, notebooks
+    from sfm_kernel.jupyter.server import classroom, handlers, kernels, notebooks, runs
 
+    # Inherited by terminals and kernels, and by the launchers in them.
+    os.environ.setdefault(finished_runs.VARIABLE, str(finished_runs.USUAL))
     service = handlers.Service(app)
     atexit.register(service.close)  # the server does not tell an extension without an app its end
-    for module in (handlers, notebooks, classroom):
+    for module in (handlers, notebooks, runs, classroom):
         app.web_app.add_handlers(".*$", module.routes(app.base_url, service))
     kernels.protect(app.kernel_manager)

@@ -21,6 +21,7 @@ from traitlets import Bool, Float
 from traitlets.config import Configurable
 
 from sfm_kernel.errors import BadName
+from sfm_kernel.finished_runs import FinishedRuns
 from sfm_kernel.jupyter.idle import notes
 from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.server.clusters import (
@@ -75,7 +76,9 @@ class Service:
         self.executor = ThreadPoolExecutor(_THREADS, "sfm-read")  # no thread before it is needed
         self.worlds = Worlds()
         self.started = StartedClusters(lambda: Settings(app.config).environment())
-        self.publisher = Publisher(self.worlds, self.entries, self.executor, notes)
+        self.runs = FinishedRuns()
+        listed = self.runs.newest_first
+        self.publisher = Publisher(self.worlds, self.entries, self.executor, notes, listed)
         self._app = app
 
     async def entries(self) -> list[dict[str, Any]]:

@@ -291,11 +291,13 @@ class Feed:
 
 
 class Publisher:
-    """Sends the list of worlds to all panels, and has the worlds that they subscribe to read.
+    """Sends the lists of worlds and of finished runs to all panels, and has the worlds that they
+    subscribe to read.
 
     Args:
         entries: makes the list of worlds.
         notes: returns the notes on idle engines that were ended.
+        runs: returns the list of finished runs.
     """
 
     def __init__(
@@ -304,20 +306,24 @@ class Publisher:
         entries: Callable[[], Awaitable[list[dict[str, Any]]]],
         executor: Executor,
         notes: Callable[[], list[str]] = list,
+        runs: Callable[[], list[dict[str, Any]]] = list,
     ) -> None:
-        self._worlds, self._entries, self._executor, self._notes = worlds, entries, executor, notes
+        self._worlds, self._entries, self._executor = worlds, entries, executor
+        self._notes, self._runs = notes, runs
         self._subscribers: set[Subscriber] = set()
         self._feeds: dict[World, Feed] = {}
         self._list_task: asyncio.Task[None] | None = None
         self._list: list[dict[str, Any]] | None = None
+        self._finished: list[dict[str, Any]] | None = None
 
     def join(self, subscriber: Subscriber) -> None:
-        """Add a panel, and send it the list of worlds."""
+        """Add a panel, and send it the lists."""
         self._subscribers.add(subscriber)
         if self._list_task is None:
             self._list_task = asyncio.create_task(self._watch_list())
         elif self._list is not None:
             subscriber.post("worlds", self._list_text)
+            subscriber.post("runs", message_text("runs", runs=self._finished or []))
 
     def leave(self, subscriber: Subscriber) -> None:
         """Remove a panel."""
@@ -325,7 +331,7 @@ class Publisher:
         self._subscribers.discard(subscriber)
         if not self._subscribers and self._list_task is not None:
             self._list_task.cancel()
-            self._list_task = self._list = None
+            self._list_task = self._list = self._finished = None
 
     def subscribe(self, subscriber: Subscriber, subscription: Subscription) -> None:
         """Replace a panel's subscription."""
@@ -357,7 +363,19 @@ class Publisher:
                     for subscriber in self._subscribers:
                         subscriber.post("worlds", self._list_text)
                 self._post_notes()
+            await self._list_runs()
             await asyncio.sleep(LIST_PAUSE)
+
+    async def _list_runs(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            runs = await loop.run_in_executor(self._executor, self._runs)
+        except OSError:  # the folder was removed just now
+            return
+        if runs != self._finished:
+            self._finished, text = runs, message_text("runs", runs=runs)
+            for subscriber in self._subscribers:
+                subscriber.post("runs", text)
 
     def _post_notes(self) -> None:
         """Have panels that show no world say which engines were ended, and why."""

@@ -11,6 +11,7 @@ child     a process, as the launcher sees it
 native    a process that runs a compiled program
 lone      a process that the launcher has not started, and that asks for processes
 spawning  programs that a rank asks for
+keeping   keeps the run for the panel, after its end
 wording   the ends of ranks, and their unfinished operations, in words
 rank      a process of a Python program, a fork of the launcher
 program   runs a script, a module or a text as ``__main__``

@@ -11,6 +11,7 @@ import json
 import os
 import selectors
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,24 @@ class Child:
         if self.socket.fileno() >= 0:
             self._selector.unregister(self.socket)
             self.socket.close()
+
+
+def end_all(children: Sequence[Child], grace: float) -> None:
+    """Kill those that still run, and after ``grace`` seconds what their children have left."""
+    for child in children:
+        if child.status is None:
+            child.signal(signal.SIGKILL)
+    deadline = time.monotonic() + grace
+    while any(child.status is None and not child.reap() for child in children):
+        time.sleep(0.01)
+    while orphaned := [child for child in children if child.has_left_processes()]:
+        if time.monotonic() > deadline:
+            for child in orphaned:
+                child.signal(signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    for child in children:
+        child.close()
 
 
 def _is_terminal(fd: int) -> bool:

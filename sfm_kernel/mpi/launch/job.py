@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world
 from sfm_kernel.mpi.launch import reports, spawning, wording
-from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.child import Child, end_all
 from sfm_kernel.mpi.launch.lone import Singleton
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.reports import Report
@@ -34,6 +34,7 @@ from sfm_kernel.watching import Watching
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.seen import Account
+    from sfm_kernel.mpi.launch.keeping import Keeping
 
 GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
@@ -44,6 +45,9 @@ MOST_RANKS = 512
 _DOUBT = 1.0  # s in which a rank that has caused another one's failure may still report its own
 _HINT = "The ranks still run. Ctrl-C (Stop) ends them; the option --detect ends such calls."
 _STATUS_OF_TIMEOUT = 124
+
+
+def _hold_nothing() -> None: ...
 
 
 class Job:
@@ -61,6 +65,9 @@ class Job:
         on_path: programs that were found on PATH; a failure names their files.
         detect: whether calls that wait for each other for ever end with DeadlockDetected;
             otherwise stderr explains them once.
+        keeping: keeps the run when it has ended, if that is wanted.
+    Attributes:
+        watching: watches the ranks.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Job:
         universe: int | None = None,
         on_path: Collection[str] = (),
         serve: tuple[int, str] | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self._pid = os.getpid()
         self._programs, self._label, self._on_path = programs, label, on_path
@@ -88,7 +96,8 @@ class Job:
             self._launch = int(self._world.rpartition("-")[2])
         self._worlds = [World(0, 0, sum(size for size, _ in programs) or 1)]
         self._selector = selectors.PollSelector()  # epoll knows no files
-        self._out, self._err = standard_outputs(self._selector)
+        self._hold = partial(keeping.hold, self._world) if keeping else _hold_nothing
+        self._out, self._err = standard_outputs(self._selector, keeping.output if keeping else None)
         self._children: list[Child] = []
         self._timers: dict[Callable[[], None], float] = {}
         self._failure: tuple[Child, Report] | None = None  # the first failure
@@ -100,7 +109,7 @@ class Job:
         self._ending = False
         self._note: Callable[[str], None]
         pids = lambda: [child.pid for child in self._running()]  # noqa: E731
-        self._watching = Watching(self._world, pids, self._say, end=detect, hint=_HINT)
+        self.watching = Watching(self._world, pids, self._say, end=detect, hint=_HINT)
 
     def run(self) -> int:
         """Run the program to its end; returns the exit status. No process and no file remains.
@@ -120,7 +129,7 @@ class Job:
                 self._write_all()
             finally:
                 if os.getpid() == self._pid:
-                    self._end_all()
+                    end_all(self._children, GRACE)
                     with contextlib.suppress(OSError):
                         remove_world(self._world)
                     self._note("done")
@@ -137,7 +146,7 @@ class Job:
     # ---- the loop
 
     def _start(self) -> None:
-        self._timers[self._watch] = self._watching.due
+        self._timers[self._watch] = self.watching.due
         if self._timeout is not None:
             self._timers[self._time_is_up] = time.monotonic() + self._timeout
         if self._lifeline is not None:
@@ -211,22 +220,6 @@ class Job:
         for key, _ in self._selector.select(limit):
             key.data()
 
-    def _end_all(self) -> None:
-        """End the remaining ranks and their children."""
-        for child in self._running():
-            child.signal(signal.SIGKILL)
-        deadline = time.monotonic() + GRACE
-        while any(child.status is None and not child.reap() for child in self._children):
-            time.sleep(0.01)
-        while orphaned := [child for child in self._children if child.has_left_processes()]:
-            if time.monotonic() > deadline:
-                for child in orphaned:
-                    child.signal(signal.SIGKILL)
-                break
-            time.sleep(0.01)
-        for child in self._children:
-            child.close()
-
     def _close_inherited(self) -> None:
         """In a new rank: close the launcher's descriptors."""
         for child in self._children:
@@ -242,6 +235,8 @@ class Job:
         elif report.kind == reports.STARTED:
             child.joined = True
             child.world.joined()
+            if all(one.joined for one in child.world.children):
+                self._hold()  # all run now, and may leave at any time
             self._end_if_absent()
         elif report.kind == reports.PEER_LOST:
             child.has_lost = True
@@ -275,6 +270,7 @@ class Job:
     def _failed(self, child: Child, report: Report) -> None:
         if self._ending:
             return
+        self._hold()
         weight = wording.weight(child, report)
         if self._failure is None or wording.weight(*self._failure) < weight:
             self._failure = child, report
@@ -360,6 +356,7 @@ class Job:
             self._kill()
             return
         self._stopped = status
+        self._hold()
         for child in self._running():
             takes_it = child.ready or number != signal.SIGINT
             child.signal(number if takes_it else signal.SIGKILL)
@@ -372,15 +369,15 @@ class Job:
     def _watch(self) -> None:
         """Check whether the ranks wait for each other for ever."""
         if self._stopped is None and not self._ending:
-            self._watching.check()
-            self._timers[self._watch] = self._watching.due
+            self.watching.check()
+            self._timers[self._watch] = self.watching.due
 
     def _say(self, text: str) -> None:
         self._err.say("".join(f"sfm: {line}\n" for line in text.splitlines()))
 
     def _time_is_up(self) -> None:
         self._err.say(f"sfm: the ranks are ended after {self._timeout:g} s\n")
-        self._say(self._watching.why())
+        self._say(self.watching.why())
         self._serve_streams(0.0)  # a rank that is in MPI_Init there has reported it
         self._say(wording.starting(self._running()))
         self._stop(signal.SIGINT, _STATUS_OF_TIMEOUT)

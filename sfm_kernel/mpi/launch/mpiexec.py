@@ -8,13 +8,17 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from sfm_kernel import finished_runs
 from sfm_kernel.errors import CompileError, SFMError, limits_named
 from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.job import MOST_RANKS, Job
 from sfm_kernel.spawn.forked import detach
+
+if TYPE_CHECKING:
+    from sfm_kernel.mpi.launch.keeping import Keeping
 
 DEFAULT_SIZE = 4
 COMMAND = "python -m sfm_kernel.mpi"
@@ -85,8 +89,13 @@ def _launch(arguments: Sequence[str]) -> int:
             arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
         about = parse(arguments)._asdict()
         given = about.pop("programs"), about.pop("fast"), about.pop("asan")
+        keeping = _keeping(given[0])
         with limits_named(), sources.prepared(*given) as programs:
-            return Job(programs, **about).run()
+            job = Job(programs, **about, keeping=keeping)
+            status = job.run()
+            if keeping is not None:
+                keeping.write(status, job.watching.deadlocks)
+            return status
     except _NOT_PROGRAMS as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -96,6 +105,20 @@ def _launch(arguments: Sequence[str]) -> int:
     except (OSError, SFMError) as problem:
         print(f"{COMMAND}: the ranks could not be started: {problem}", file=sys.stderr)
         return 1
+
+
+def _keeping(programs: list[tuple[int, list[str]]]) -> Keeping | None:
+    """What keeps the run when it has ended; None if nobody wants that."""
+    try:
+        most = finished_runs.wanted()
+    except ValueError as problem:
+        print(f"sfm: {problem}; this one is not kept", file=sys.stderr)
+        return None
+    if not most:
+        return None
+    from sfm_kernel.mpi.launch.keeping import Keeping
+
+    return Keeping(programs, most)
 
 
 def _words_from(fd: int) -> list[str]:

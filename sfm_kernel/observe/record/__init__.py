@@ -45,6 +45,7 @@ def record(
     facts: Facts | None = None,
     remote: Remote | None = None,
     run: Timeline | None = None,
+    output: str = "",
     patience: float = 0.0,
 ) -> list[str]:
     """Write a world's last run into an HTML file, for readers without Jupyter.
@@ -65,6 +66,7 @@ def record(
         remote: gives the processes on other machines, see ``explain``.
         run: the timeline to show, from a recorder that has followed the run; without it, the
             timeline is read from the processes' traces. With it the world may have ended.
+        output: the last part of what the processes have printed.
         patience: as for ``explain``.
     Returns:
         Sentences on what was left out of the file, mostly code that was too long; often none.
@@ -82,6 +84,8 @@ def record(
         if run is None:
             raise
         diagnosis, seen = _ended(run)
+    if not any(process["alive"] for process in seen["processes"]):
+        diagnosis = {**diagnosis, "title": "All processes have ended"}
     shown = run or timeline(folder)
     locations = [*_locations(shown.data, diagnosis, seen), *cells]
     code, notes = listings(locations, sources)
@@ -98,6 +102,7 @@ def record(
         run=shown,
         diagnosis=diagnosis,
         snapshot=seen,
+        output=output,
         code=code,
         notes=notes,
         facts=facts,
@@ -110,8 +115,7 @@ def _ended(run: Timeline) -> tuple[dict[str, Any], dict[str, Any]]:
     """The diagnosis and the snapshot of a world that has ended, from its last run."""
     world, now = run.data["world"], time.time()
     seen = {"world": world, "time": now, "processes": [], "sites": [], "links": []}
-    diagnosis = {**diagnose(Graph(seen, {}), world), "title": "All processes have ended"}
-    return diagnosis, seen
+    return diagnose(Graph(seen, {}), world), seen
 
 
 def _locations(

@@ -41,6 +41,7 @@ def page(
     run: Timeline,
     diagnosis: Mapping[str, Any],
     snapshot: Mapping[str, Any],
+    output: str,
     code: Sequence[Listing],
     notes: Sequence[str],
     facts: Facts | None,
@@ -55,6 +56,7 @@ def page(
         _why(diagnosis, links),
         *_earlier_deadlocks(deadlocks, run.data["begin"], links),
         _section("Timeline", element("div", Markup(run._repr_svg_()), id="sfm-timeline")),
+        *_output(output),
         *_code(code),
         *_processes(snapshot, links),
         *_queues(snapshot["processes"]),
@@ -196,6 +198,12 @@ def _earlier_deadlocks(
             text = element("pre", links.within(deadlock.text))
             items.append(element("li", f"After {words.duration(deadlock.time - begin)}:", text))
         yield _section("What had hung before", element("ol", *items, class_="deadlocks"))
+
+
+def _output(text: str) -> Iterator[Markup]:
+    if text:
+        shown = element("pre", text, tabindex=0, aria_label="output")
+        yield _section("Output", element("div", shown, class_="sfm-Output"))
 
 
 def _code(code: Sequence[Listing]) -> Iterator[Markup]:

@@ -1246,6 +1246,57 @@ td.sfm-Row-waits {
   padding: 2px 4px;
 }
 
+/* Finished runs */
+
+.sfm-Runs {
+  margin: 0;
+  padding: 0;
+  list-style: none;
+}
+
+.sfm-Run {
+  display: flex;
+  align-items: start;
+}
+
+.sfm-Run > :first-child {
+  display: grid;
+  grid-template-columns: minmax(0, 1fr) auto;
+  column-gap: 8px;
+  flex: 1;
+  min-width: 0;
+  padding: 2px 4px;
+  border: none;
+  background: none;
+  color: inherit;
+  font: inherit;
+  text-align: start;
+  cursor: pointer;
+}
+
+.sfm-Run > :first-child:hover {
+  background: var(--jp-layout-color2);
+}
+
+.sfm-Run span:last-child {
+  grid-column: 1 / -1;
+}
+
+.sfm-Run > :first-child span {
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
+/* The page takes its colours from the frame's. */
+body[data-jp-theme-light='false'] .sfm-RecordFrame iframe {
+  color-scheme: dark;
+}
+
+body[data-jp-theme-light='true'] .sfm-RecordFrame iframe {
+  color-scheme: light;
+}
+
 .sfm-Code {
   display: flex;
   align-items: center;
