@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -186,10 +187,7 @@ class WorldsHandler(Handler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Start engines: a number of them, or some with names.
-
-        With ``"progress": true`` lines {"came": 1, "of": 4} precede the answer.
-        """
+        """Start engines. With ``"progress": true`` lines {"came": 1, "of": 4} precede the answer."""
         if not self.service.panel.starts:
             raise Refused(
                 403,
@@ -203,12 +201,12 @@ class WorldsHandler(Handler):
         except (BadName, TypeError) as problem:
             raise Refused(400, f"nothing started: {problem}") from None
         except ClusterFailed as problem:
-            if self._headers_written:
-                self.finish(json.dumps({"message": str(problem)}))
-                return
-            raise Refused(500, str(problem)) from None
-        self.set_status(201)
-        self.finish(json.dumps({"world": world, "cluster": cluster}))
+            if not self._headers_written:
+                raise Refused(500, str(problem)) from None
+            self.finish(json.dumps({"message": str(problem)}))
+        else:
+            self.set_status(201)
+            self.finish(json.dumps({"world": world, "cluster": cluster}))
 
     def _tell(self, total: int, came: int) -> None:
         self.write(json.dumps({"came": came, "of": total}) + "\n")
@@ -379,10 +377,8 @@ class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
             self.close(1011, "the server's log says why")
 
     async def _send(self, text: str) -> None:
-        try:
+        with suppress(WebSocketClosedError):  # ``on_close`` follows
             await self.write_message(text)
-        except WebSocketClosedError:  # ``on_close`` follows
-            pass
 
 
 def routes(base_url: str, service: Service) -> list[tuple[str, type[Any], dict[str, Service]]]:
