@@ -306,8 +306,8 @@ def test_nothing_is_sent_while_nobody_observes(
 
     def says_nothing_while_observed() -> bool:
         # A connection is reported up to two seconds after it was made, its round trip once more.
-        links = machines.snapshot()["links"]
-        return there in [link["from"] for link in links] and len(heard) > 20 and not any(heard[-20:])
+        sites = [link["from"] for link in machines.snapshot()["links"]]
+        return there in sites and len(heard) > 20 and not any(heard[-20:])
 
     wait_until(says_nothing_while_observed)
     time.sleep(carrier.WATCHED_SECONDS + carrier.HELD_SECONDS)

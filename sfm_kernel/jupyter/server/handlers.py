@@ -187,7 +187,7 @@ class WorldsHandler(Handler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        """Start engines. With ``"progress": true`` lines {"came": 1, "of": 4} precede the answer."""
+        """Start engines; with ``"progress": true`` lines {"came": 1, "of": 4} come first."""
         if not self.service.panel.starts:
             raise Refused(
                 403,
