@@ -7,7 +7,7 @@ import type { Store } from '../model/store';
 import type { World } from '../model/types';
 import { SitesView } from '../sites/view';
 import { CommandButton } from '../widgets/button';
-import { Details } from '../widgets/details';
+import { SelectedDetails } from '../widgets/details';
 import { sfmIcon } from '../widgets/icons';
 import { LiveWidget } from '../widgets/live';
 import { Notice } from '../widgets/notice';
@@ -103,7 +103,7 @@ export class Panel extends LiveWidget {
             onSelect={this.select}
             onJump={this.jump}
           />
-          <Details store={store} commands={commands} />
+          <SelectedDetails store={store} commands={commands} />
         </Section>
         <Section
           {...this._section('why', 'Why')}

@@ -76,7 +76,7 @@ def page(
             "<!DOCTYPE html>",
             '<html lang="en"><head>',
             *head,
-            '</head><body class="sfm-Record">',
+            '</head><body class="sfm-Page sfm-Record">',
             header,
             element("main", *sections),
             f'<script type="text/plain" id="sfm-recorded">{_compressed(data)}</script>',
