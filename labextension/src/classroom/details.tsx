@@ -66,12 +66,12 @@ function World({ report, rates, now }: WorldProps): JSX.Element {
   const { snapshot, diagnosis, told, code } = report;
   const { processes } = snapshot;
   const [past] = React.useState(() => ({ activities: new Activities(), usage: new UsageHistory() }));
-  const [selected, select] = React.useState<string | null>(null);
+  // What a student does later does not change the choice: the teacher may be reading.
+  const [selected, select] = React.useState(
+    () => (processes.find(process => process.depth > 0) ?? processes[0])?.uid
+  );
   const rows = rowViews({ snapshot, diagnosis, rates, now: () => now, ...past });
-  const shown =
-    processes.find(process => process.uid === selected) ??
-    processes.find(process => process.depth > 0) ??
-    processes[0];
+  const shown = processes.find(process => process.uid === selected) ?? processes[0];
   return (
     <>
       {diagnosis.title && <Why diagnosis={diagnosis} />}
@@ -98,7 +98,7 @@ function World({ report, rates, now }: WorldProps): JSX.Element {
           <WaitGraph
             diagnosis={diagnosis}
             snapshot={snapshot}
-            onSelect={name => select(processes.find(process => process.name === name)?.uid ?? null)}
+            onSelect={name => select(processes.find(process => process.name === name)?.uid)}
           />
         </>
       )}

@@ -37,6 +37,13 @@ function Classroom(): JSX.Element {
     void follow();
   }, []);
 
+  // A world that comes back does not open by itself.
+  React.useEffect(() => {
+    if (listing && !listing.worlds.some(({ id }) => id === chosen)) {
+      choose(null);
+    }
+  }, [listing]);
+
   const save = async (): Promise<void> => {
     try {
       download((await ask<{ csv: string }>('exercises')).csv);
