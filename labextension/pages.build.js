@@ -7,16 +7,17 @@ const { copyFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:f
 const { join } = require('node:path');
 const { rspack } = require('@rspack/core');
 
+// The styles of widgets come after those of all pages, which they refine.
 const PAGES = [
   {
     entry: './lib/record/index.js',
     target: join(__dirname, '../sfm_kernel/observe/record'),
-    styles: ['base', 'graph', 'timeline', 'page', 'record']
+    styles: ['page', 'base', 'graph', 'timeline', 'record']
   },
   {
     entry: './lib/classroom/index.js',
     target: join(__dirname, '../sfm_kernel/classroom'),
-    styles: ['base', 'table', 'why', 'graph', 'page', 'classroom']
+    styles: ['page', 'base', 'table', 'why', 'graph', 'classroom']
   }
 ];
 
