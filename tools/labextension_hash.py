@@ -23,14 +23,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "labextension"
 BUILT = ROOT / "sfm_kernel/install/data/share/jupyter/labextensions/@sfm/labextension"
-PAGE = ROOT / "sfm_kernel/observe/record"
-"""The folder of the page of `%sfm record`: its built files are beside the module that writes it."""
+PAGES = {
+    ROOT / "sfm_kernel/observe/record": ("page.css", "page.js", "states.json"),
+    ROOT / "sfm_kernel/classroom": ("page.css", "page.js"),
+}
+"""The folders of the pages without JupyterLab, and what is built of each; the modules that serve or
+write it are beside it."""
 HASH = "sources.sha256"
 HASHES = "built.sha256"
 
 _FOLDERS = ("src", "style", "schema")
 _FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json", "rspack.config.js",
-          "record.build.js")  # fmt: skip
+          "pages.build.js")  # fmt: skip
 _AGAIN = "run `make labextension`, and add the changed files"
 
 
@@ -50,11 +54,13 @@ def digest() -> str:
     return sha.hexdigest()
 
 
-def hashes(built: Path, page: Path = PAGE) -> dict[str, str]:
-    """The hash of each file of a build, by its path; of the page's files, by their names."""
+def hashes(built: Path, root: Path = ROOT) -> dict[str, str]:
+    """The hash of each file of a build, by its path; of the pages' files, by folder and name."""
     files = sorted(path for path in built.rglob("*") if path.is_file() and path.name != HASHES)
     named = {path.relative_to(built).as_posix(): path for path in files}
-    named |= {f"{page.name}/{name}": page / name for name in ("states.json", "page.css", "page.js")}
+    for page, names in PAGES.items():
+        folder = root / page.relative_to(ROOT)
+        named |= {f"{page.name}/{name}": folder / name for name in names}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items()}
 
 
@@ -69,14 +75,14 @@ def differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
     return sorted({path for path, _ in first.items() ^ second.items()})
 
 
-def complete(built: Path, page: Path = PAGE) -> None:
+def complete(built: Path, root: Path = ROOT) -> None:
     """Add the files to a build that the builder does not make."""
     if not (built / "package.json").is_file():
         raise SystemExit(f"there is no build in {built}: `make labextension` makes it")
     shutil.copy(SOURCES / "install.json", built)  # the builder empties the folder
     (built / HASH).write_text(digest() + "\n")
     # The format of sha256sum.
-    lines = [f"{sha}  {path}\n" for path, sha in hashes(built, page).items()]
+    lines = [f"{sha}  {path}\n" for path, sha in hashes(built, root).items()]
     (built / HASHES).write_text("".join(lines))
 
 
@@ -89,9 +95,9 @@ def compare() -> None:
         copy = scratch / SOURCES.name
         shutil.copytree(SOURCES, copy, symlinks=True, ignore=_results, copy_function=_link)
         subprocess.run(["jlpm", "build"], cwd=copy, check=True)
-        built, page = (scratch / path.relative_to(ROOT) for path in (BUILT, PAGE))
-        complete(built, page)
-        if other := differences(hashes(built, page), hashes(BUILT)):
+        built = scratch / BUILT.relative_to(ROOT)
+        complete(built, scratch)
+        if other := differences(hashes(built, scratch), hashes(BUILT)):
             raise SystemExit(f"a build of labextension/ differs in {', '.join(other)}: {_AGAIN}")
 
 

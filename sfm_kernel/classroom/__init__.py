@@ -13,5 +13,6 @@ them.
     progress       who has solved what: a student's notes, and the teacher's table of them
     shared_worlds  the latest report of each student, within bounds
     web            the requests
-    page.*         the page
+    page.*         the page; page.js and page.css are built from labextension/src/classroom, which
+                   has the panel's widgets
 """

@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.classroom.progress import COLUMNS, STATES
+from sfm_kernel.observe.states import SCHEMA
 
 LARGEST = 256_000
 """Most bytes of a report; a larger one is refused."""
 
-PROCESSES, SENTENCES, MESSAGES, LISTINGS, LINES = 64, 40, 5, 8, 60
+PROCESSES, SENTENCES, MESSAGES, ATTRIBUTES, LISTINGS, LINES = 64, 40, 5, 12, 8, 60
 """Most of each in a report."""
 
 NAME, LINE, SENTENCE = 60, 200, 1000
@@ -52,17 +53,18 @@ def report_of(
         progress: see ``StudentProgress.report``.
     """
     processes = [_trimmed(process) for process in snapshot["processes"]]
-    judged = [
+    judged: list[Json] = [
         {**process, "where": _trimmed_location(process["where"]), "near": []}
         for process in diagnosis["processes"]
     ]
     trimmed = {**snapshot, "processes": processes, "links": []}
-    verdict = {**diagnosis, "edges": [], "processes": judged}
+    verdict = {**diagnosis, "processes": judged}
     report: Json = {"name": name, "snapshot": trimmed, "diagnosis": verdict}
     report |= {"told": list(deadlocks), "code": list(code), **progress}
     if len(encoded(report)) > LARGEST:  # many processes, long names
         trimmed["processes"] = [{**process, "messages": []} for process in processes[:PROCESSES]]
-        verdict |= {"sentences": verdict["sentences"][:5], "processes": [], "but_for": None}
+        verdict |= {"sentences": verdict["sentences"][:5], "processes": []}
+        verdict |= {"edges": [], "but_for": None}
         report["code"] = []
     return report
 
@@ -98,6 +100,9 @@ def _trimmed_location(location: Mapping[str, Any] | None) -> Json | None:
 def checked(body: bytes, now: float) -> Json:
     """The fields of a report that a classroom stores and shows.
 
+    ``snapshot`` and ``diagnosis`` are valid by observe/schema.json, so that the page can show them
+    with the widgets of the panel; what is not shared is null or empty in them.
+
     Args:
         now: the classroom's time (s since 1970), since the sender's clock may be wrong.
     Raises:
@@ -109,77 +114,147 @@ def checked(body: bytes, now: float) -> Json:
         raise BadReport(f"no JSON: {type(problem).__name__}") from None
     snapshot, diagnosis = _object(report, "snapshot"), _object(report, "diagnosis")
     ahead = _number(snapshot, "time") - now
-    processes = _list(snapshot, "processes")[:PROCESSES]
+    processes = _objects(snapshot, "processes")[:PROCESSES]
     shown = [_process(process, ahead, now) for process in processes]
-    verdict = _text(diagnosis.get("verdict"), NAME)
-    engines = [process for process in shown if process["engine"]]
+    judged = _diagnosis(diagnosis, {process["name"] for process in shown}, ahead, now)
+    engines = [process for process in shown if process["kind"] != "notebook"]
     since = [engine["since"] for engine in engines if engine["state"].startswith("blocked")]
-    if verdict == "deadlock" and diagnosis.get("since") is not None:
-        since = [_time(diagnosis, "since", ahead, now)]
-    stuck = _list(diagnosis, "stuck")
+    if judged["verdict"] == "deadlock" and judged["since"] is not None:
+        since = [judged["since"]]
     return {
         "name": _text(report.get("name"), NAME).strip() or "?",
-        "verdict": verdict if verdict in _VERDICTS else "running",
-        "title": _text(diagnosis.get("title"), LINE),
         "since": min(since, default=None),
-        "sentences": [_text(text, SENTENCE) for text in _list(diagnosis, "sentences")[:SENTENCES]],
-        "stuck": [_text(text, NAME) for text in stuck[:PROCESSES]],
-        "processes": shown,
+        "snapshot": {"world": "", "time": now, "processes": shown, "sites": [], "links": []},
+        "diagnosis": judged,
         "told": [_deadlock(record, ahead, now) for record in _objects(report, "told")[-3:]],
         "code": [_listing(listing) for listing in _objects(report, "code")[:LISTINGS]],
-        "hand": None if report.get("hand") is None else _time(report, "hand", ahead, now),
+        "hand": _time_or_none(report, "hand", ahead, now),
         "exercises": [
             _exercise(exercise, ahead, now) for exercise in _objects(report, "exercises")[-COLUMNS:]
         ],
     }
 
 
-_VERDICTS = ("deadlock", "waiting", "running", "idle", "empty")
+def _known(kind: str, field: str) -> tuple[str, ...]:
+    """The words that a field may have by the schema; the last one stands for an unknown word."""
+    return tuple(SCHEMA["$defs"][kind]["properties"][field]["enum"])
 
 
-def _process(process: Any, ahead: float, now: float) -> Json:
-    if not isinstance(process, dict):
-        raise BadReport("a process is no object")
-    location, polls = process.get("where"), process.get("polls")
-    waits = _text(process.get("waits"), LINE)
-    if isinstance(polls, dict):
-        waits = "polls " + _text(_object(polls, "wait").get("text"), LINE)
-        location = polls.get("where")
-    elif not waits and isinstance(activity := process.get("now"), dict):
-        location = activity.get("where") or location
-    state, since = _text(process.get("state"), NAME), "since"
-    if process.get("unseen") is not None:  # it was so then
-        waits = f"was {state}{f': {waits}' if waits else ''}"
-        state = since = "unseen"
-    rank = process.get("rank")
+_LIVE, _ENDED = SCHEMA["$defs"]["live_state"]["enum"], SCHEMA["$defs"]["state"]["oneOf"][1]["enum"]
+_STATES = (*_LIVE, *_ENDED)
+_KINDS = _known("process", "kind")
+_DOES = _known("now", "does")
+_JUDGEMENTS = _known("judgement", "verdict")
+_EDGES = _known("edge", "kind")
+_VERDICTS = ("deadlock", "waiting", "idle", "empty", "running")
+
+
+def _word(of: Json, field: str, known: Sequence[str]) -> str:
+    """A word of a field, the last one of ``known`` for others."""
+    found = of.get(field)
+    return found if isinstance(found, str) and found in known else known[-1]
+
+
+def _process(process: Json, ahead: float, now: float) -> Json:
+    polls, does, rank = process.get("polls"), process.get("now"), process.get("rank")
     return {
+        **_NOT_SHARED,
+        "uid": _text(process.get("uid"), NAME),
         "name": _text(process.get("name"), NAME),
         "rank": rank if type(rank) is int and 0 <= rank < 2**31 else None,
-        "engine": process.get("kind") != "notebook",
-        "state": state,
-        "since": _time(process, since, ahead, now),
-        "waits": waits,
-        "where": _location_text(location),
-        "depth": _count(process, "depth"),
-        "sent": _count(process, "sent"),
-        "received": _count(process, "received"),
+        "kind": _word(process, "kind", _KINDS),
+        "alive": process.get("alive") is not False,
+        "state": _word(process, "state", _STATES),
+        "since": _time(process, "since", ahead, now),
+        "unreachable": _time_or_none(process, "unreachable", ahead, now),
+        "unseen": _time_or_none(process, "unseen", ahead, now),
+        "waits": _text(process.get("waits"), LINE) or None,
+        "polls": _polls(polls, ahead, now) if isinstance(polls, dict) else None,
+        "now": _now(does) if isinstance(does, dict) else None,
+        "where": _location(process.get("where")),
+        **{field: _count(process, field) for field in ("depth", "bytes", "sent", "received")},
         "messages": [_message(message) for message in _objects(process, "messages")[:MESSAGES]],
     }
 
 
-def _location_text(location: Any) -> str:
-    """The location in words, as ``observe.code_locations.words`` makes them."""
+_NOT_SHARED: Json = {
+    **dict.fromkeys(("size", "host", "site", "pid", "unreachable_why", "wait", "failed", "end")),
+    "here": False, "call": 0, "others": [], "settled": True, "peers": [], "callbacks": [],
+}  # fmt: skip
+
+
+def _polls(polls: Json, ahead: float, now: float) -> Json:
+    wait: Json = {"kind": "recv", "text": _text(_object(polls, "wait").get("text"), LINE)}
+    wait |= {"template": [], "peers": None, "all": False, "until": None}
+    wait |= {"context_id": "", "purpose": ""}
+    since, location = _time(polls, "since", ahead, now), _location(polls.get("where"))
+    return {"count": _count(polls, "count"), "since": since, "wait": wait, "where": location}
+
+
+def _now(now: Json) -> Json | None:
+    does = now.get("does")
+    return {"does": does, "where": _location(now.get("where"))} if does in _DOES else None
+
+
+def _location(location: Any) -> Json | None:
     if not isinstance(location, dict):
-        return ""
-    cell, line = location.get("cell"), location.get("line")
-    source = f"cell {cell}" if type(cell) is int else _text(location.get("file"), NAME)
-    return f"{source}, line {line}" if type(line) is int and line else source
+        return None
+    cell, file = location.get("cell"), _text(location.get("file"), NAME)
+    number = _count(location, "cell") if type(cell) is int else None
+    line = _count(location, "line")
+    return {"file": file, "line": line, "function": None, "cell": number, "cell_id": None}
 
 
-def _message(message: Json) -> str:
+def _message(message: Json) -> Json:
     pairs = _pairs(_list(message, "attributes"))
-    shown = [f"{_text(name, NAME)}={_text(value, NAME)}" for name, value in pairs if name != "dest"]
-    return _text(", ".join(shown), LINE)
+    shown = [[_text(name, NAME), _text(value, LINE)] for name, value in pairs[:ATTRIBUTES]]
+    src = _text(message.get("src"), NAME) or None
+    size = _count(message, "bytes")
+    return {"src": src, "context_id": "", "bytes": size, "attributes": shown}
+
+
+def _diagnosis(diagnosis: Json, names: Collection[str], ahead: float, now: float) -> Json:
+    """A diagnosis that names only these processes."""
+
+    def named(field: str) -> list[str]:
+        found = (_text(name, NAME) for name in _list(diagnosis, field)[:PROCESSES])
+        return [name for name in dict.fromkeys(found) if name in names]
+
+    judged: list[Json] = [
+        {
+            "uid": _text(one.get("uid"), NAME),
+            "name": _text(one.get("name"), NAME),
+            "verdict": _word(one, "verdict", _JUDGEMENTS),
+            "text": _text(one.get("text"), SENTENCE),
+            "where": _location(one.get("where")),
+            "call": 0,
+            "near": [],
+        }
+        for one in _objects(diagnosis, "processes")[:PROCESSES]
+    ]
+    edges = [
+        {
+            "from": _text(edge.get("from"), NAME),
+            "to": _text(edge.get("to"), NAME),
+            "kind": _word(edge, "kind", _EDGES),
+            "label": _text(edge.get("label"), NAME),
+            "cycle": edge.get("cycle") is True,
+        }
+        for edge in _objects(diagnosis, "edges")[: 2 * PROCESSES]
+    ]
+    return {
+        "world": "",
+        "time": now,
+        "verdict": _word(diagnosis, "verdict", _VERDICTS),
+        "cycle": named("cycle"),
+        "stuck": named("stuck"),
+        "since": _time_or_none(diagnosis, "since", ahead, now),
+        "title": _text(diagnosis.get("title"), LINE),
+        "sentences": [_text(text, SENTENCE) for text in _list(diagnosis, "sentences")[:SENTENCES]],
+        "edges": [edge for edge in edges if {edge["from"], edge["to"]} <= {*names}],
+        "but_for": None,
+        "processes": [one for one in judged if one["name"] in names],
+    }
 
 
 def _listing(listing: Json) -> Json:
@@ -243,6 +318,10 @@ def _number(of: Json, name: str) -> float:
 def _time(of: Json, name: str, ahead: float, now: float) -> float:
     """A time of the sender, converted to this machine's clock, and not later than now."""
     return min(now, _number(of, name) - ahead)
+
+
+def _time_or_none(of: Json, name: str, ahead: float, now: float) -> float | None:
+    return None if of.get(name) is None else _time(of, name, ahead, now)
 
 
 def _count(of: Json, name: str) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sfm_kernel.classroom.progress import table
 from sfm_kernel.classroom.report import checked
+from sfm_kernel.observe.counts import counts_of
 
 MOST = 100
 """Most worlds; a further one replaces one that has left or is silent, or is refused."""
@@ -101,7 +102,8 @@ class SharedWorlds:
         share = self._shares.get(self._identity(secret))
         if share is not None and share.left is None:
             share.left = self._clock()
-            share.report = {**share.report, **_NOTHING}
+            known = {field: share.report[field] for field in ("name", "exercises")}
+            share.report = {**_NOTHING, **known}
             self.version += 1
             share.version = self.version
 
@@ -159,23 +161,23 @@ class SharedWorlds:
 
     def _short(self, identity: str, share: _Share, now: float) -> dict[str, Any]:
         report = share.report
-        engines = [process for process in report["processes"] if process["engine"]]
+        diagnosis, processes = report["diagnosis"], report["snapshot"]["processes"]
         state, since = self._state(share, now)
         return {
             "id": identity,
             "version": share.version,
             "name": report["name"],
             "state": state,
+            "verdict": diagnosis["verdict"],
             "since": since,
             "heard": share.heard,
-            "title": report["title"],
-            "first": report["sentences"][0] if report["sentences"] else "",
+            "title": diagnosis["title"],
+            "first": diagnosis["sentences"][0] if diagnosis["sentences"] else "",
             "hung": report["told"][-1] if report["told"] else None,
             "hand": report["hand"],
-            "engines": len(engines),
-            "blocked": sum(engine["state"].startswith("blocked") for engine in engines),
-            "queued": sum(engine["depth"] for engine in engines),
-            "sent": sum(process["sent"] for process in report["processes"]),
+            **counts_of(processes),
+            "queued": sum(one["depth"] for one in processes if one["kind"] != "notebook"),
+            "sent": sum(process["sent"] for process in processes),
         }
 
     @staticmethod
@@ -184,26 +186,28 @@ class SharedWorlds:
         if share.left is not None:
             return "left", share.left
         if now - share.heard > SILENT:
-            return "gone", share.heard
+            return "unseen", share.heard
         report = share.report
-        state = _STATES[report["verdict"]]
-        since = report["since"] if state in ("stuck", "waits") else None
+        state = _STATES[report["diagnosis"]["verdict"]]
+        since = report["since"] if state in ("stuck", "waiting") else None
         if since is None:
-            since = max((process["since"] for process in report["processes"]), default=share.heard)
+            processes = report["snapshot"]["processes"]
+            since = max((process["since"] for process in processes), default=share.heard)
         return state, since
 
 
-ORDER = ("stuck", "waits", "gone", "computes", "idle", "left")
-"""The states in the order of the page."""
+ORDER = ("stuck", "waiting", "unseen", "running", "idle", "left")
+"""The states in the order of the page, in the panel's words."""
 
 _STATES = {
     "deadlock": "stuck",
-    "waiting": "waits",
-    "running": "computes",
+    "waiting": "waiting",
+    "running": "running",
     "idle": "idle",
     "empty": "idle",
 }
-_NOTHING: dict[str, Any] = {
-    "title": "", "since": None, "sentences": [], "stuck": [], "processes": [], "told": [],
-    "code": [], "hand": None,
-}  # fmt: skip
+
+_NOTHING = checked(
+    b'{"snapshot": {"time": 0, "processes": []}, "diagnosis": {"verdict": "empty"}}', 0.0
+)
+"""The report of a world of which nothing is known."""

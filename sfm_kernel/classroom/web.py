@@ -28,7 +28,9 @@ SLOW = 10.0
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    # No text becomes markup, whatever the page's script does with what students send.
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
 FILES = {"page.js": "text/javascript", "page.css": "text/css"}

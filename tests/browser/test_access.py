@@ -43,15 +43,6 @@ def shown(page: Page, lab: Lab, stream: fake.Stream) -> Page:
     return page
 
 
-def violations(page: Page, where: str) -> list[str]:
-    """What axe-core finds below these elements: the rules, and the elements that break them."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    assert page.locator(where).count() > 0, where
-    found = axe.Axe().run(page, context=where).response
-    assert found["passes"], where
-    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
-
-
 def stuck(stream: fake.Stream) -> None:
     """A deadlock."""
     stream.show(*fake.crossed())
@@ -87,9 +78,9 @@ def test_axe_finds_nothing_in_the_panel(
     if show is every_state:
         ui.panel(shown).locator(".sfm-Quiet").click()
     shown.wait_for_timeout(300)
-    assert violations(shown, "#sfm-panel") == []
+    assert ui.violations(shown, "#sfm-panel") == []
     if show is not no_world:
-        assert violations(shown, ".sfm-Status") == []
+        assert ui.violations(shown, ".sfm-Status") == []
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
@@ -102,12 +93,12 @@ def test_axe_finds_nothing_in_a_view(
     shown.locator(f"#sfm-{kind} .sfm-View").wait_for()
     stuck(stream)
     shown.wait_for_timeout(300)
-    assert violations(shown, f"#sfm-{kind}") == []
+    assert ui.violations(shown, f"#sfm-{kind}") == []
 
 
 def test_axe_finds_a_button_without_a_name(shown: Page) -> None:
     ui.panel(shown).evaluate("node => node.append(document.createElement('button'))")
-    assert violations(shown, "#sfm-panel") == ["button-name: <button></button>"]
+    assert ui.violations(shown, "#sfm-panel") == ["button-name: <button></button>"]
 
 
 def test_focus_goes_to_the_panel_and_from_there_into_it(shown: Page, stream: fake.Stream) -> None:

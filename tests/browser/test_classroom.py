@@ -15,7 +15,7 @@ import pytest
 
 from sfm_kernel.classroom.report import encoded
 from tests.browser import ui
-from tests.browser.fake import message, place, process
+from tests.browser.fake import edge, judgement, message, place, process
 from tests.unit.classes import KEY, Class, diagnosis
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Leslie", "Tony"
 VERDICTS = ("deadlock", "running", "idle", "waiting", "idle")
 
 
+STATES = ("stuck", "waiting", "running", "idle")
 EXERCISES = ["ring", "swap", "collect", "capitals_first", "simpson", "pingpong"]
 
 
@@ -54,14 +55,20 @@ def report(nth: int, name: str = "", hand: float | None = None) -> bytes:
     ]
     said = {"deadlock": "Deadlock: A → B → A", "waiting": "No deadlock yet", "running": "A runs"}
     sentences = ["A waits for recv(src='B', tag=2) in cell 2, line 3. A's inbox holds 1 message."]
-    text = {"sentences": sentences if "waits" in about else [], "title": said.get(verdict, "")}
-    since = now - 7 * nth - 5 if verdict == "deadlock" else None
+    text: dict[str, Any] = {
+        "sentences": sentences if "waits" in about else [],
+        "title": said.get(verdict, ""),
+    }
+    if verdict == "deadlock":
+        text |= {"since": now - 7 * nth - 5, "cycle": ["A", "B"], "stuck": ["A", "B"]}
+        text |= {"edges": [edge("A", "B", "tag=2"), edge("B", "A", "tag=2")]}
+        text["processes"] = [judgement(one, "stuck", "It waits.") for one in engines[:2]]
     code = [{"title": "cell 2", "lines": [[2, HOSTILE], [3, "recv(tag=2)"]], "at": [3]}]
     return encoded(
         {
             "name": name or f"{NAMES[nth % 10]} {'XYZ'[nth // 10]}.",
             "snapshot": {"time": now, "processes": engines},
-            "diagnosis": diagnosis(verdict, since=since, **text),
+            "diagnosis": diagnosis(verdict, **text),
             "told": [{"time": now - 60, "text": "Deadlock: A → B → A.\nA waits."}],
             "code": code if verdict == "deadlock" else [],
             "hand": hand,
@@ -107,7 +114,7 @@ def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
         "request", lambda asked: None if asked.url.startswith(own) else complaints.append(asked.url)
     )
     page.goto(f"{own}#teach-{KEY}")
-    ui.expect(page.locator("#worlds li")).to_have_count(30)
+    ui.expect(page.locator(".sfm-Cards li")).to_have_count(30)
     yield page
     page.close()
     assert complaints == []
@@ -115,72 +122,83 @@ def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
 
 def names(page: Page) -> list[str]:
     """The cards' names in their order."""
-    return page.locator("#worlds .name").all_text_contents()
+    return page.locator(".sfm-Card-name").all_text_contents()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_thirty_are_seen_at_once(shown: Page, screenshots: Path, scheme: str) -> None:
     shown.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    for card in shown.locator("#worlds button").all():
+    for card in shown.locator(".sfm-Card").all():
         ui.expect(card).to_be_in_viewport(ratio=1)
         inner, outer = card.evaluate("one => [one.scrollHeight, one.clientHeight]")
         assert inner <= outer
     assert names(shown)[:2] == ["Donald Z.", "Ada Z."]  # 25 and 20 are stuck longest
     ui.expect(shown.get_by_role("status")).to_contain_text("30 worlds: 6 stuck, 6 waiting")
-    ground = shown.locator("#worlds button").first.evaluate(
+    ground = shown.locator(".sfm-Card").first.evaluate(
         "one => getComputedStyle(one).backgroundColor"
     )
-    for part in (".stuck .state", ".waits .state", ".idle .state", ".computes .state", ".counts"):
+    for part in (*(f".sfm-mod-{state} .sfm-State" for state in STATES), ".sfm-Card-counts"):
         text = shown.locator(part).first.evaluate("one => getComputedStyle(one).color")
         assert ui.contrast(text, ground) >= 4.5, part
+    assert ui.violations(shown, "html") == []
     shown.screenshot(path=screenshots / f"classroom-{scheme}.png")
 
 
-def test_a_click_tells_all_of_one(shown: Page, screenshots: Path) -> None:
-    shown.locator("#worlds button").first.press("Enter")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_click_tells_all_of_one(shown: Page, screenshots: Path, scheme: str) -> None:
+    shown.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    shown.locator(".sfm-Card").first.press("Enter")
     dialog = shown.get_by_role("dialog")
     ui.expect(dialog.get_by_role("heading", level=2)).to_contain_text("Donald Z.: stuck for")
     ui.expect(dialog).to_contain_text("A waits for recv(src='B', tag=2) in cell 2, line 3.")
-    ui.expect(dialog.get_by_role("row")).to_have_count(5)
-    ui.expect(dialog.locator("pre .at")).to_have_text("recv(tag=2)")
+    ui.expect(dialog.get_by_role("grid", name="Processes").get_by_role("row")).to_have_count(5)
+    ui.expect(dialog.locator("pre .sfm-mod-marked")).to_have_text("recv(tag=2)")
     assert shown.locator("img").count() == 0 and shown.title() == "Classroom"
-    ui.expect(dialog).to_contain_text("<img src=x onerror=")
-    shown.screenshot(path=screenshots / "classroom-details.png")
+    ui.expect(dialog.get_by_role("list", name="Inbox of A")).to_contain_text("<img src=x onerror=")
+    ui.expect(dialog.get_by_role("row", name="B rank 1")).to_contain_text("stuck in recv")
+    ui.expect(dialog.get_by_role("group", name="Who waits for whom")).to_be_visible()
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("ArrowDown")
+    shown.keyboard.press("Enter")
+    ui.expect(dialog.get_by_role("list", name="Inbox of B")).to_be_visible()
+    assert ui.violations(shown, "dialog") == []
+    shown.screenshot(path=screenshots / f"classroom-details-{scheme}.png")
     shown.keyboard.press("Escape")
     ui.expect(dialog).to_have_count(0)
 
 
 def test_only_stuck_and_who_is_stuck_anew(shown: Page, room: Class) -> None:
     shown.get_by_label("Only stuck").check()
-    ui.expect(shown.locator("#worlds li")).to_have_count(6)
+    ui.expect(shown.locator(".sfm-Cards li")).to_have_count(6)
     room.share(report(0, f"{HOSTILE}{'long name ' * 30}"), secret="a-secret-of-another-student")
-    ui.expect(shown.locator("#worlds li")).to_have_count(7)
+    ui.expect(shown.locator(".sfm-Cards li")).to_have_count(7)
     assert names(shown)[-1].startswith("<img") and "\u202e" not in names(shown)[-1]
 
 
 def test_the_focus_stays_where_it_is_while_cards_move(shown: Page, room: Class) -> None:
-    idle = shown.locator("#worlds button.idle").first
-    name = idle.locator(".name").text_content()
+    idle = shown.locator(".sfm-Card.sfm-mod-idle").first
+    name = idle.locator(".sfm-Card-name").text_content()
     idle.focus()
     room.share(report(25, "first"), secret="a-secret-of-another-student")
-    ui.expect(shown.locator("#worlds li")).to_have_count(31)
-    assert shown.evaluate("document.activeElement.querySelector('.name').textContent") == name
+    ui.expect(shown.locator(".sfm-Cards li")).to_have_count(31)
+    focused = shown.locator(".sfm-Card:focus .sfm-Card-name")
+    ui.expect(focused).to_have_text(name)
 
 
 def test_the_line_for_students_is_shown_and_the_key_is_not(shown: Page, room: Class) -> None:
     shown.get_by_text("How students join").click()
     line = f"%sfm share http://127.0.0.1:{room.port}/#{room.shared.join}"
-    ui.expect(shown.locator("#line")).to_have_text(line)
+    ui.expect(shown.locator("details code").first).to_have_text(line)
     assert KEY not in shown.url and KEY not in shown.content()
     shown.reload()
-    ui.expect(shown.locator("#worlds li")).to_have_count(30)  # this tab knows it still
+    ui.expect(shown.locator(".sfm-Cards li")).to_have_count(30)  # this tab knows it still
 
 
 def test_the_students_line_shows_nothing(context: BrowserContext, room: Class) -> None:
     page = context.new_page()
     page.goto(f"http://127.0.0.1:{room.port}/#{room.shared.join}")
     ui.expect(page.get_by_role("alert")).to_contain_text("This is the address for students")
-    assert page.locator("#worlds li").count() == 0
+    assert page.locator(".sfm-Cards li").count() == 0
     page.close()
 
 
@@ -189,10 +207,10 @@ def test_the_page_keeps_its_state_when_the_class_is_away(context: BrowserContext
     page = context.new_page()
     room.share(report(0), "a-secret-of-student-0")
     page.goto(f"http://127.0.0.1:{room.port}/#teach-{KEY}")
-    ui.expect(page.locator("#worlds li")).to_have_count(1)
+    ui.expect(page.locator(".sfm-Cards li")).to_have_count(1)
     room.close()
     ui.expect(page.get_by_role("alert")).to_contain_text("does not answer")
-    assert page.locator("#worlds li").count() == 1
+    assert page.locator(".sfm-Cards li").count() == 1
     page.close()
 
 
@@ -201,14 +219,14 @@ def test_the_page_keeps_its_state_when_the_class_is_away(context: BrowserContext
 
 def cells(page: Page, student: str) -> list[str]:
     """The row of a student."""
-    row = page.locator("#exercises tr").filter(has=page.get_by_role("rowheader", name=student))
+    row = page.locator(".sfm-Exercises tr").filter(has=page.get_by_role("rowheader", name=student))
     return row.get_by_role("cell").all_text_contents()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_who_has_solved_what(shown: Page, screenshots: Path, scheme: str) -> None:
     shown.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    table = shown.get_by_role("region", name="Who has solved what")
+    table = shown.get_by_role("group", name="Exercises")
     ui.expect(table.get_by_role("columnheader")).to_have_text(["student", *EXERCISES])
     ui.expect(table.get_by_role("row")).to_have_count(31)
     passed = ["✓ passed"] * 5
@@ -216,7 +234,7 @@ def test_who_has_solved_what(shown: Page, screenshots: Path, scheme: str) -> Non
     assert cells(shown, "Donald X.") == [*passed, "▲ hangs"]
     assert cells(shown, "Leslie X.") == [*passed, "✓ passed"]
     for part in ("passed", "tried", "hangs", "not-yet"):
-        text, ground = table.locator(f"td.{part}").first.evaluate(
+        text, ground = table.locator(f"td.sfm-mod-{part}").first.evaluate(
             "one => [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]"
         )
         assert ui.contrast(text, ground) >= 4.5, part
@@ -229,23 +247,23 @@ def test_a_raised_hand_comes_first_and_the_longest_stuck_has_a_bar(
     now = time.time()
     room.share(report(7, hand=now - 130), "a-secret-of-student-7")
     room.share(report(12, hand=now - 40), "a-secret-of-student-12")
-    ui.expect(shown.locator("#worlds .hand").first).to_contain_text("↑ hand up for 2:1")
+    ui.expect(shown.locator(".sfm-Card-hand").first).to_contain_text("↑ hand up for 2:1")
     ui.expect(shown.get_by_role("status")).to_contain_text("30 worlds: 2 hands up, 6 stuck")
     assert names(shown)[:3] == ["Tony X.", "Alan Y.", "Donald Z."]
-    ui.expect(shown.locator("#worlds .stuck .state").first).to_have_text(
-        re.compile(r"▲ stuck for \d+:\d\d")
+    ui.expect(shown.locator(".sfm-Card.sfm-mod-stuck .sfm-State").first).to_have_text(
+        re.compile(r"^stuck for \d+:\d\d$")
     )
-    bars = shown.locator("#worlds button").evaluate_all(
-        "all => all.map(one => [one.className, one.querySelector('.bar').offsetWidth])"
+    bars = shown.locator(".sfm-Card").evaluate_all(
+        "all => all.map(one => one.querySelector('.sfm-Bar > span')?.offsetWidth ?? null)"
     )
-    stuck = [width for state, width in bars if state == "stuck"]
+    stuck = [width for width in bars if width is not None]
+    assert len(stuck) == 6, "only who is stuck has a bar"
     assert stuck == sorted(stuck, reverse=True) and stuck[0] > stuck[-1] > 0
-    assert {width for state, width in bars if state != "stuck"} == {0}
-    for card in shown.locator("#worlds button").all()[:3]:
+    for card in shown.locator(".sfm-Card").all()[:3]:
         inner, outer = card.evaluate("one => [one.scrollHeight, one.clientHeight]")
         assert inner <= outer
     shown.get_by_label("Only stuck").check()
-    ui.expect(shown.locator("#worlds li")).to_have_count(8)  # a raised hand is always seen
+    ui.expect(shown.locator(".sfm-Cards li")).to_have_count(8)  # a raised hand is always seen
     shown.set_viewport_size({"width": 1100, "height": 560})
     shown.screenshot(path=screenshots / "class-hands.png")  # docs/class.png
     room.share(report(7), "a-secret-of-student-7")
@@ -259,10 +277,11 @@ def test_narrow_and_by_keyboard(shown: Page, screenshots: Path, width: int) -> N
     shown.set_viewport_size({"width": width, "height": 600})
     wide = shown.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, "only the table itself scrolls"
-    table = shown.get_by_role("region", name="Who has solved what")
-    shown.locator("#worlds button").last.focus()
-    shown.keyboard.press("Tab")
-    ui.expect(shown.get_by_role("button", name="Save as CSV")).to_be_focused()
+    table = shown.get_by_role("group", name="Exercises")
+    shown.locator(".sfm-Card").last.focus()
+    for name in ("Who has solved what", "Save as CSV"):
+        shown.keyboard.press("Tab")
+        ui.expect(shown.get_by_role("button", name=name)).to_be_focused()
     shown.keyboard.press("Tab")
     ui.expect(table).to_be_focused()
     shown.screenshot(path=screenshots / f"class-{width}.png")
@@ -296,7 +315,7 @@ def test_no_exercise_no_table(context: BrowserContext) -> None:
     page = context.new_page()
     room.share(encoded({**json.loads(report(0)), "exercises": []}), "a-secret-of-student-0")
     page.goto(f"http://127.0.0.1:{room.port}/#teach-{KEY}")
-    ui.expect(page.locator("#worlds li")).to_have_count(1)
+    ui.expect(page.locator(".sfm-Cards li")).to_have_count(1)
     ui.expect(page.get_by_role("heading", name="Who has solved what")).to_be_hidden()
     page.close()
     room.close()

@@ -161,6 +161,31 @@ def test_server_s_world_from_start_to_stop(page: Page, lab: Lab, screenshots: Pa
     )
 
 
+def test_what_a_page_has_missed_is_shown_again(page: Page, lab: Lab) -> None:
+    go = lab.folder / "go"
+    prints = f"""%%sfm
+import os, time
+print('before', rank)
+while not os.path.exists({str(go)!r}):
+    time.sleep(0.02)
+print('after', rank)"""
+    path = notebook(lab.folder, "reloads.ipynb", START, prints, "%sfm output")
+    ui.open_lab(page, lab, path)
+    kernel = ui.kernel(page)
+    ui.run_cell(page, 0, wait=True)
+    ui.run_cell(page, 1)
+    for rank in range(2):
+        ui.wait_until(page, lambda rank=rank: f"before {rank}" in ui.output(page, 1))  # type: ignore[misc]
+    page.goto("about:blank")  # a reload; nobody listens until the page is there again
+    go.touch()
+    ui.wait_until(page, lambda: lab.get(f"api/kernels/{kernel}")["execution_state"] == "idle")
+    ui.open_lab(page, lab, path)
+    assert ui.kernel(page) == kernel and "after" not in ui.output(page, 1)
+    ui.run_cell(page, 2, wait=True)
+    for rank in range(2):
+        assert f"before {rank}\\nafter {rank}\\n" in ui.output(page, 2)
+
+
 @pytest.mark.timeout(170)
 @pytest.mark.parametrize(("name", "cell"), [("cell blocked", WAITS), ("GIL held", HOLDS)])
 def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, cell: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import sfm_kernel
-from sfm_kernel.observe import record
-from tests.browser.ui import contrast, expect
+from sfm_kernel.observe.record import ProvenDeadlock, record
+from tests.browser.ui import contrast, expect, violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Locator, Page
@@ -30,7 +31,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
             a.send(dest="B", tag=number, text=END)
             b.recv(tag=number)
         b.send(dest="A", tag=3)
-        record(a, path, title=f"Exercise 3 {END}", name="Ada")
+        hung = [ProvenDeadlock(time.time(), "A waits for B")]
+        record(a, path, title=f"Exercise 3 {END}", name="Ada", deadlocks=hung)
     return path
 
 
@@ -70,6 +72,7 @@ def test_it_looks_right(shown: Page, screenshots: Path, request: pytest.FixtureR
         text = shown.locator(part).first.evaluate("one => getComputedStyle(one).color")
         ground = body.evaluate("one => getComputedStyle(one).backgroundColor")
         assert contrast(text, ground) >= 4.5, part
+    assert violations(shown, "html") == []
     shown.screenshot(path=screenshots / f"record-{scheme}.png", full_page=True)
 
 

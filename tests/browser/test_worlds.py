@@ -244,7 +244,8 @@ def test_the_classroom_opens_in_a_page_of_its_own(page: Page, lab: Lab) -> None:
     with page.context.expect_page() as opened:
         ui.command(page, "sfm:classroom")
     classroom = opened.value
-    ui.expect(classroom.locator("#line")).to_contain_text(f"{lab.url('sfm/classroom/')}#")
+    line = classroom.get_by_role("code").first
+    ui.expect(line).to_contain_text(f"%sfm share {lab.url('sfm/classroom/')}#")
     ui.expect(classroom.get_by_text("Nobody shares a world yet.")).to_be_visible()
     classroom.close()
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.browser.lab import Lab
 
 if TYPE_CHECKING:
@@ -176,6 +178,15 @@ def contrast(foreground: str, background: str) -> float:
 
     dark, bright = sorted(map(luminance, (foreground, background)))
     return (bright + 0.05) / (dark + 0.05)
+
+
+def violations(page: Page, where: str) -> list[str]:
+    """What axe-core finds below these elements: the rules, and the elements that break them."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    assert page.locator(where).count() > 0, where
+    found = axe.Axe().run(page, context=where).response
+    assert found["passes"], where
+    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
 
 
 def asked(page: Page, stream: Stream, world: str | None, parts: list[str]) -> None:

@@ -1,7 +1,6 @@
 import * as React from 'react';
 import { plural } from '../model/text';
-import type { CodeLocation } from '../model/types';
-import { LocationButton } from '../widgets/button';
+import { Jump, LocationButton } from '../widgets/button';
 import type { Graph } from './model';
 
 /** The most sentences of a list; a longer one ends with the number of the others. */
@@ -10,7 +9,7 @@ const LONGEST = 200;
 /** The graph as a list of sentences, for screen readers and for users who prefer text. */
 export function WaitList(props: {
   readonly graph: Graph;
-  readonly onJump: (location: CodeLocation) => void;
+  readonly onJump?: Jump;
 }): JSX.Element {
   const { graph, onJump } = props;
   const [open, setOpen] = React.useState(false);

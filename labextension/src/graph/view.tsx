@@ -1,5 +1,6 @@
 import * as React from 'react';
-import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
+import type { Diagnosis, Name, Snapshot } from '../model/types';
+import type { Jump } from '../widgets/button';
 import { layoutOf, neighbour } from './layout';
 import { Lines } from './lines';
 import { WaitList } from './list';
@@ -21,7 +22,7 @@ export interface WaitGraphProps {
   readonly snapshot: Snapshot | null;
   /** A process was picked, by click or Enter. */
   readonly onSelect: (name: Name) => void;
-  readonly onJump: (location: CodeLocation) => void;
+  readonly onJump?: Jump;
 }
 
 /**
@@ -86,7 +87,7 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
     } else if ((event.key === 'Enter' || event.key === ' ') && node) {
       pick(node);
     } else if (event.key.toLowerCase() === 'j' && node?.where) {
-      onJump(node.where);
+      onJump?.(node.where);
     } else if ('+=-0'.includes(event.key)) {
       setScale(event.key === '0' ? 1 : scaled(scale, event.key === '-' ? -1 : 1));
     } else {

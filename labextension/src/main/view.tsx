@@ -4,13 +4,13 @@ import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
 import { TimelineView } from '../timeline/view';
 import { CommandButton } from '../widgets/button';
-import { Details } from '../widgets/details';
+import { SelectedDetails } from '../widgets/details';
 import { LiveWidget } from '../widgets/live';
 import { Notice } from '../widgets/notice';
 import { rowViews } from '../widgets/rows';
 import { ProcessTable } from '../widgets/table';
 import { Waits } from '../widgets/waits';
-import { Why } from '../widgets/why';
+import { Why, WhyActions } from '../widgets/why';
 import { KINDS, ViewKind } from './kinds';
 
 /** A view of the shown world that lives in the main area. */
@@ -59,14 +59,16 @@ export class View extends LiveWidget {
               onSelect={this.select}
               onJump={this.jump}
             />
-            <Details store={store} commands={this.commands} />
+            <SelectedDetails store={store} commands={this.commands} />
           </div>
         );
       case 'graph':
         return (
           <div className="sfm-Split">
             <Waits store={store} onSelect={this.selectName} onJump={this.jump} />
-            <Why diagnosis={diagnosis} commands={this.commands} onJump={this.jump} />
+            <Why diagnosis={diagnosis} onJump={this.jump}>
+              <WhyActions commands={this.commands} />
+            </Why>
           </div>
         );
       case 'timeline':

@@ -7,7 +7,7 @@ import type { Store } from '../model/store';
 import type { World } from '../model/types';
 import { SitesView } from '../sites/view';
 import { CommandButton } from '../widgets/button';
-import { Details } from '../widgets/details';
+import { SelectedDetails } from '../widgets/details';
 import { Finished } from '../widgets/finished';
 import { sfmIcon } from '../widgets/icons';
 import { LiveWidget } from '../widgets/live';
@@ -105,7 +105,7 @@ export class Panel extends LiveWidget {
             onSelect={this.select}
             onJump={this.jump}
           />
-          <Details store={store} commands={commands} />
+          <SelectedDetails store={store} commands={commands} />
         </Section>
         <Section
           {...this._section('why', 'Why')}

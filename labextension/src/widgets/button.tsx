@@ -5,6 +5,9 @@ import * as React from 'react';
 import { locationText, same } from '../model/text';
 import type { CodeLocation, Name } from '../model/types';
 
+/** Shows a line of code. */
+export type Jump = (location: CodeLocation) => void;
+
 interface CommandButtonProps {
   readonly commands: CommandRegistry;
   readonly id: string;
@@ -62,15 +65,21 @@ function useChanges(commands: CommandRegistry, id: string): void {
   }, [commands, id]);
 }
 
-/** A code location; a click jumps to it. Read alone, the link says which process is there. */
+/**
+ * A code location; a click jumps to it, if that is possible. Read alone, the link says which process
+ * is there.
+ */
 export function LocationButton(props: {
   location: CodeLocation;
   of: Name;
-  onJump: (location: CodeLocation) => void;
+  onJump: Jump | undefined;
   tabIndex?: number;
 }): JSX.Element {
   const { location, of, onJump, tabIndex } = props;
   const text = locationText(location);
+  if (!onJump) {
+    return <>{text}</>;
+  }
   const inside = location.function ? `, in ${location.function}` : '';
   return (
     <button

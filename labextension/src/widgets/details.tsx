@@ -3,23 +3,23 @@ import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
 import { siteTexts } from '../model/text';
+import type { Diagnosis, Process } from '../model/types';
 import { CommandButton } from './button';
 import { Queue } from './queue';
 import { stateText } from './shapes';
 
-interface DetailsProps {
+interface SelectedProps {
   readonly store: Store;
   readonly commands: CommandRegistry;
 }
 
-/** The selected process: its commands, its inbox, and its messages to and from others. */
-export function Details({ store, commands }: DetailsProps): JSX.Element {
+/** The selected process, with its commands. */
+export function SelectedDetails({ store, commands }: SelectedProps): JSX.Element {
   const process = store.selected;
   if (!process) {
     return <p className="sfm-Dim">Choose a process to see its inbox.</p>;
   }
-  const { uid, name, kind, host, pid, here, peers } = process;
-  const judgement = store.diagnosis?.processes.find(other => other.uid === uid) ?? null;
+  const { uid, name, kind, host, pid, here } = process;
   const site = siteTexts(store.snapshot?.processes ?? []).get(uid);
   const facts = [
     kind,
@@ -30,17 +30,33 @@ export function Details({ store, commands }: DetailsProps): JSX.Element {
   const args = { uid };
   const engine = [ID.interruptProcess, ID.restartProcess, ID.stopProcess];
   return (
+    <Details process={process} diagnosis={store.diagnosis} about={facts.filter(Boolean).join(', ')}>
+      {kind === 'engine' &&
+        engine.map(id => (
+          <CommandButton key={id} commands={commands} id={id} args={args} of={String(name)} />
+        ))}
+    </Details>
+  );
+}
+
+interface DetailsProps {
+  readonly process: Process;
+  readonly diagnosis: Diagnosis | null;
+  readonly about: string;
+  /** Commands. */
+  readonly children?: React.ReactNode;
+}
+
+/** A process: its inbox, and its messages to and from others. */
+export function Details({ process, diagnosis, about, children }: DetailsProps): JSX.Element {
+  const { uid, name, peers } = process;
+  const judgement = diagnosis?.processes.find(other => other.uid === uid) ?? null;
+  return (
     <section className="sfm-Details" aria-label={`Process ${name}`}>
       <div className="sfm-Details-head">
         <h3>{`Inbox of ${name}`}</h3>
-        <span className="sfm-Dim">{facts.filter(Boolean).join(', ')}</span>
-        {kind === 'engine' && (
-          <span className="sfm-Tools">
-            {engine.map(id => (
-              <CommandButton key={id} commands={commands} id={id} args={args} of={String(name)} />
-            ))}
-          </span>
-        )}
+        <span className="sfm-Dim">{about}</span>
+        {children && <span className="sfm-Tools">{children}</span>}
       </div>
       {process.waits !== null && (
         <p className="sfm-Details-waits">

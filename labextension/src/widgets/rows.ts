@@ -26,9 +26,15 @@ export interface RowView {
   readonly samples: readonly Sample[];
 }
 
-export function rowViews(store: Store): RowView[] {
-  const { snapshot, diagnosis, rates, activities, usage } = store;
-  const now = store.now();
+/** The parts of a store that the rows show. */
+export type Observed = Pick<
+  Store,
+  'snapshot' | 'diagnosis' | 'rates' | 'activities' | 'usage' | 'now'
+>;
+
+export function rowViews(observed: Observed): RowView[] {
+  const { snapshot, diagnosis, rates, activities, usage } = observed;
+  const now = observed.now();
   const stuck = new Set(
     diagnosis?.verdict === 'deadlock'
       ? diagnosis.processes.filter(({ verdict }) => verdict === 'stuck').map(({ uid }) => uid)

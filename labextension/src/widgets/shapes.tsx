@@ -30,11 +30,21 @@ interface MarkProps {
 export function StateMark({ state, label, stuck }: MarkProps): JSX.Element {
   const text = label === undefined || label === state ? stateText(state) : label;
   return (
+    <Mark
+      shape={<StateShape state={state} stuck={stuck} />}
+      text={stuck ? `stuck ${text.replace(/^blocked /, '')}` : text}
+      stuck={stuck}
+    />
+  );
+}
+
+/** A shape and its text. */
+export function Mark(props: { shape: JSX.Element; text: string; stuck?: boolean }): JSX.Element {
+  const { shape, text, stuck } = props;
+  return (
     <span className={`sfm-State${stuck ? ' sfm-mod-stuck' : ''}`}>
-      <StateShape state={state} stuck={stuck} />
-      <span className="sfm-State-text">
-        {stuck ? `stuck ${text.replace(/^blocked /, '')}` : text}
-      </span>
+      {shape}
+      <span className="sfm-State-text">{text}</span>
     </span>
   );
 }

@@ -1,7 +1,6 @@
 import * as React from 'react';
 import { same } from '../model/text';
-import type { CodeLocation } from '../model/types';
-import { LocationButton } from './button';
+import { Jump, LocationButton } from './button';
 import { RowView, sameRow } from './rows';
 import { StateMark } from './shapes';
 import { Depth, Memory, Messages, Processor, Scale, scaleOf } from './usage';
@@ -14,7 +13,7 @@ interface RowProps {
   /** The largest values of the drawings; null in a table without them. */
   readonly scale: Scale | null;
   readonly onSelect: (uid: string) => void;
-  readonly onJump: (location: CodeLocation) => void;
+  readonly onJump?: Jump;
 }
 
 const Row = React.memo(
@@ -112,7 +111,7 @@ interface TableProps {
   /** Whether to draw what the processes use. */
   readonly drawn?: boolean;
   readonly onSelect: (uid: string) => void;
-  readonly onJump: (location: CodeLocation) => void;
+  readonly onJump?: Jump;
 }
 
 /**

@@ -31,14 +31,20 @@ interface DrawnProps {
 
 /** The number of messages in an inbox, and a bar as long. */
 export function Depth({ depth, scale }: { depth: number; scale: Scale }): JSX.Element {
-  const width = `${(100 * depth) / scale.depth}%`;
   return (
     <>
-      <span className="sfm-Bar" aria-hidden="true">
-        <span style={{ width }} />
-      </span>
+      <Bar part={depth / scale.depth} />
       {depth}
     </>
+  );
+}
+
+/** A bar that is full if the part is 1; a text beside it says the same. */
+export function Bar({ part }: { readonly part: number }): JSX.Element {
+  return (
+    <span className="sfm-Bar" aria-hidden="true">
+      <span style={{ width: `${100 * Math.min(1, part)}%` }} />
+    </span>
   );
 }
 

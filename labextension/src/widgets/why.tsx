@@ -2,8 +2,8 @@ import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
-import type { Diagnosis, CodeLocation, State, Verdict } from '../model/types';
-import { CommandButton, LocationButton } from './button';
+import type { Diagnosis, State, Verdict } from '../model/types';
+import { CommandButton, Jump, LocationButton } from './button';
 import type { RowView } from './rows';
 import { Arrow } from './section';
 import { Shape, StateMark } from './shapes';
@@ -21,17 +21,16 @@ const GRAPH = { kind: 'graph' };
 
 interface WhyProps {
   readonly diagnosis: Diagnosis | null;
-  readonly commands: CommandRegistry;
-  readonly onJump: (location: CodeLocation) => void;
-  /** Whether to offer a button that opens the graph. */
-  readonly graph?: boolean;
+  readonly onJump?: Jump;
+  /** What to do about a deadlock. */
+  readonly children?: React.ReactNode;
 }
 
 interface WhyLineProps {
   readonly store: Store;
   readonly rows: readonly RowView[];
   readonly commands: CommandRegistry;
-  readonly onJump: (location: CodeLocation) => void;
+  readonly onJump: Jump;
   /** Whether the user has opened the explanation of a world that goes on. */
   readonly open: boolean;
   readonly onToggle: () => void;
@@ -42,10 +41,15 @@ interface WhyLineProps {
  * states that the rows show, so that the two agree; a press on it shows the explanation.
  */
 export function WhyLine(props: WhyLineProps): JSX.Element {
-  const { store, rows, open, onToggle, ...rest } = props;
+  const { store, rows, commands, onJump, open, onToggle } = props;
   const { diagnosis } = useCalm(store);
   if (diagnosis?.verdict === 'deadlock') {
-    return <Why diagnosis={diagnosis} {...rest} graph />;
+    return (
+      <Why diagnosis={diagnosis} onJump={onJump}>
+        <WhyActions commands={commands} />
+        <CommandButton commands={commands} id={ID.open} args={GRAPH} text="Open graph" />
+      </Why>
+    );
   }
   const [state, label] = summary(rows);
   return (
@@ -54,7 +58,7 @@ export function WhyLine(props: WhyLineProps): JSX.Element {
         <StateMark state={state} label={label} />
         <Arrow open={open} />
       </button>
-      {open && <Why diagnosis={diagnosis} {...rest} />}
+      {open && <Why diagnosis={diagnosis} onJump={onJump} />}
     </>
   );
 }
@@ -71,8 +75,22 @@ function summary(rows: readonly RowView[]): readonly [State, string] {
   return waiting ? [waiting, 'waiting'] : ['idle', 'idle'];
 }
 
+/** The commands for a deadlock. */
+export function WhyActions({ commands }: { readonly commands: CommandRegistry }): JSX.Element {
+  return (
+    <>
+      <CommandButton commands={commands} id={ID.copyDiagnosis} text="Copy diagnosis" />
+      <CommandButton commands={commands} id={ID.interruptStuck} text="Interrupt these engines" />
+    </>
+  );
+}
+
+export function VerdictShape({ verdict }: { readonly verdict: Verdict }): JSX.Element {
+  return <Shape path={SHAPES[verdict]} />;
+}
+
 /** Why nothing goes on in the world, in sentences, and what to do about it. */
-export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Element {
+export function Why({ diagnosis, onJump, children }: WhyProps): JSX.Element {
   if (!diagnosis) {
     return <p className="sfm-Dim">Nothing is known yet.</p>;
   }
@@ -81,7 +99,7 @@ export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Eleme
   return (
     <div className={`sfm-Why sfm-mod-${verdict}`} data-verdict={verdict}>
       <p className="sfm-Why-title">
-        <Shape path={SHAPES[verdict]} />
+        <VerdictShape verdict={verdict} />
         <span>{title}</span>
       </p>
       {sentences.length > 0 && (
@@ -103,17 +121,7 @@ export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Eleme
               ))}
             </p>
           )}
-          <p className="sfm-Why-actions">
-            <CommandButton commands={commands} id={ID.copyDiagnosis} text="Copy diagnosis" />
-            <CommandButton
-              commands={commands}
-              id={ID.interruptStuck}
-              text="Interrupt these engines"
-            />
-            {graph && (
-              <CommandButton commands={commands} id={ID.open} args={GRAPH} text="Open graph" />
-            )}
-          </p>
+          {children && <p className="sfm-Why-actions">{children}</p>}
         </>
       )}
     </div>

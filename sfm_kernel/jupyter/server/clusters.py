@@ -21,6 +21,7 @@ from sfm_kernel.errors import SFMError, WorldAccess
 from sfm_kernel.jupyter.cluster_files import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.titles import ancestors, notebook_of, program_of
 from sfm_kernel.mpi.launch.job import MOST_RANKS
+from sfm_kernel.observe.counts import counts_of
 
 Processes = Sequence[Mapping[str, Any]]
 """The processes of a snapshot."""
@@ -133,9 +134,6 @@ def entry(
     # A kernel may run below the process that the server has started for it.
     notebooks = (process["pid"] for process in here if process["kind"] == "notebook")
     users |= {_kernel(pid, kernels) for pid in notebooks} - {""}
-    members = (process for process in processes if process["state"] != "left")
-    engines = [process for process in members if process["kind"] != "notebook"]
-    states = [engine["state"] if engine["alive"] else "ended" for engine in engines]
     return {
         "world": world,
         "cluster": name,
@@ -143,10 +141,7 @@ def entry(
         "starter": starter,
         "program": "" if cluster else program_of(first),
         "kernels": sorted(users),
-        "engines": len(states),
-        "running": states.count("running"),
-        "blocked": sum(state.startswith("blocked") for state in states),
-        "ended": states.count("ended"),
+        **counts_of(processes),
     }
 
 

@@ -50,8 +50,8 @@ def page(
     links = _Links(code)
     date = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(snapshot["time"]))
     heading = title or f"A run of {_names(run.data['processes'], snapshot['processes'])}"
-    body = [
-        element("header", element("h1", heading), element("p", *_subtitle(name, date, run))),
+    header = element("header", element("h1", heading), element("p", *_subtitle(name, date, run)))
+    sections = [
         *(element("p", note, class_="note") for note in notes),
         _why(diagnosis, links),
         *_earlier_deadlocks(deadlocks, run.data["begin"], links),
@@ -78,8 +78,9 @@ def page(
             "<!DOCTYPE html>",
             '<html lang="en"><head>',
             *head,
-            '</head><body class="sfm-Record">',
-            *body,
+            '</head><body class="sfm-Page sfm-Record">',
+            header,
+            element("main", *sections),
             f'<script type="text/plain" id="sfm-recorded">{_compressed(data)}</script>',
             f"<script>{script}</script>",
             "</body></html>",

@@ -674,6 +674,12 @@ td.sfm-Row-waits {
   background: var(--jp-warn-color1);
 }
 
+@media (forced-colors: active) {
+  .sfm-Bar > span {
+    background: CanvasText;
+  }
+}
+
 .sfm-State {
   display: flex;
   align-items: baseline;
