@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import zmq
 
 from sfm_kernel.directory import DirectoryServer
+from tests.unit.classes import Class
 from tests.unit.machines import KEY, Machine, MakeMachine
 
 
@@ -48,3 +50,10 @@ def dealer() -> Iterator[zmq.Socket[bytes]]:
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.linger = 0
         yield socket
+
+
+@pytest.fixture
+def room() -> Iterator[Class]:
+    """A class that serves."""
+    with closing(Class()) as made:
+        yield made
