@@ -6,6 +6,7 @@ computed seldom, and never by a call that does not block.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import linecache
@@ -27,8 +28,11 @@ _LESSONS = os.path.join(OWN, "lessons") + os.sep
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
-_OF_THREADS = frozenset({threading.__file__, _LIBRARY + "concurrent/futures/thread.py"})
-"""Files whose functions call those of threads: a call that is none of the program's lines."""
+_CALLERS = frozenset(
+    {threading.__file__, _LIBRARY + "concurrent/futures/thread.py", contextlib.__file__}
+)
+"""Files whose functions call those of threads, and what a ``with`` enters and leaves: calls that are
+none of the program's lines."""
 
 
 @functools.lru_cache(1024)
@@ -201,11 +205,11 @@ def is_own(filename: str) -> bool:
 
 
 def locate(filename: str, name: str, *, always: bool = False) -> str | None:
-    """The description of a code object for observers; None for this package's, and threads'.
+    """The description of a code object for observers; None for this package's, and for callers'.
 
     ``always``: also describe these.
     """
-    if not always and (is_own(filename) or filename in _OF_THREADS):
+    if not always and (is_own(filename) or filename in _CALLERS):
         return None
     cell, identity, before = cell_of(filename) or (None, None, 0)
     number = "" if cell is None else str(cell)

@@ -21,6 +21,8 @@ from sfm_kernel import errors
 from sfm_kernel.jupyter.commands import HELP
 from tests.observe.test_record import Reader
 
+pytestmark = pytest.mark.timeout(600)  # beside other tests a build takes minutes
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -125,6 +125,18 @@ def test_one_that_is_killed_stops_the_others() -> None:
         sfm_kernel.run(dies, 2)
 
 
+def test_a_call_at_the_end_of_a_with_is_in_its_line() -> None:
+    def waits(sfm: Endpoint) -> None:
+        with contextlib.ExitStack() as calls:
+            calls.callback(sfm.recv, tag="never")
+
+    with running(waits, 1) as run:
+        wait_until(lambda: run.process(0)["state"] == "blocked in recv")
+        where = run.process(0)["where"]
+    assert (Path(where["file"]).name, where["function"]) == ("test_run.py", "waits")
+    assert where["line"] == waits.__code__.co_firstlineno + 1
+
+
 @pytest.mark.fault
 def test_one_that_crashes_says_its_line() -> None:
     def crashes(sfm: Endpoint) -> None:
