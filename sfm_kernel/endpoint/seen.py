@@ -31,8 +31,8 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _CALLERS = frozenset(
     {threading.__file__, _LIBRARY + "concurrent/futures/thread.py", contextlib.__file__}
 )
-"""Files whose functions call those of threads, and what a ``with`` enters and leaves: calls that are
-none of the program's lines."""
+"""Files whose functions call those of threads, and those that a ``with`` enters and leaves: calls
+that are none of the program's lines."""
 
 
 @functools.lru_cache(1024)
