@@ -32,6 +32,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,7 @@ class StartedClusters:
     def close(self) -> None:
         """End all clusters when the server ends, without waiting, and remove their notes.
 
-        A cluster whose idle engines end just now leaves a note afterwards, unless it knows by then.
+        A cluster whose idle engines end just now would leave a note afterwards.
         """
         for world, holder in self._holders.items():
             holder.hang_up()
@@ -182,13 +183,14 @@ class _Holder:
                 progress(answer["came"])
 
     def hang_up(self) -> None:
-        """Have the process end, and its engines."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        """Have the process end, and its engines, since the server does."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGHUP)
 
     async def close(self) -> None:
         """End the process and its engines; returns when it has ended."""
-        self.hang_up()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
             await asyncio.wait_for(self._process.wait(), _END)
         except TimeoutError:
@@ -204,7 +206,8 @@ def main() -> None:
     """Serve until the standard input closes."""
     pipe = answers()
     held = _HeldCluster(lambda said: print(json.dumps(said), file=pipe))
-    signal.signal(signal.SIGTERM, held.end)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, held.end)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     # The main thread may be in the middle of a command when the server ends: a signal ends that.
     end = partial(os.kill, os.getpid(), signal.SIGTERM)
@@ -215,9 +218,8 @@ def main() -> None:
     except BrokenPipeError:  # the server has ended
         pass
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing ends this half-way
         held.close()
-        if not listener.is_alive():  # the server has ended, which would show a note
+        if held.outlives_server or not listener.is_alive():  # nobody would show a note
             held.forget()
 
 
@@ -233,7 +235,8 @@ class _HeldCluster:
         self._engines: Engines | None = None
         self._watch: IdleWatch | None = None
         self._turn = threading.Lock()  # held during a command, and while idle engines are ended
-        self._starting = self._ending = False
+        self._starting = self._ending = self._closing = False
+        self.outlives_server = False
 
     def answer(self, command: dict[str, Any]) -> None:
         """Obey a command, and say the answer."""
@@ -293,7 +296,8 @@ class _HeldCluster:
     def end(self, number: int, frame: object) -> None:
         """End the process: at once, or after the moment in which a cluster is half started."""
         self._ending = True
-        if not self._starting:
+        self.outlives_server |= number == signal.SIGHUP
+        if not (self._starting or self._closing):  # nothing ends these half-way
             raise SystemExit
 
     def forget(self) -> None:
@@ -303,6 +307,7 @@ class _HeldCluster:
 
     def close(self) -> None:
         """End the engines."""
+        self._closing = True
         if self._watch is not None:
             self._watch.stop()
         if self._engines is not None:
