@@ -263,6 +263,13 @@ def test_engines_are_started_from_the_panel(page: Page, lab: Lab, stream: fake.S
         assert sent.pop() == {**body, "progress": True}
     ui.asked(page, stream, "w2", SEEN)
 
+    page.route(
+        "**/sfm/worlds?*", lambda route: route.fulfill(status=404, body="<!DOCTYPE html>\n<p>\n")
+    )
+    start.click()
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
+    ui.expect(page.get_by_role("dialog")).to_contain_text("the server does not know sfm-kernel")
+
 
 ANSWER_IN_PARTS = """
 const real = window.fetch;

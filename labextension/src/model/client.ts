@@ -99,7 +99,7 @@ export class Client {
   ): Promise<T> {
     const init = { method, body: JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
-    const text = await lastLine(response, early);
+    const text = await lastLine(response, response.ok ? early : () => undefined);
     const message = messageOf(text);
     if (!response.ok || message !== null) {
       throw new Error(message ?? explanation(response));
