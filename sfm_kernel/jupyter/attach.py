@@ -26,15 +26,17 @@ _HOST = "127.0.0.1"
 _port: int | None = None
 
 
-class _Own(NamedTuple):
-    """Where the debugger's requests went before an engine was attached."""
+class _Debugpy(NamedTuple):
+    """Where the notebook's kernel sends the debugger's requests; ``initialized``: whether debugpy
+    listens there already."""
 
     host: str
     port: Any
     initialized: bool
 
 
-_own: _Own | None = None
+_own: _Debugpy | None = None
+"""The notebook's, while an engine is attached."""
 
 
 def attach(view: Any, member: Member, is_here: bool) -> None:
@@ -53,17 +55,17 @@ def attach(view: Any, member: Member, is_here: bool) -> None:
             f"%sfm debug --attach: {member.name} runs on another machine, which the debugger does "
             f"not reach: `%sfm debug {member.name}` after an error looks at its values"
         )
-    port, pid = view.apply_sync(listen)
+    port = view.apply_sync(listen)
     if port is None:
         raise UsageError(
             f"%sfm debug --attach: debugpy is not installed where {member.name} runs: `pip install "
             "debugpy`, then `%sfm restart`"
         )
     client = debugger.debugpy_client
-    _own = _own or _Own(client.debugpy_host, client.debugpy_port, debugger.debugpy_initialized)
-    _direct(debugger, _Own(_HOST, port, True))
+    _own = _own or _Debugpy(client.debugpy_host, client.debugpy_port, debugger.debugpy_initialized)
+    _direct(debugger, _Debugpy(_HOST, port, True))
     os.makedirs(get_tmp_directory(), mode=0o700, exist_ok=True)  # for the texts of cells
-    debugger.start = partial(_start, debugger, pid)
+    debugger.start = partial(_start, debugger, member.pid)
 
 
 def detach() -> None:
@@ -74,20 +76,17 @@ def detach() -> None:
     _give_back(debugger)
 
 
-def listen() -> tuple[int | None, int]:
-    """On an engine: have debugpy wait for the debugger; its port, and the engine's process.
-
-    The port is None without debugpy.
-    """
+def listen() -> int | None:
+    """On an engine: have debugpy wait for the debugger; its port, None without debugpy."""
     global _port
     if _port is None:
         try:
             import debugpy  # noqa: T100 - the user has asked for it
         except ImportError:
-            return None, os.getpid()
+            return None
         _, _port = debugpy.listen((_HOST, 0))  # noqa: T100
     lines.named_as_in_notebook = True
-    return _port, os.getpid()
+    return _port
 
 
 def _debugger() -> Any:
@@ -104,7 +103,7 @@ def _debugger() -> Any:
     return debugger
 
 
-def _direct(debugger: Any, to: _Own) -> None:
+def _direct(debugger: Any, to: _Debugpy) -> None:
     client = debugger.debugpy_client
     client.debugpy_host, client.debugpy_port, debugger.debugpy_initialized = to
 

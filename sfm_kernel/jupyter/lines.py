@@ -46,7 +46,7 @@ class Lines:
         self._shell = shell
         self._codes: OrderedDict[str, _Code] = OrderedDict()
         self.cell: tuple[int | None, str | None] = None, None
-        self._raw_cell = ""
+        self._file = ""  # the name of that cell's code
         self._named: tuple[str, str] | None = None  # code, and its name
 
     def publish(self) -> None:
@@ -64,20 +64,21 @@ class Lines:
         for name in ("get_code_name", "ast_parse", "cache", "format_code_name"):
             vars(self._shell.compile).pop(name, None)
 
-    def note(self, code: str, number: int | None, identity: str | None, before: int = 0) -> None:
-        """Remember that this code is a cell's.
+    def note(self, code: str, number: int | None, identity: str | None, before: int = 0) -> str:
+        """Remember that this code is a cell's; returns the name under which it is compiled.
 
         Args:
             number, identity: of the cell.
             before: lines of the cell before the code.
         """
-        name = self._shell.compile.get_code_name(code, code, 0)
+        name: str = self._shell.compile.get_code_name(code, code, 0)
         blank = len(code) - len(code.lstrip())
         lines = before + code[:blank].count("\n")  # IPython removes empty lines
         self._codes[name] = _Code((number, identity, 0), lines, before > 0)
         self._codes.move_to_end(name)
         if len(self._codes) > _MOST_CELLS:
             self._codes.popitem(last=False)
+        return name
 
     def _cell_of(self, file: str) -> seen.Cell | None:
         code = self._codes.get(file)
@@ -133,8 +134,7 @@ class Lines:
         if info.store_history:  # False for code that a front end runs by itself
             # Not execution_count: some versions of IPython raise it before this event, some after.
             self.cell = len(self._shell.history_manager.input_hist_parsed), info.cell_id
-            self._raw_cell = info.raw_cell
-            self.note(info.raw_cell, *self.cell)
+            self._file = self.note(info.raw_cell, *self.cell)
             bystanders.begin_cell(self.cell[0])
 
     def begin_engine_cell(self, info: Any) -> None:
@@ -142,9 +142,9 @@ class Lines:
         if label := self.task_label():
             number, before = label.get("cell"), int(label.get("before") or 0)
             self._named = (info.raw_cell, label["file"]) if named_as_in_notebook else None
-            self.note(info.raw_cell, number, label.get("cell_id"), before)
+            file = self.note(info.raw_cell, number, label.get("cell_id"), before)
             bystanders.begin_cell(number)
-            death.begin_cell(number, self._shell.compile.get_code_name(info.raw_cell, "", 0))
+            death.begin_cell(number, file)
 
     def task_label(self) -> Mapping[str, Any]:
         """The notebook's description of the cell that runs on this engine; empty without a cell."""
@@ -161,6 +161,5 @@ class Lines:
             failed: when a cell on these engines last failed or was stopped, see ``mpi/engines.py``.
         """
         number, identity = self.cell
-        file = self._shell.compile.get_code_name(self._raw_cell, self._raw_cell, number)
-        cell = {"cell": number, "cell_id": identity, "file": file, "before": before}
+        cell = {"cell": number, "cell_id": identity, "file": self._file, "before": before}
         return {LABEL: {**cell, "failed": failed}}
