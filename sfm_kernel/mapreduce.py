@@ -56,7 +56,7 @@ __all__ = ["Line", "Result", "run"]
 CHUNKS = 64  # chunks of a run that are sent in one message
 WINDOW = 2  # messages to one worker that may be unacknowledged
 SLICE = 0.02  # seconds of work before a worker takes the messages that have arrived
-PATIENCE = 1.0  # seconds for which an owner waits for a worker's last message of a failed job
+PATIENCE = 5.0  # seconds for which an owner waits for a worker's last message of a failed job
 
 
 class Result(list[tuple[Any, Any]]):

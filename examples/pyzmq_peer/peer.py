@@ -44,6 +44,7 @@ class Peer:
         self._router = self._context.socket(zmq.ROUTER)
         self._router.curve_server, self._router.curve_secretkey = True, self.directory.pair[1]
         self._router.router_mandatory, self._router.maxmsgsize = True, 2 * LARGEST
+        self._router.sndhwm = 0  # credit bounds what waits
         self._router.zap_domain = b"sfm"
         self._router.bind(f"tcp://{ip or own_ip(url)}:*")
         self.uid, address = os.urandom(16).hex(), self._router.get_string(zmq.LAST_ENDPOINT)
@@ -129,10 +130,16 @@ class Peer:
         dealer = self._context.socket(zmq.DEALER)
         show(dealer, self.directory.pair, z85.encode(bytes.fromhex(member["public"])))
         dealer.reconnect_ivl, dealer.maxmsgsize = -1, 2 * LARGEST  # one socket is one connection
+        dealer.sndhwm = 0
         report = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED)
         dealer.connect(member["address"])
         self._dealers[member["uid"]] = dealer, report
-        link.use(dealer.send, broke=True)
+
+        def out(frame: bytes) -> None:
+            with contextlib.suppress(zmq.Again):  # it has ended: its report, which comes, says so
+                dealer.send(frame, zmq.DONTWAIT)
+
+        link.use(out, broke=True)
 
     def poll(self, seconds: float = 0.0) -> None:
         """Take in what has come, and wait for it for so long."""
