@@ -23,7 +23,7 @@ from tests.contract.conftest import Background
 from tests.mpi.launching import LAUNCHER
 from tests.observe.zoo import outcome
 
-LIMIT = 40.0
+LIMIT = 150.0
 """Seconds after which a program is stopped; far more than any program needs."""
 
 

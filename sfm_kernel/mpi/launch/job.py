@@ -258,7 +258,7 @@ class Job:
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all ranks are being ended: it need not wait
         elif self._stopped is not None:
-            if report.kind == reports.INTERRUPTED:
+            if report.kind in (reports.INTERRUPTED, reports.CUT_OFF):
                 where = wording.interrupted_in(child, report)
                 self._err.say(f"sfm: {child.rank} was in {where}\n", child.prefix)
             elif report.kind in (reports.RAISED, reports.EXITED):

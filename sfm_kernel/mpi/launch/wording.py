@@ -80,7 +80,9 @@ def failure(child: Child, report: Report, is_alone: bool) -> str:
 
 
 def interrupted_in(child: Child, report: Report) -> str:
-    """The line in which a rank was interrupted."""
+    """The line in which a rank was interrupted, or heard first that another one was."""
+    if report.kind == reports.CUT_OFF:
+        return call(report.text)[0].removeprefix(" in ") or "an unknown line"
     return report.text if child.program is None else stopped(report.text) or "an unknown line"
 
 
