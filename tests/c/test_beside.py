@@ -149,4 +149,4 @@ def test_stop_says_where_both_were(other: str) -> None:
     *python, c = sorted(said.splitlines())
     assert all(line.endswith(ends) and f"was in {other}" in line for line in python), said
     # Who hears of another rank's end before it is interrupted itself says its line all the same.
-    assert re.match(r"sfm: rank 2 was in worker.c, line \d+ \(main\)", c), said
+    assert re.match(r"sfm: rank 2 was in worker.c, line \d+ \(main\): ", c), said

@@ -81,9 +81,13 @@ def failure(child: Child, report: Report, is_alone: bool) -> str:
 
 def interrupted_in(child: Child, report: Report) -> str:
     """The line in which a rank was interrupted, or heard first that another one was."""
-    if report.kind == reports.CUT_OFF:
-        return call(report.text)[0].removeprefix(" in ") or "an unknown line"
-    return report.text if child.program is None else stopped(report.text) or "an unknown line"
+    text = report.text
+    if report.kind == reports.CUT_OFF:  # the place of its call, as in the report of a signal
+        cell, place, _ = text.split("\n", 2)
+        text = f"\n{cell}\n{place}"
+    elif child.program is None:
+        return text
+    return stopped(text) or "an unknown line"
 
 
 def too_soon(child: Child, report: Report | None = None) -> str:
