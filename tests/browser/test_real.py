@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,14 +32,14 @@ AFTER = "%%sfm\nprint('goes on', recv(tag=3).data)"
 TALKS = """%%sfm B
 import threading, time
 def talk():
-    for number in range(1000):
+    for number in range(10_000):
         send(dest="C", number=number)
         time.sleep(0.02)
 threading.Thread(target=talk, daemon=True).start()"""
+WAITS = "%%sfm A\nrecv(60, tag=1)"
 HOLDS = """%%sfm A
-import ctypes
-ctypes.PyDLL(None).sleep(8)"""
-WAITS = "%%sfm A\nrecv(8, tag=1)"
+import ctypes, os
+ctypes.PyDLL(None).read(os.open("go", os.O_RDWR), ctypes.create_string_buffer(1), 1)"""
 COUNT = """() => {
     window.updates = 0;
     const watch = {childList: true, characterData: true, subtree: true};
@@ -190,6 +191,9 @@ print('after', rank)"""
 @pytest.mark.parametrize(("name", "cell"), [("cell blocked", WAITS), ("GIL held", HOLDS)])
 def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, cell: str) -> None:
     path = notebook(lab.folder, "live.ipynb", START + " C", TALKS, cell)
+    go = lab.folder / "go"
+    go.unlink(missing_ok=True)
+    os.mkfifo(go)
     frames: list[float] = []
 
     def count(socket: WebSocket) -> None:
@@ -214,6 +218,8 @@ def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, 
     updates = page.evaluate("window.updates")
     seconds = time.monotonic() - begin
     ui.expect(row).to_contain_text("waits for a cell")
+    with open(os.open(go, os.O_RDWR), "wb") as pipe:
+        pipe.write(b".")  # who holds the GIL goes on
     file = screenshots / "rates.json"
     known = json.loads(file.read_text()) if file.exists() else {}
     known[name] = {
