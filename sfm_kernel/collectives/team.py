@@ -36,6 +36,7 @@ from sfm_kernel.collectives.meeting import check_for_heirs, reported
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.endpoint.bystanders import hooks
 from sfm_kernel.endpoint.seen import accounts
+from sfm_kernel.endpoint.weak import listed
 from sfm_kernel.errors import (
     CollectiveError,
     CollectiveMismatch,
@@ -357,7 +358,7 @@ _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 def _hooks() -> Iterator[Callable[[], None]]:
     """The ``on_wait`` of groups whose members wait in a call; it may end the wait, or send."""
-    for team in list(_teams):
+    for team in listed(_teams):
         if team.on_wait is not None and team.ledger.busy:
             yield team.on_wait
 

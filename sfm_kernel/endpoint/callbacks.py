@@ -14,6 +14,7 @@ from sfm_kernel._native import matches
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import is_users_file, locate
+from sfm_kernel.endpoint.weak import listed
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 
@@ -103,7 +104,7 @@ _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 
 def registered() -> list[Callback]:
     """This process's callbacks that may be called, of all endpoints."""
-    return [callback for owner in list(_owners) if owner.active for callback in owner.all]
+    return [callback for owner in listed(_owners) if owner.active for callback in owner.all]
 
 
 def _line_of(failure: Exception) -> tuple[str, int] | None:

@@ -86,14 +86,15 @@ class Background(threading.Thread):
 
     def __init__(self, call: Callable[[], Any]) -> None:
         super().__init__(daemon=True)
-        self._call, self._value, self._error = call, None, None
+        self._call, self._value = call, None
+        self.error: BaseException | None = None
         self.start()
 
     def run(self) -> None:
         try:
             self._value = self._call()
         except BaseException as error:  # noqa: BLE001 - result() raises it
-            self._error = error
+            self.error = error
 
     def result(self) -> Any:
         self.join(120)
@@ -101,8 +102,8 @@ class Background(threading.Thread):
             frame = sys._current_frames().get(self.ident or 0)
             stack = "".join(traceback.format_stack(frame))
             raise AssertionError(f"the call did not return: it is here\n{stack}")
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         return self._value
 
 

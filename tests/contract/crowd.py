@@ -27,7 +27,12 @@ class Crowd:
         return [Background(of(sfm)) for sfm in self.endpoints if not sfm.closed]
 
     def run(self, program: Program, **options: Any) -> list[Any]:
-        return [outcome(call) for call in self.start(program, **options)]
+        calls = self.start(program, **options)
+        try:
+            return [outcome(call) for call in calls]
+        except AssertionError as problem:  # it may wait for one that has raised
+            problem.add_note(f"the calls have raised: {[call.error for call in calls]}")
+            raise
 
     def close(self) -> None:
         for endpoint in self.endpoints:

@@ -23,8 +23,9 @@ from tornado.ioloop import IOLoop, PeriodicCallback
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel._native import stacks
+from sfm_kernel.collectives import meeting, team
 from sfm_kernel.endpoint import bystanders as present
-from sfm_kernel.endpoint import main_thread
+from sfm_kernel.endpoint import callbacks, main_thread
 from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders
 from sfm_kernel.endpoint.main_thread import main_line
 from tests.waiting import wait_until
@@ -45,6 +46,43 @@ def _others() -> Iterator[None]:
 
 
 _of_the_tests: list[Any] = []
+
+
+@pytest.mark.parametrize(
+    ("held", "look"),
+    [
+        (meeting._tables, meeting._hooks),
+        (team._teams, team._hooks),
+        (callbacks._owners, callbacks.registered),
+    ],
+)
+def test_groups_and_endpoints_are_made_meanwhile(held: Any, look: Callable[[], Any]) -> None:
+    """Once a second thread of a process made a group while a call of the first began to wait."""
+
+    class Thing(dict[str, Any]):
+        __hash__ = object.__hash__  # type: ignore[assignment]
+        on_wait, active = None, False
+
+    def make() -> None:
+        while not over.is_set():
+            things = [Thing() for _ in range(200)]
+            for thing in things:
+                held.setdefault(thing, thing) if hasattr(held, "setdefault") else held.add(thing)
+            for thing in things:
+                held.pop(thing) if hasattr(held, "setdefault") else held.discard(thing)
+
+    over, interval = threading.Event(), sys.getswitchinterval()
+    maker = threading.Thread(target=make)
+    maker.start()
+    sys.setswitchinterval(1e-6)
+    try:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            list(look())
+    finally:
+        sys.setswitchinterval(interval)
+        over.set()
+        maker.join()
 
 
 def test_a_pool_is_none_while_it_has_nothing_to_do() -> None:
