@@ -14,7 +14,7 @@
 //!
 //! Two packages compile these sources: sfm-mpi for MPICH's ABI, and sfm-mpi-abi for the standard's,
 //! with `cfg(abi)`. They differ in the table of constants, in the type of handles (src/handles.rs),
-//! and in the status (src/status.rs).
+//! and in the status (src/handles/status.rs).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -204,18 +204,18 @@ fn collective(
     collectives: &BTreeMap<String, String>,
 ) -> Option<String> {
     let (name, form) = if let Some(name) = function.strip_suffix("_init") {
-        (name, "prepare(comm, call, request)")
+        (name, "functions::collectives::prepare(comm, call, request)")
     } else if let Some(name) = function.strip_prefix('i') {
-        (name, "open(comm, call, request)")
+        (name, "functions::collectives::open(comm, call, request)")
     } else {
-        (function, "block(comm, &call)")
+        (function, "collective::calls::block(comm, &call)")
     };
     let find = |name: &str| collectives.get_key_value(name);
     let (name, module) = find(name).or_else(|| find(name.strip_suffix('v')?))?;
     // the barrier's: comm
     let (arguments, _) = given.split_at(given.find(", comm").map_or(4, |at| at + 6));
     let call = format!("collective::{module}::{name}({arguments})");
-    Some(format!("{call}.and_then(|call| collective::calls::{form})"))
+    Some(format!("{call}.and_then(|call| {form})"))
 }
 
 /// True for a constructor of datatypes; a large-count constructor records in the datatype that it
@@ -356,11 +356,11 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
         (false, true) if name.starts_with("MPI_T_") => {
             format!("tool::answer(\"{name}\", || {body})")
         }
-        (false, true) => format!("errors::answer(\"{name}\", {on}, {body})"),
+        (false, true) => format!("raising::answer(\"{name}\", {on}, {body})"),
         (false, false) => format!(
             "match world::must_run(\"{name}\") {{\n            Ok(()) => \
-             errors::answer(\"{name}\", {on}, {body}),\n            \
-             Err(failure) => failure.raise(\"{name}\", None),\n        }}"
+             raising::answer(\"{name}\", {on}, {body}),\n            \
+             Err(failure) => raising::raise(failure, \"{name}\", None),\n        }}"
         ),
     };
     let parameters = listed(prototype, true);

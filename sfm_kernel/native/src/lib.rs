@@ -5,13 +5,15 @@
 //! biased_lock, packet, value       atomics, time, cores, sleeping, a lock for one thread, the wire
 //!                                  format, comparable values
 //! signals, event_fd, fork_list,
-//! splitmix                         threads without signals, their alarms; forks; random numbers
+//! splitmix, reentry, other_threads   threads without signals, their alarms; forks; random numbers;
+//!                                  threads that hold a lock, or that the program has
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, text, code_location,
 //! peers, polls, main_thread, trace,
-//! claims, segment, observed, ring_file   files in shared memory, and what observers read there
-//! core, send_credit, ring_sender,
-//! summary                          the two halves of an endpoint
+//! claims, segment, ring_file       files in shared memory, and what observers read there
+//! summary, spin                    an inbox for observers; waiting without sleep
+//! core, ring_sender                the two halves of an endpoint
+//! observed                         other processes' segments
 //! combining_tree                   memory that a group's members share, for collectives
 //! json, tcp_info, tcp_history      what the kernel knows of a TCP connection, and what it forgets
 //! frame                            sealed frames, the wire format between machines
@@ -75,8 +77,6 @@ pub mod ring_file;
 pub mod ring_sender;
 #[cfg(not(loom))]
 pub mod segment;
-#[cfg(not(loom))]
-pub mod send_credit;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]

@@ -2,20 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, Block, PAGE};
 use crate::bell::Woken;
 use crate::clock::coarse;
-use crate::core::Core;
+use crate::core::{may_send, Core, Sender};
 use crate::packet::{account, context_of, cost, Gather, ACCOUNTS};
 use crate::peers::bump;
 use crate::reentry::Holder;
 use crate::ring::{Refused, RingWriter, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::{Segment, UNSETTLED};
-use crate::send_credit::may_send;
 use crate::shm::ShmError;
 
 mod large;
@@ -143,7 +142,8 @@ impl RingSender {
             writing: Mutex::new(writing),
             holder: Holder::default(),
         });
-        sender.core.tend(&sender);
+        let known: Weak<dyn Sender> = Arc::downgrade(&sender) as _;
+        sender.core.tend(known);
         Ok(sender)
     }
 

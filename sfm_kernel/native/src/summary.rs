@@ -1,7 +1,6 @@
 //! A queue's summary for observers: one line for each of the first messages, and for those that
 //! come nearest to a blocked receive's template.
 
-use crate::core::Queues;
 use crate::matching::Template;
 use crate::packet::{next_entry, u32_at, u64_at, Attribute, Kind, Packet, Shape};
 use crate::value::{compare, text, Scalar, Verdict};
@@ -67,13 +66,16 @@ impl RequestedTemplate {
 
 /// The described messages: the first ones, and those further behind that are nearer to the
 /// template.
-fn chosen<'a>(queue: &'a Queues, requested: Option<&RequestedTemplate>) -> Vec<&'a Packet> {
+fn chosen<'a, All: Iterator<Item = &'a Packet>>(
+    queue: impl Fn() -> All,
+    requested: Option<&RequestedTemplate>,
+) -> Vec<&'a Packet> {
     let requested = match requested {
-        Some(requested) if queue.len() > SHOWN => requested,
-        _ => return queue.iter().take(SHOWN).collect(),
+        Some(requested) if queue().nth(SHOWN).is_some() => requested,
+        _ => return queue().take(SHOWN).collect(),
     };
-    let mut chosen: Vec<_> = queue.iter().take(SHOWN - NEAR).collect();
-    let behind = queue.iter().skip(SHOWN - NEAR).take(SEARCHED);
+    let mut chosen: Vec<_> = queue().take(SHOWN - NEAR).collect();
+    let behind = queue().skip(SHOWN - NEAR).take(SEARCHED);
     let mut near: Vec<_> = behind
         .filter(|packet| packet.context() == requested.context)
         .map(|packet| (requested.met_by(packet), packet))
@@ -85,7 +87,10 @@ fn chosen<'a>(queue: &'a Queues, requested: Option<&RequestedTemplate>) -> Vec<&
 
 /// One line per message: its context, its bytes, then name and value of each attribute, in Python's
 /// notation. Tabs separate attributes; a name ends with UNIT.
-pub fn summary(queue: &Queues, requested: Option<&RequestedTemplate>) -> String {
+pub fn summary<'a, All: Iterator<Item = &'a Packet>>(
+    queue: impl Fn() -> All,
+    requested: Option<&RequestedTemplate>,
+) -> String {
     let mut lines = String::new();
     for packet in chosen(queue, requested) {
         lines.push_str(&format!("{:x}\t{}", packet.context(), packet.len()));

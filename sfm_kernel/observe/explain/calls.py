@@ -30,7 +30,7 @@ _LAST = ("MPI_Finalize", "Finalize")
 _OF_OBJECTS, _APART, MAKER = (1 << bit for bit in (40, 41, 42))
 """Not smaller are numbers of mpi4py's reductions of objects, and of calls in which some processes
 make a communicator alone; the call that has made the communicator has the last one:
-.../collective/history.rs, .../engine/report.rs."""
+.../comm/history.rs, .../comm/shown.rs."""
 
 Begun = Mapping[str, Any]
 """See ``schema.json``, "begun"."""

@@ -12,7 +12,7 @@ _SHOWN = 4
 """Communicators whose makers are named."""
 
 _INTER = "an intercommunicator"
-"""The beginning of the title of one without a name: native/mpi/src/comm.rs."""
+"""The beginning of the title of one without a name: native/mpi/src/comm/shown.rs."""
 
 
 def roots(blocked: Sequence[Node]) -> Iterator[str]:

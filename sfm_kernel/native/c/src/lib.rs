@@ -1,8 +1,11 @@
 //! libsfm.so: the functions of sfm.h (sfm_kernel/c/include), on an endpoint without Python.
 //!
-//! - `codes`: error codes, and the latest error of a thread
-//! - `arguments`, `types`: the caller's arguments; the types of attributes
-//! - `endpoint`, `packet`, `calls`, `message`: the functions, in the header's order
+//! ```text
+//! codes                          error codes, and the latest error of a thread
+//! arguments, types               the caller's arguments; the types of attributes
+//! endpoint, packet, message, calls   the functions
+//! ```
+//! A module uses only those above it.
 //!
 //! No function ends the process: `codes::answer` catches panics.
 

@@ -9,13 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use sfm_native::sync::lock;
 
-use crate::comm::Comm;
 use crate::data::Data;
-use crate::engine::{engine, From, Mode, Outcome, Sending, To};
+use crate::engine::{engine, From, Mode, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::request::Work;
-use crate::session;
 
 #[derive(Default)]
 pub struct Buffer(Mutex<State>);
@@ -30,7 +27,7 @@ struct State {
 pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
 
 impl Buffer {
-    fn is_attached(&self) -> bool {
+    pub fn is_attached(&self) -> bool {
         lock(&self.0).attached.is_some()
     }
 
@@ -45,7 +42,7 @@ impl Buffer {
     }
 
     /// The buffered messages that are not sent yet.
-    fn under_way(&self) -> Vec<Arc<Sending>> {
+    pub fn under_way(&self) -> Vec<Arc<Sending>> {
         lock(&self.0).under_way.iter().map(|(sending, _)| sending.clone()).collect()
     }
 
@@ -58,11 +55,6 @@ impl Buffer {
         Ok(())
     }
 
-    /// An operation that ends when all earlier buffered messages are sent.
-    pub fn flushing(&self) -> Work {
-        Work::after(self.under_way(), Work::Ended(Outcome::of_send()))
-    }
-
     /// Detach the buffer; returns its address and size.
     pub fn detach(&self) -> Answer<(*mut c_void, MPI_Count)> {
         self.flush()?;
@@ -72,7 +64,9 @@ impl Buffer {
         }
     }
 
-    unsafe fn send(&self, to: To, data: &Data) -> Answer {
+    /// # Safety
+    /// The data is valid.
+    pub unsafe fn send(&self, to: To, data: &Data) -> Answer {
         let needed = data.len() + MPI_BSEND_OVERHEAD as usize;
         {
             let mut state = lock(&self.0);
@@ -96,20 +90,5 @@ impl Buffer {
             lock(&self.0).under_way.push((sending, needed));
         }
         Ok(())
-    }
-}
-
-/// Send a copy of the data through the communicator's buffer, its session's, or the process's.
-///
-/// # Safety
-/// The data is valid.
-pub unsafe fn send(comm: &Comm, to: To, data: &Data) -> Answer {
-    engine().advance();
-    if comm.buffer.is_attached() {
-        return comm.buffer.send(to, data);
-    }
-    match session::find(comm.session) {
-        Some(session) if session.buffer.is_attached() => session.buffer.send(to, data),
-        _ => PROCESS.send(to, data),
     }
 }

@@ -1,8 +1,7 @@
 //! Checks of arguments that many functions have: each error names the argument, its value, and the
 //! valid values.
 
-use crate::comm::Comm;
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 /// Tags are from 0 to this: the value of MPI_TAG_UB.
@@ -12,37 +11,6 @@ pub fn count(name: &str, count: impl Into<MPI_Count>) -> Answer<usize> {
     let count = count.into();
     usize::try_from(count)
         .map_err(|_| fail(MPI_ERR_COUNT, format!("argument {name} is {count}, less than zero")))
-}
-
-/// The destination of a message: a rank, or MPI_PROC_NULL.
-pub fn destination(comm: &Comm, dest: c_int) -> Answer {
-    if (0..comm.peers().size()).contains(&dest) || dest == MPI_PROC_NULL {
-        return Ok(());
-    }
-    Err(wrong_rank("dest", dest, comm))
-}
-
-/// The source of a message: a rank, MPI_PROC_NULL or MPI_ANY_SOURCE.
-pub fn source(comm: &Comm, source: c_int) -> Answer {
-    if (0..comm.peers().size()).contains(&source)
-        || [MPI_ANY_SOURCE, MPI_PROC_NULL].contains(&source)
-    {
-        return Ok(());
-    }
-    Err(wrong_rank("source", source, comm))
-}
-
-#[cold]
-fn wrong_rank(name: &str, rank: c_int, comm: &Comm) -> Failure {
-    let (size, on) = (comm.peers().size(), comm.name());
-    let text = match size {
-        1 => format!("argument {name} is {rank}, but {on} has one process: rank 0"),
-        _ => {
-            let last = size - 1;
-            format!("argument {name} is {rank}, but {on} has {size} processes: ranks 0 to {last}")
-        }
-    };
-    fail(MPI_ERR_RANK, text)
 }
 
 pub fn rank(name: &str, rank: c_int, size: c_int, of: &str) -> Answer {
@@ -67,20 +35,6 @@ pub fn tag_or_any(tag: c_int) -> Answer {
         return Ok(());
     }
     Err(fail(MPI_ERR_TAG, format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG")))
-}
-
-/// The root of a collective; for an intercommunicator also MPI_ROOT and MPI_PROC_NULL.
-pub fn root(comm: &Comm, root: c_int) -> Answer {
-    let is_side = [MPI_ROOT, MPI_PROC_NULL].contains(&root);
-    if (0..comm.peers().size()).contains(&root) || is_side && comm.remote.is_some() {
-        return Ok(());
-    }
-    let mut wrong = wrong_rank("root", root, comm);
-    wrong.code = MPI_ERR_ROOT;
-    if is_side {
-        wrong.text += "; MPI_ROOT and MPI_PROC_NULL are roots of intercommunicators only";
-    }
-    Err(wrong)
 }
 
 /// A buffer of `bytes` from `at` on; null is MPI_BOTTOM, which is valid with absolute addresses in

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use sfm_endpoint::directory::is_alive;
 use sfm_endpoint::guest::{self, Guest};
 use sfm_endpoint::{
-    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, ProgramCall, Reduction, Result,
+    Endpoint as SfmEndpoint, JoinRequest, Member, Name, ProgramCall, Reduction, Result,
     Surroundings,
 };
 use sfm_native::calls::Channel;
@@ -19,7 +19,7 @@ use sfm_native::core::Core;
 use sfm_native::sync::lock;
 
 use crate::engine::text_of_loss;
-use crate::errors::{self, fail, Answer, Failure};
+use crate::errors::{fail, of_world, Answer};
 use crate::handles::*;
 use crate::home::{Found, Home};
 use crate::process::{self, Identity};
@@ -88,17 +88,6 @@ impl Surroundings for Around {
     }
 }
 
-/// An error of the world as an MPI error.
-pub fn failure(error: sfm_endpoint::Error) -> Failure {
-    let code = match error.kind {
-        Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
-        Kind::SegmentFull | Kind::MessageTooLarge => MPI_ERR_NO_MEM,
-        Kind::Interrupted => errors::INTERRUPTED,
-        _ => MPI_ERR_OTHER,
-    };
-    fail(code, error.text)
-}
-
 impl Endpoint {
     /// Join the world that the environment names; without a launcher, a world of one process.
     /// `times`: how often this process, like all others, has joined and left before.
@@ -113,7 +102,7 @@ impl Endpoint {
         let size = Some(identity.launched() as u64);
         let met = Arc::new(AtomicBool::new(false));
         let around = Arc::new(Around { program: host::surroundings(), met: met.clone() });
-        let inner = SfmEndpoint::join(&world, &request, size, around).map_err(failure)?;
+        let inner = SfmEndpoint::join(&world, &request, size, around).map_err(of_world)?;
         let (members, guests) = Default::default();
         Ok(Endpoint { inner, identity, members, guests, met })
     }
@@ -210,7 +199,7 @@ impl Home for Endpoint {
         let all: Vec<_> =
             self.identity.everybody().into_iter().map(|process| process as usize).collect();
         let names: Vec<Name> = all.iter().map(|process| process::shown(*process)).collect();
-        self.inner.wait_for_start(&names).map_err(failure)?;
+        self.inner.wait_for_start(&names).map_err(of_world)?;
         match all.into_iter().find(|process| self.has_lost(*process)) {
             Some(ended) => Err(fail(MPI_ERR_PROC_ABORTED, text_of_loss(ended))),
             None => Ok(()),

@@ -2,13 +2,13 @@
 
 use crate::comm::Comm;
 use crate::engine::{self, From, Pattern, To};
-use crate::errors::Answer;
+use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::{checks, object_reductions};
 
 /// The destination of a send; None for MPI_PROC_NULL.
 pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
-    checks::destination(comm, dest)?;
+    destination(comm, dest)?;
     checks::tag(tag)?;
     if dest == MPI_PROC_NULL {
         return Ok(None);
@@ -27,7 +27,7 @@ pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
 
 /// The messages that a receive matches; None for MPI_PROC_NULL.
 pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Pattern>> {
-    checks::source(comm, source)?;
+    self::source(comm, source)?;
     checks::tag_or_any(tag)?;
     if source == MPI_PROC_NULL {
         return Ok(None);
@@ -44,4 +44,49 @@ pub fn from<'a>(comm: &'a Comm, pattern: &Pattern) -> From<'a> {
         Some(rank) => From::One(rank),
         None => From::Any(&comm.peers().members),
     }
+}
+
+/// The destination of a message: a rank, or MPI_PROC_NULL.
+fn destination(comm: &Comm, dest: c_int) -> Answer {
+    if (0..comm.peers().size()).contains(&dest) || dest == MPI_PROC_NULL {
+        return Ok(());
+    }
+    Err(wrong_rank("dest", dest, comm))
+}
+
+/// The source of a message: a rank, MPI_PROC_NULL or MPI_ANY_SOURCE.
+fn source(comm: &Comm, source: c_int) -> Answer {
+    if (0..comm.peers().size()).contains(&source)
+        || [MPI_ANY_SOURCE, MPI_PROC_NULL].contains(&source)
+    {
+        return Ok(());
+    }
+    Err(wrong_rank("source", source, comm))
+}
+
+#[cold]
+fn wrong_rank(name: &str, rank: c_int, comm: &Comm) -> Failure {
+    let (size, on) = (comm.peers().size(), comm.name());
+    let text = match size {
+        1 => format!("argument {name} is {rank}, but {on} has one process: rank 0"),
+        _ => {
+            let last = size - 1;
+            format!("argument {name} is {rank}, but {on} has {size} processes: ranks 0 to {last}")
+        }
+    };
+    fail(MPI_ERR_RANK, text)
+}
+
+/// The root of a collective; for an intercommunicator also MPI_ROOT and MPI_PROC_NULL.
+pub fn root(comm: &Comm, root: c_int) -> Answer {
+    let is_side = [MPI_ROOT, MPI_PROC_NULL].contains(&root);
+    if (0..comm.peers().size()).contains(&root) || is_side && comm.remote.is_some() {
+        return Ok(());
+    }
+    let mut wrong = wrong_rank("root", root, comm);
+    wrong.code = MPI_ERR_ROOT;
+    if is_side {
+        wrong.text += "; MPI_ROOT and MPI_PROC_NULL are roots of intercommunicators only";
+    }
+    Err(wrong)
 }

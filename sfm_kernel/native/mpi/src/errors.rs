@@ -1,4 +1,4 @@
-//! Failed calls: classes, codes, texts, error handlers.
+//! Failed calls: their codes and texts. `raising` calls their error handlers.
 //!
 //! An error's code is its class, so that `if (rc == MPI_ERR_RANK)` works as well as
 //! MPI_Error_class. MPI_Error_string appends the text of the last error of that class: of this
@@ -10,11 +10,10 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{LazyLock, Mutex};
 
+use sfm_endpoint::Kind;
 use sfm_native::sync::lock;
 
-use crate::engine::origin;
 use crate::handles::*;
-use crate::{classes, comm, engine, errhandlers, launcher, world};
 
 /// A function's result; a failure goes to the object's error handler.
 pub type Answer<T = ()> = Result<T, Failure>;
@@ -37,9 +36,6 @@ pub struct Details {
 /// The code of a call that the program has interrupted by a signal handler that ends it. No error
 /// handler is called: the rest is the program's decision.
 pub const INTERRUPTED: c_int = -1;
-
-/// What precedes an observer's verdict, which names the calls as the program does.
-const VERDICT: &str = ": Deadlock: ";
 
 /// An object with an error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,24 +84,9 @@ impl Failure {
         self
     }
 
-    /// Call the error handler. Returns the code, which the handler may have changed, unless the
-    /// handler ends the program.
-    #[cold]
-    pub fn raise(self, function: &str, on: Option<On>) -> c_int {
-        if self.code == INTERRUPTED {
-            return MPI_ERR_OTHER;
-        }
-        if self.code == MPI_ERR_PROC_ABORTED {
-            launcher::report_loss();
-        }
-        self.note(function);
-        let text = format!("{function}: {}", self.text);
-        errhandlers::handle(self.code, &text, self.on.or(on))
-    }
-
     /// Store the text for MPI_Error_string, and return it.
     pub fn note(&self, function: &str) -> String {
-        let text = format!("{function}: {}", origin::plain(&self.text));
+        let text = format!("{function}: {}", plain(&self.text));
         TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
         lock(&LATEST).insert(self.code, text.clone());
         text
@@ -125,87 +106,28 @@ thread_local! {
 /// Of all threads.
 static LATEST: LazyLock<Mutex<HashMap<c_int, String>>> = LazyLock::new(Mutex::default);
 
-/// The text of MPI_Error_string, at most MPI_MAX_ERROR_STRING - 1 bytes.
-pub fn string(code: c_int) -> Answer<String> {
-    let class = classes::text(code)?;
-    let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
-    let last = last.or_else(|| lock(&LATEST).get(&code).cloned());
-    let mut text = match last.filter(|_| !classes::is_added(code)) {
-        Some(last) => in_full(code, &class, &last),
-        None => class,
+/// The latest text of this error: this thread's, or else any thread's.
+pub fn latest_text(code: c_int) -> Option<String> {
+    let own = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
+    own.or_else(|| lock(&LATEST).get(&code).cloned())
+}
+
+/// Around a location that is not in words. The launcher finds the line of a program without Python
+/// (sfm_kernel/observe/crashes.py).
+pub const EDGE: char = '\u{2}';
+
+/// A text without locations that are not in words.
+pub fn plain(text: &str) -> String {
+    text.split(EDGE).step_by(2).collect()
+}
+
+/// An error of the world as an MPI error.
+pub fn of_world(error: sfm_endpoint::Error) -> Failure {
+    let code = match error.kind {
+        Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
+        Kind::SegmentFull | Kind::MessageTooLarge => MPI_ERR_NO_MEM,
+        Kind::Interrupted => INTERRUPTED,
+        _ => MPI_ERR_OTHER,
     };
-    cut(&mut text, MPI_MAX_ERROR_STRING as usize - 1);
-    Ok(text)
-}
-
-/// Cut a text to this many bytes, where possible behind a sentence.
-fn cut(text: &mut String, most: usize) {
-    if text.len() > most {
-        while text.len() > most {
-            text.pop();
-        }
-        let end = text.rfind(['.', ';', ':']).filter(|end| text[*end..].len() < most / 2);
-        let end = text.rfind('\n').or(end.map(|end| end + 1));
-        text.truncate(end.unwrap_or(text.len()));
-    }
-}
-
-/// The text of an error with its class, and with the function if the program has called it by that
-/// name. A Python program has not: its traceback shows the call, which mpi4py may make of several.
-fn in_full(code: c_int, class: &str, last: &str) -> String {
-    if let Some(at) = last.find(VERDICT) {
-        return last[at + 2..].to_owned();
-    }
-    let (function, why) = last.split_once(": ").unwrap_or(("", last));
-    match (code, engine::is_python()) {
-        (MPI_ERR_OTHER, true) => why.to_owned(),
-        (MPI_ERR_OTHER, false) => last.to_owned(),
-        (_, true) => format!("{class}. {}: {why}", function.trim_end_matches("_c")),
-        (_, false) => format!("{class}. {last}"),
-    }
-}
-
-/// Print the error and end all processes of the program.
-pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
-    let name = comm.and_then(|handle| comm::get(handle).ok()).map(|comm| comm.name());
-    let class = Some(classes::name(code)).filter(|_| code != MPI_ERR_OTHER);
-    let on = name.filter(|name| name != "MPI_COMM_WORLD" && !text.contains(name.as_str()));
-    let more: Vec<String> = [class, on].into_iter().flatten().collect();
-    let text = match more.is_empty() {
-        true => text.to_owned(),
-        false => format!("{text} [{}]", more.join(" on ")),
-    };
-    world::fail_fatally(code, code == MPI_ERR_PROC_ABORTED, &text)
-}
-
-/// The end of every function that returns an error code.
-#[inline]
-pub fn answer(function: &str, on: Option<On>, answer: Answer) -> c_int {
-    if let Some(engine) = engine::running() {
-        engine.settle();
-    }
-    match answer {
-        Ok(()) => MPI_SUCCESS,
-        Err(failure) => failure.raise(function, on),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_cut_behind_a_sentence() {
-        for (text, expected) in [
-            ("short", "short"),
-            ("Deadlock: A.\nA is in a.py, line 3.\nB is", "Deadlock: A.\nA is in a.py, line 3."),
-            ("Two sentences. One is", "Two sentences."),
-            ("nothing but words and words", "nothing but words an"),
-        ] {
-            let mut text = text.to_owned();
-            let most = if text.contains('\n') { 38 } else { 20 };
-            cut(&mut text, most);
-            assert_eq!(text, expected);
-        }
-    }
+    fail(code, error.text)
 }

@@ -35,6 +35,11 @@ impl Group {
         Arc::new(Group { members, session: MPI_SESSION_NULL })
     }
 
+    /// The processes of MPI_COMM_WORLD.
+    pub fn of_world() -> Arc<Group> {
+        Group::new(process::this().everybody())
+    }
+
     /// The same group, derived from a session.
     pub fn of_session(&self, session: MPI_Session) -> Arc<Group> {
         Arc::new(Group { members: self.members.clone(), session })

@@ -9,7 +9,9 @@
 
 pub use std::ffi::{c_char, c_int, c_void};
 
-pub use crate::status::MPI_Status;
+mod status;
+
+pub use status::{is_requested, MPI_Status};
 
 #[cfg(not(abi))]
 pub type Handle = c_int;
@@ -139,3 +141,14 @@ mod constants {
 
 /// The version of the standard: MPI 4.1, or 5.0 with its own ABI.
 pub const VERSION: (c_int, c_int) = if cfg!(abi) { (5, 0) } else { (4, 1) };
+
+/// Addresses that stand for a graph without weights, and for no weights (lib.rs exports them).
+pub const UNWEIGHTED: usize = if cfg!(abi) { 10 } else { 2 };
+pub const WEIGHTS_EMPTY: usize = UNWEIGHTED + 1;
+
+/// The library's name and version.
+pub fn library_version() -> String {
+    let (major, minor) = VERSION;
+    let abi = if cfg!(abi) { "its own" } else { "MPICH's" };
+    format!("sfm-kernel, a part of MPI {major}.{minor} in {abi} ABI")
+}

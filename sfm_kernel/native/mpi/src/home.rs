@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sfm_endpoint::{Error, Name, Result, Surroundings};
+use sfm_endpoint::{Error, Result, Surroundings};
 use sfm_native::calls::{Channel, End, Host};
 use sfm_native::core::Core;
 use sfm_native::segment::{self, segment_of, Segment};
@@ -100,17 +100,4 @@ impl Host for Here<'_> {
     fn is_loss(&self, failure: &Error) -> bool {
         failure.kind == sfm_endpoint::Kind::PeerLost
     }
-}
-
-pub use crate::process::uid_of;
-
-/// The engines, as one of them sees them.
-pub struct Engines {
-    /// The world's name.
-    pub world: String,
-    /// This engine's rank.
-    pub rank: usize,
-    /// All living engines, by rank: the slot, which is unique among living engines, the process's
-    /// number in the core, and its name.
-    pub all: Vec<(u16, u128, Name)>,
 }

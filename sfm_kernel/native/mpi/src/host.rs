@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 use sfm_endpoint::{Program, Surroundings};
 
-use crate::home::{Engines, Home};
+use crate::home::Home;
+use crate::process::Engines;
 
 type Make = fn() -> Box<dyn Surroundings>;
 
@@ -32,8 +33,6 @@ pub fn set_engines(find: Find) {
 pub(crate) fn engines(first: bool) -> Found {
     FIND.get().and_then(|find| find(first))
 }
-
-pub use crate::world::refresh;
 
 /// Set `engine::limits::BUFFERING`.
 pub fn set_buffering(bytes: usize) {

@@ -132,7 +132,7 @@ fn environment_of_start() -> Info {
     if let Ok(folder) = std::env::current_dir() {
         info.set("wdir".into(), folder.to_string_lossy().into_owned());
     }
-    info.set("maxprocs".into(), crate::world::size().to_string());
+    info.set("maxprocs".into(), crate::process::this().size.to_string());
     info.set("thread_level".into(), "MPI_THREAD_MULTIPLE".into());
     info
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use serde_json::json;
 use sfm_native::sync::lock;
 
-use crate::engine::origin;
-use crate::process::is_rank;
-use crate::{pmi, sockets, starting, world};
+use crate::engine::wait_for_socket;
+use crate::errors::plain;
+use crate::process::{self, is_rank};
+use crate::{pmi, sockets, starting};
 
 /// The socket's descriptor; -1 without a launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -74,7 +75,7 @@ pub fn report_loss() {
 pub fn report_difference(text: &str) {
     match find() {
         true => report(DIFFERED, 1, text),
-        false => eprintln!("MPI_Finalize in process {}: {}", world::rank(), origin::plain(text)),
+        false => eprintln!("MPI_Finalize in process {}: {}", process::this().rank, plain(text)),
     }
 }
 
@@ -99,33 +100,16 @@ pub fn ask(kind: &str, text: &str) -> io::Result<Option<String>> {
         return Err(io::Error::other(text));
     }
     if socket().is_none() {
-        SOCKET.store(starting::start()?, Ordering::Release);
+        SOCKET.store(starting::start(wait_for_socket)?, Ordering::Release);
     }
     let Some(fd) = socket() else { return Ok(None) };
     send(fd, kind, 0, text)?;
-    answer(fd)
-}
-
-/// The launcher's next message.
-pub fn answer(fd: i32) -> io::Result<Option<String>> {
-    sockets::wait_for(fd, libc::POLLIN)?;
-    let mut answer = vec![0; 1 << 16];
-    // SAFETY: the buffer has room for as many bytes.
-    let length = unsafe { libc::recv(fd, answer.as_mut_ptr().cast(), answer.len(), 0) };
-    answer.truncate(length.max(0) as usize);
-    Ok(Some(String::from_utf8_lossy(&answer).into_owned()).filter(|text| !text.is_empty()))
+    sockets::message(fd, wait_for_socket)
 }
 
 /// True if all processes of the program are done, or the launcher has died; waits up to `limit` for
 /// it.
 pub fn has_released(limit: Duration) -> bool {
     // Nothing is requested any more, so only an end can come.
-    socket().is_none_or(|fd| is_readable(fd, limit))
-}
-
-/// True if something has come on a socket; waits up to `limit` for it.
-pub fn is_readable(fd: i32, limit: Duration) -> bool {
-    let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry.
-    unsafe { libc::poll(&mut entry, 1, limit.as_millis() as i32) > 0 }
+    socket().is_none_or(|fd| sockets::has_news(fd, limit))
 }

@@ -2,22 +2,39 @@
 //! MPICH's ABI, so that a program compiled and linked against MPICH runs on it unchanged; and,
 //! compiled once more with `cfg(abi)` (../mpi-abi), in the ABI of MPI 5.0.
 //!
-//! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
-//! - `errors`, `classes`, `errhandlers`, `checks`: failures and their handlers; checks of arguments
-//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`,
-//!   `op`: objects as data
-//! - `engine`: moves messages; `data`, `ends`: a call's arguments in the engine's terms
-//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: operations that the program has
-//!   begun; `objects`, `object_reductions`: messages with objects that mpi4py pickles
-//! - `collective`: the algorithms of collectives
-//! - `file`: files that processes read and write together
-//! - `window`: memory that other processes access directly
-//! - `world`, `process`, `endpoint`, `launcher`, `pmi`, `starting`, `sockets`: the program of this
-//!   process; `home`, `host`: the kinds of worlds and programs
-//! - `unfinished`: operations that are unfinished at the program's end
-//! - `spawning`, `ports`, `names`: processes that are started, or met, later
-//! - `tool`: the tool information interface
-//! - `functions`: one function for each of the standard's; build.rs generates the exported entries
+//! The modules, of which each uses only those above it:
+//!
+//! ```text
+//! handles                     the ABI: C types, constants, the status
+//! table, latest               objects by handle
+//! errors, classes             failures; the classes of their codes
+//! errhandlers                 error handlers as objects
+//! checks                      checks of arguments
+//! sockets, pmi, process       this process's place in the program; another MPI's launcher
+//! attributes, info, group, cart, graph, topology, datatype, op     objects as data
+//! data                        the data of a message
+//! home                        membership of a world
+//! message                     messages that a matched probe has taken
+//! counting                    counters of messages, for tools
+//! engine                      moves messages
+//! starting, launcher          messages with the launcher
+//! host, endpoint              the kinds of programs, and of worlds
+//! buffer                      buffers of buffered sends
+//! comm                        communicators as data
+//! object_reductions, ends     a call's arguments in the engine's terms; objects that mpi4py pickles
+//! collective                  the algorithms of collectives
+//! making                      new communicators
+//! generalized, objects, request   operations that the program has begun
+//! unfinished                  those that are unfinished at the program's end
+//! window                      memory that other processes access directly
+//! file                        files that processes read and write together
+//! world                       the program's beginning and end
+//! session, spawning, ports, names   sessions; processes that are started, or met, later
+//! raising                     the end of a failed call
+//! tool                        the tool information interface
+//! functions                   a function for each of the standard's; build.rs generates the
+//!                             exported entries
+//! ```
 
 mod attributes;
 mod buffer;
@@ -26,6 +43,7 @@ mod checks;
 mod classes;
 mod collective;
 mod comm;
+mod counting;
 mod data;
 mod datatype;
 mod endpoint;
@@ -42,7 +60,6 @@ mod handles;
 pub mod home;
 pub mod host;
 mod info;
-mod inter;
 mod latest;
 mod launcher;
 mod making;
@@ -51,16 +68,15 @@ mod names;
 mod object_reductions;
 mod objects;
 mod op;
-mod partitioned;
 mod pmi;
 mod ports;
 mod process;
+mod raising;
 mod request;
 mod session;
 mod sockets;
 mod spawning;
 mod starting;
-mod status;
 mod table;
 mod tool;
 mod topology;
@@ -72,10 +88,16 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, collective, data, datatype, errors, file, functions, tool, window, world};
+    use crate::world;
+    use crate::{
+        checks, collective, data, datatype, errors, file, functions, raising, tool, window,
+    };
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
+
+pub use process::{uid_of, Engines};
+pub use world::refresh;
 
 sfm_endpoint::at_load!();
 
@@ -86,15 +108,14 @@ mod symbols {
     use std::ffi::c_int;
     use std::sync::atomic::AtomicPtr;
 
+    use crate::handles::{UNWEIGHTED, WEIGHTS_EMPTY};
+
     // Atomic only because a static must be Sync: C sees a pointer.
     type Pointer = AtomicPtr<c_int>;
 
     const fn at(address: usize) -> Pointer {
         AtomicPtr::new(std::ptr::without_provenance_mut(address))
     }
-
-    pub const UNWEIGHTED: usize = if cfg!(abi) { 10 } else { 2 };
-    pub const WEIGHTS_EMPTY: usize = UNWEIGHTED + 1;
 
     #[no_mangle]
     pub static MPI_UNWEIGHTED: Pointer = at(UNWEIGHTED);

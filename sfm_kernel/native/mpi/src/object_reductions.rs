@@ -10,11 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use sfm_endpoint::{sites, Reduction};
 
-use crate::collective::history;
 use crate::comm::Comm;
-use crate::engine::{engine, Alike, What};
+use crate::engine::{self, engine, Alike, What};
 use crate::handles::c_int;
-use crate::{op, unfinished};
+use crate::op;
 
 /// What is known of each call of the program, by its number: a `Known`, or 0 if it was not asked for.
 static CALLS: [AtomicU32; sites::ROOM + 1] = [const { AtomicU32::new(0) }; sites::ROOM + 1];
@@ -32,7 +31,7 @@ thread_local! {
 
 /// The call that a message of a communicator belongs to, and its mark (`history`).
 pub fn of(comm: &Comm, tag: c_int) -> ((What, Alike), u32) {
-    let site = unfinished::site();
+    let site = engine::site();
     if !comm.is_internal || comm.remote.is_some() {
         return ((What::Message, Alike::default()), site);
     }
@@ -42,7 +41,7 @@ pub fn of(comm: &Comm, tag: c_int) -> ((What, Alike), u32) {
     match what {
         What::Message => ((what, Alike::default()), site),
         _ => {
-            let mark = history::mark(site, alike);
+            let mark = engine::mark(site, alike);
             comm.history.note_of_objects(tag, what, mark);
             ((what, alike), mark)
         }
@@ -90,6 +89,7 @@ fn words(reduction: &Reduction) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::history;
 
     #[test]
     fn a_reduction_fits_into_a_word() {
@@ -98,7 +98,7 @@ mod tests {
         let (method, asked) = words(&Reduction { method, op, root, is_fixed });
         assert_eq!(method & asked, 0);
         assert_eq!(What::of((method >> WHAT_AT) as u8), What::Allreduce);
-        let arguments = Alike::of(asked >> ALIKE_AT).arguments(None, 0);
+        let arguments = history::arguments(Alike::of(asked >> ALIKE_AT), None, 0);
         assert_eq!(arguments, [("op", "MPI_MAXLOC".into()), ("root", "2045".into())]);
     }
 

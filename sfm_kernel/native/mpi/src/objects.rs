@@ -3,6 +3,7 @@
 
 use sfm_endpoint::sites;
 
+use crate::collective::mismatch;
 use crate::data::{Data, UserBuffer};
 use crate::datatype;
 use crate::engine::{self, engine, report, Receiving};
@@ -36,7 +37,7 @@ unsafe fn start<'a>(data: &Data, most: usize) -> Option<&'a [u8]> {
 fn origin_of(receiving: &Receiving) -> String {
     let status = receiving.end.get().map(|end| end.status).unwrap_or_else(MPI_Status::empty);
     let (rank, tag) = (status.MPI_SOURCE, status.MPI_TAG);
-    format!("rank {rank} has sent with tag {tag}{}", receiving.origin(&status))
+    format!("rank {rank} has sent with tag {tag}{}", mismatch::origin_of(receiving, &status))
 }
 
 /// Refuse a pickled object in a buffer of numbers. Bytes, also of a datatype made of them, may be what

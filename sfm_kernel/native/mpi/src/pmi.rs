@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
-use crate::{launcher, sockets};
+use crate::sockets::{self, block};
 
 /// What the launcher says about the processes that it has started.
 pub struct Job {
@@ -75,7 +75,7 @@ fn silent() -> Failure {
 /// Send a command; returns a value of its answer.
 fn ask(command: &str, wanted: &str) -> Answer<String> {
     let fd = SOCKET.load(Ordering::Acquire);
-    sockets::send(fd, format!("cmd={command}\n").as_bytes()).map_err(|_| silent())?;
+    sockets::send(fd, format!("cmd={command}\n").as_bytes(), block).map_err(|_| silent())?;
     answer(wanted)
 }
 
@@ -83,7 +83,7 @@ fn ask(command: &str, wanted: &str) -> Answer<String> {
 fn answer(wanted: &str) -> Answer<String> {
     let (fd, mut line) = (SOCKET.load(Ordering::Acquire), Vec::new());
     while line.last() != Some(&b'\n') {
-        line.extend(sockets::receive(fd, 1).map_err(|_| silent())?);
+        line.extend(sockets::receive(fd, 1, block).map_err(|_| silent())?);
     }
     let line = String::from_utf8_lossy(&line).into_owned();
     let mut values = line.split_whitespace().filter_map(|word| word.split_once('='));
@@ -98,21 +98,21 @@ pub fn is_member() -> bool {
 /// Say that this process needs no other one any more. `has_released` is true when all have.
 pub fn finish() {
     if is_member() {
-        let _ = sockets::send(SOCKET.load(Ordering::Acquire), b"cmd=barrier_in\n");
+        let _ = sockets::send(SOCKET.load(Ordering::Acquire), b"cmd=barrier_in\n", block);
     }
 }
 
 /// True if no process of the job needs this one any more, or if there is none; waits up to `limit`
 /// for it.
 pub fn has_released(limit: Duration) -> bool {
-    !is_member() || launcher::is_readable(SOCKET.load(Ordering::Acquire), limit)
+    !is_member() || sockets::has_news(SOCKET.load(Ordering::Acquire), limit)
 }
 
 /// Have the launcher end all processes of the job with this exit status.
 pub fn abort(status: c_int) {
     if is_member() {
         let command = format!("cmd=abort exitcode={status}\n");
-        let _ = sockets::send(SOCKET.load(Ordering::Acquire), command.as_bytes());
+        let _ = sockets::send(SOCKET.load(Ordering::Acquire), command.as_bytes(), block);
     }
 }
 

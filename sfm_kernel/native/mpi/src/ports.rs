@@ -15,6 +15,7 @@ use serde_json::{json, Value};
 use sfm_native::sync::lock;
 
 use crate::comm::Comm;
+use crate::engine::wait_for_socket;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -69,7 +70,7 @@ fn broken(port: &str, error: &io::Error) -> crate::errors::Failure {
 pub fn accept(port: &str) -> Answer<OwnedFd> {
     let listener = lock(&PORTS).get(port).cloned().ok_or_else(|| not_ours(port))?;
     let accepted = || loop {
-        sockets::wait_for(listener.as_raw_fd(), libc::POLLIN)?;
+        wait_for_socket(listener.as_raw_fd(), libc::POLLIN)?;
         let (stream, _) = listener.accept()?;
         if sockets::is_ours(stream.as_raw_fd()) {
             return Ok(stream.into());
@@ -113,14 +114,15 @@ fn greet(comm: &Comm, socket: RawFd) -> io::Result<Value> {
         "number": number, "members": comm.group.members, "machine": machine(), "worlds": worlds
     });
     let facts = facts.to_string().into_bytes();
-    sockets::send(socket, &(facts.len() as u64).to_le_bytes())?;
-    sockets::send(socket, &facts)?;
-    let length = sockets::receive(socket, 8)?.try_into().expect("eight bytes");
+    sockets::send(socket, &(facts.len() as u64).to_le_bytes(), wait_for_socket)?;
+    sockets::send(socket, &facts, wait_for_socket)?;
+    let length = sockets::receive(socket, 8, wait_for_socket)?.try_into().expect("eight bytes");
     let length = usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX);
     if length > LONGEST {
         return Err(io::Error::other("the other program is not an MPI program"));
     }
-    let mut greeting: Value = serde_json::from_slice(&sockets::receive(socket, length)?)?;
+    let mut greeting: Value =
+        serde_json::from_slice(&sockets::receive(socket, length, wait_for_socket)?)?;
     let lower = greeting["number"].as_u64().map_or(number, |other| other.min(number));
     greeting["number"] = lower.into();
     Ok(greeting)

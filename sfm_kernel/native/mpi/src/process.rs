@@ -18,12 +18,12 @@ use sfm_native::sync::lock;
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::home::Engines;
-use crate::making::COUNTING;
 use crate::{pmi, sockets};
 
 /// Bits of a number, as many as there are in a message's note (`engine::Note`).
 pub const BITS: u32 = 24;
+/// The bits of a context number that count (`making`); the others are the number of a process.
+pub const COUNTING: u32 = 24;
 /// The bits for the index of a process in its launch.
 const NTH: u32 = 14;
 /// The bits, within an engine's index, that distinguish engines which have had the same slot.
@@ -44,6 +44,17 @@ pub struct Identity {
     pub size: usize,
     /// For engines, whose numbers are not consecutive: number and name of each.
     engines: Option<Vec<(c_int, Name)>>,
+}
+
+/// The engines, as one of them sees them.
+pub struct Engines {
+    /// The world's name.
+    pub world: String,
+    /// This engine's rank.
+    pub rank: usize,
+    /// All living engines, by rank: the slot, which is unique among living engines, the process's
+    /// number in the core, and its name.
+    pub all: Vec<(u16, u128, Name)>,
 }
 
 static THIS: AtomicPtr<Identity> = AtomicPtr::new(std::ptr::null_mut());
@@ -106,6 +117,11 @@ pub fn set(this: Identity) -> &'static Identity {
 pub fn is_rank() -> bool {
     let pid = std::env::var("SFM_MPI_PID").ok();
     pid.is_none_or(|pid| pid == std::process::id().to_string())
+}
+
+/// The world's name, by which observers find its processes.
+pub fn world_name() -> String {
+    std::env::var("SFM_MPI_WORLD").unwrap_or_default()
 }
 
 impl Identity {

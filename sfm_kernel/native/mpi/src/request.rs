@@ -1,5 +1,6 @@
 //! Requests: operations that the program has begun and not yet completed.
 
+pub mod partitioned;
 mod shown;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -9,14 +10,16 @@ use sfm_endpoint::sites::NOWHERE;
 use sfm_native::segment::Activity;
 use sfm_native::sync::lock;
 
+use crate::collective::mismatch;
 use crate::collective::schedule::Schedule;
-use crate::engine::{engine, Alike, Outcome, Receiving, Sending};
+use crate::engine::{self, engine, Alike, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
-use crate::partitioned::Side;
+use crate::objects;
 use crate::table::Table;
-use crate::{objects, unfinished};
+
+use partitioned::Side;
 
 /// The operation of a request.
 #[derive(Clone)]
@@ -75,7 +78,7 @@ impl Request {
 ///
 /// Takes in what has come, as `Request::start` does: the operation may end with it.
 pub fn open(comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
-    open_at(unfinished::site(), comm, partner, work)
+    open_at(engine::site(), comm, partner, work)
 }
 
 /// The same for an operation begun by the call of this number (`unfinished`).
@@ -87,7 +90,7 @@ pub fn open_at(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> MPI_R
 /// The handle of a persistent request, which `start` begins each time.
 pub fn persistent(comm: MPI_Comm, partner: Partner, start: Start) -> MPI_Request {
     let inactive = Request::new(NOWHERE, comm, partner, Work::Inactive);
-    let maker = Some(unfinished::site());
+    let maker = Some(engine::site());
     REQUESTS.insert(Arc::new(Request { start: Some(start), maker, ..inactive }))
 }
 
@@ -95,7 +98,7 @@ pub fn persistent(comm: MPI_Comm, partner: Partner, start: Start) -> MPI_Request
 pub fn partitioned(comm: MPI_Comm, partner: Partner, side: Side) -> MPI_Request {
     let (inactive, started) = (Request::new(NOWHERE, comm, partner, Work::Inactive), side.clone());
     let start: Option<Start> = Some(Box::new(move || Ok(started.start())));
-    let maker = Some(unfinished::site());
+    let maker = Some(engine::site());
     REQUESTS.insert(Arc::new(Request { start, maker, side: Some(side), ..inactive }))
 }
 
@@ -154,7 +157,7 @@ impl Request {
         }
         let work = start()?;
         *lock(&self.work) = work;
-        self.site.store(unfinished::site(), Relaxed);
+        self.site.store(engine::site(), Relaxed);
         engine().advance();
         Ok(())
     }
@@ -334,7 +337,7 @@ impl Work {
     fn failure(&self, outcome: &Outcome) -> Failure {
         match self {
             Work::Schedule(schedule) => schedule.failure(),
-            Work::Receiving(receiving) => Some(receiving.failure(outcome)),
+            Work::Receiving(receiving) => Some(mismatch::of_receive(receiving, outcome)),
             _ => None,
         }
         .unwrap_or_else(|| outcome.failure())

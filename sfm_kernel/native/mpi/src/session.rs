@@ -73,7 +73,7 @@ pub const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 pub fn set(handle: MPI_Session, name: &str) -> Answer<Arc<Group>> {
     get(handle)?;
     let group = match SETS.iter().position(|set| set.eq_ignore_ascii_case(name)) {
-        Some(0) => world::everybody(),
+        Some(0) => Group::of_world(),
         Some(_) => Group::new(vec![process::this().number()]),
         None => {
             let text = format!("there is no set {name:?}; the sets are {}", SETS.join(" and "));

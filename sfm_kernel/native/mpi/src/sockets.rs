@@ -1,54 +1,54 @@
-//! Sockets; waiting for them makes progress with messages.
+//! Sockets.
 
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::RawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
+use std::time::Duration;
 
-use crate::engine::{self, report, From, What};
+/// Waits until a socket can be read from (POLLIN) or written to (POLLOUT).
+pub type Wait = fn(RawFd, i16) -> io::Result<()>;
 
-/// Milliseconds between two calls of `advance`: waiting for a socket takes longer.
-const PAUSE: i32 = 5;
-
-/// Wait until a socket can be read from (POLLIN) or written to. Observers see one that waits for
-/// another program as a call that polls: processes that they do not know may end it.
-pub fn wait_for(fd: RawFd, events: i16) -> io::Result<()> {
-    let waited = wait_seen(fd, events);
-    if let Some(engine) = engine::running() {
-        engine.poll_succeeded();
-    }
-    waited
+/// Wait, and do nothing else meanwhile.
+pub fn block(fd: RawFd, events: i16) -> io::Result<()> {
+    while !is_ready(fd, events, -1)? {}
+    Ok(())
 }
 
-fn wait_seen(fd: RawFd, events: i16) -> io::Result<()> {
+/// True if a socket can be read from or written to; waits up to `limit` milliseconds for it, or
+/// without limit (-1).
+pub fn is_ready(fd: RawFd, events: i16, limit: c_int) -> io::Result<bool> {
     let mut entry = libc::pollfd { fd, events, revents: 0 };
-    let meets = matches!(What::Making.exactly(), What::CommAccept | What::CommConnect);
-    loop {
-        if let Some(engine) = engine::running() {
-            engine.advance();
-        }
-        // SAFETY: one entry.
-        match unsafe { libc::poll(&mut entry, 1, PAUSE) } {
-            0 => {
-                if let Some(engine) = engine::running().filter(|_| meets) {
-                    engine.poll_failed(|| report::some(vec![], From::Nobody));
-                }
-            }
-            -1 => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-            _ => return Ok(()),
-        }
+    // SAFETY: one entry, which lives until the call returns.
+    match unsafe { libc::poll(&mut entry, 1, limit) } {
+        -1 => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            error => Err(error),
+        },
+        ready => Ok(ready > 0),
     }
+}
+
+/// True if something has come; waits up to `limit` for it.
+pub fn has_news(fd: RawFd, limit: Duration) -> bool {
+    is_ready(fd, libc::POLLIN, limit.as_millis() as c_int).is_ok_and(|ready| ready)
+}
+
+/// The next message of a socket that keeps messages apart.
+pub fn message(fd: RawFd, wait: Wait) -> io::Result<Option<String>> {
+    wait(fd, libc::POLLIN)?;
+    let mut message = vec![0; 1 << 16];
+    // SAFETY: the buffer has room for as many bytes.
+    let length = unsafe { libc::recv(fd, message.as_mut_ptr().cast(), message.len(), 0) };
+    message.truncate(length.max(0) as usize);
+    Ok(Some(String::from_utf8_lossy(&message).into_owned()).filter(|text| !text.is_empty()))
 }
 
 /// Send all of these bytes.
-pub fn send(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
+pub fn send(fd: RawFd, mut bytes: &[u8], wait: Wait) -> io::Result<()> {
     while !bytes.is_empty() {
-        wait_for(fd, libc::POLLOUT)?;
+        wait(fd, libc::POLLOUT)?;
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         // SAFETY: reads the bytes.
         let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
@@ -58,10 +58,10 @@ pub fn send(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Receive exactly `length` bytes.
-pub fn receive(fd: RawFd, length: usize) -> io::Result<Vec<u8>> {
+pub fn receive(fd: RawFd, length: usize, wait: Wait) -> io::Result<Vec<u8>> {
     let (mut bytes, mut done) = (vec![0; length], 0);
     while done < length {
-        wait_for(fd, libc::POLLIN)?;
+        wait(fd, libc::POLLIN)?;
         let rest = &mut bytes[done..];
         // SAFETY: room for as many.
         let got =

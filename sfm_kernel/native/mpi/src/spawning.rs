@@ -17,7 +17,7 @@ use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::info::Info;
-use crate::{launcher, making, process, world};
+use crate::{launcher, making, process};
 
 /// One of the programs to start.
 pub struct Program {
@@ -119,7 +119,8 @@ pub fn meet_parent() {
     let mut numbers = parent_numbers.split(' ').filter_map(|number| number.parse::<u64>().ok());
     let Some(number) = numbers.next() else { return };
     let remote = Group::new(numbers.map(|number| number as c_int).collect());
-    let made = Comm::new(number, world::everybody(), world::rank()).with_remote(remote);
+    let made =
+        Comm::new(number, Group::of_world(), process::this().rank as c_int).with_remote(remote);
     made.set_name("MPI_COMM_PARENT".into());
     PARENT.store(comm::open(made), Ordering::Release);
 }

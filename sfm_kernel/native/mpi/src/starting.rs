@@ -9,13 +9,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{launcher, process};
+use crate::process;
+use crate::sockets::{self, Wait};
 
 /// Start one; returns our end of its socket.
-pub fn start() -> io::Result<RawFd> {
+pub fn start(wait: Wait) -> io::Result<RawFd> {
     let package = package();
     for python in pythons(package.as_deref()) {
-        if let Some(socket) = started(&python, package.as_deref()) {
+        if let Some(socket) = started(&python, package.as_deref(), wait) {
             return Ok(socket.into_raw_fd());
         }
     }
@@ -62,7 +63,7 @@ fn pythons(package: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// A running launcher for this process.
-fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
+fn started(python: &Path, package: Option<&Path>, wait: Wait) -> Option<OwnedFd> {
     let (our_end, its_end) = pair().ok()?;
     let (fd, null) = (its_end.as_raw_fd(), Stdio::null);
     let mut command = Command::new(python);
@@ -95,7 +96,7 @@ fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
     let has_started = command.status().is_ok_and(|status| status.success());
     drop(its_end);
     has_started
-        .then(|| launcher::answer(our_end.as_raw_fd()).ok().flatten())
+        .then(|| sockets::message(our_end.as_raw_fd(), wait).ok().flatten())
         .flatten()
         .map(|_| our_end)
 }

@@ -11,16 +11,11 @@ use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites::{self, Site};
 use sfm_native::packet::Envelope;
 
-use crate::collective::history;
 use crate::engine::report::Arguments;
-use crate::engine::{self, engine, report, Kind, Note, What};
+use crate::engine::{self, engine, Kind, Note, What};
 use crate::handles::*;
-use crate::{comm, launcher, message, partitioned, process, request};
-
-/// The number of the program's current call, for the operations that it begins.
-pub fn site() -> u32 {
-    engine().endpoint.surroundings().site()
-}
+use crate::request::{self, partitioned};
+use crate::{comm, launcher, message, process};
 
 /// Report an unfinished operation. `receiver`: the number of the process that has never received a
 /// message; None if the operation is this process's.
@@ -85,7 +80,7 @@ pub fn ask_senders() {
         if let Some(context) = context {
             let site = match (note.kind, note.what) {
                 (Kind::Plain, What::Message) => note.number,
-                (Kind::Plain, _) => history::site_of(note.number),
+                (Kind::Plain, _) => engine::site_of(note.number),
                 _ => sites::NOWHERE,
             };
             let key = (note.rank, site, context);
@@ -108,7 +103,7 @@ pub fn ask_senders() {
         let mut arguments: Arguments =
             comm.iter().map(|comm| ("dest", comm.rank.to_string())).collect();
         arguments.extend((tag != i64::from(MPI_ANY_TAG)).then(|| ("tag", tag.to_string())));
-        arguments.extend(comm.iter().filter_map(|comm| report::communicator(comm)));
+        arguments.extend(comm.iter().filter_map(|comm| comm::shown::communicator(comm)));
         let arguments = shown(&arguments);
         if sender == engine().rank {
             never_received(sender, site, count, &arguments);

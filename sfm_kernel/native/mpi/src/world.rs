@@ -1,20 +1,24 @@
 //! The program that this process belongs to: its beginning and its end.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sfm_endpoint::{callers, Program, Surroundings};
 use sfm_native::sync::lock;
 
+use crate::collective::team::Team;
+use crate::collective::{blocking, mismatch};
 use crate::endpoint::Endpoint;
-use crate::engine::{self, engine};
-use crate::errors::{fail, Answer};
+use crate::engine::{self, engine, report, About, From, Sending, Upper, What};
+use crate::errors::{fail, plain, Answer};
+use crate::file::tally;
 use crate::group::Group;
 use crate::handles::*;
 use crate::process::{self, Identity};
-use crate::{comm, host, launcher, pmi};
+use crate::window::served;
+use crate::{comm, host, launcher, pmi, unfinished};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -56,20 +60,6 @@ fn not_running(function: &str) -> crate::errors::Failure {
     fail(MPI_ERR_OTHER, text)
 }
 
-/// This process's rank in MPI_COMM_WORLD.
-pub fn rank() -> c_int {
-    process::this().rank as c_int
-}
-
-pub fn size() -> c_int {
-    process::this().size as c_int
-}
-
-/// The processes of MPI_COMM_WORLD.
-pub fn everybody() -> Arc<Group> {
-    Group::new(process::this().everybody())
-}
-
 /// The thread that has called MPI_Init.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
@@ -88,11 +78,6 @@ pub fn thread_level() -> c_int {
 
 pub fn is_main_thread() -> bool {
     MAIN.get() == Some(&thread::current().id())
-}
-
-/// The world's name, by which observers find its processes.
-pub fn name() -> String {
-    std::env::var("SFM_MPI_WORLD").unwrap_or_default()
 }
 
 /// The index of this process's program among those that were started together; None if nothing
@@ -114,7 +99,7 @@ pub fn abort(code: c_int) -> ! {
         launcher::report(launcher::ABORTED, status, &format!("{}\n{code}", callers::report()));
         while !launcher::has_released(Duration::from_secs(60)) {}
     } else {
-        eprintln!("MPI_Abort was called in process {} with code {code}", rank());
+        eprintln!("MPI_Abort was called in process {} with code {code}", process::this().rank);
         pmi::abort(status);
     }
     // SAFETY: no exit handler of the program runs.
@@ -130,7 +115,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
         let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
         launcher::report(kind, status, &format!("{}\n{text}", callers::report()));
     } else {
-        eprintln!("MPI error in process {}: {}", rank(), crate::engine::origin::plain(text));
+        eprintln!("MPI error in process {}: {}", process::this().rank, plain(text));
         pmi::abort(status);
     }
     // SAFETY: as above.
@@ -144,6 +129,12 @@ fn status_of(code: c_int) -> c_int {
         low_bits => low_bits,
     }
 }
+
+const UPPER: Upper = Upper {
+    window_message: served::arrive,
+    window_work: served::catch_up,
+    never_received: unfinished::never_received,
+};
 
 /// This process's membership of its world.
 struct Joined {
@@ -163,11 +154,11 @@ fn join() -> Answer {
         match host::engines(true) {
             Some((engines, Some(home))) => {
                 process::set(Identity::engine(engines));
-                engine::start(home);
+                engine::start(home, UPPER);
             }
             _ => {
                 launcher::find();
-                engine::start(Box::new(Endpoint::join(joined.times)?));
+                engine::start(Box::new(Endpoint::join(joined.times)?), UPPER);
             }
         }
         joined.now = true;
@@ -183,9 +174,47 @@ pub fn start() -> Answer {
     Ok(())
 }
 
+/// Wait until all sends are complete, and no other process needs this one to make progress.
+fn complete_all() -> Answer {
+    let engine = engine();
+    let of = |sending: &Sending| {
+        Some(comm::shown::sending(&*comm::of_messages(sending.context())?, sending))
+    };
+    let needed = || engine.receivers();
+    let call = || {
+        let first = engine.first_not_received();
+        first
+            .and_then(|sending| of(&sending))
+            .unwrap_or_else(|| report::some(vec![], From::Now(&needed)))
+    };
+    engine.wait(About::sending(From::Now(&needed), &call), || engine.has_sent_all())?;
+    if !engine.endpoint.is_program() {
+        return Ok(());
+    }
+    let world = comm::get(MPI_COMM_WORLD)?;
+    let team = Team::of(&world, What::Finalize);
+    if let Err(failure) = blocking::last_barrier(&world, &team) {
+        // Python's end, which usually calls MPI_Finalize, tells nobody that it has failed.
+        if failure.code == MPI_ERR_OTHER && engine::is_python() {
+            launcher::report_difference(&failure.text);
+        }
+        return Err(failure);
+    }
+    // With sessions, other processes may be further ahead.
+    if !has_sessions() {
+        let of_files = tally::found_at_end()?;
+        if let Some(text) = mismatch::unreceived_collective().or(of_files) {
+            launcher::report_difference(&text);
+        }
+        unfinished::report_requests();
+        unfinished::ask_senders();
+    }
+    engine.send_all()
+}
+
 /// The end of MPI_COMM_WORLD.
 pub fn finish() -> Answer {
-    engine().finish()?;
+    complete_all()?;
     STATE.store(AFTER, Release);
     if engine().endpoint.is_program() {
         comm::finish();
@@ -209,8 +238,8 @@ pub fn refresh(epoch: u64) {
     let Some((engines, _)) = host::engines(false) else { return };
     let new = Identity::engine(engines);
     if new.generation() != process::this().generation() {
-        process::set(new);
-        comm::renew(process::this().generation(), everybody(), rank());
+        let new = process::set(new);
+        comm::renew(new.generation(), Group::of_world(), new.rank as c_int);
     }
     STATE.store(RUNNING, Release);
 }

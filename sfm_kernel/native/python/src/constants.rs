@@ -7,12 +7,11 @@ use crate::collectives::combining_tree;
 use crate::observe::observer::MESSAGE_EVENTS;
 use sfm_endpoint::endpoint::BUFFERING;
 use sfm_native::combining_tree::fold::{Kind, Op};
-use sfm_native::core::{ANSWERS, COUNTED};
 use sfm_native::frame::gateway_key::GATEWAY_KEY;
 use sfm_native::gateway::handle::MOST_CONNECTIONS;
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::main_thread::In;
-use sfm_native::packet::LIBRARY;
+use sfm_native::packet::{ANSWERS, COUNTED, LIBRARY};
 use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{
     Activity, INBOX_IRRELEVANT, JUDGEMENT_BYTES, OBSERVER_SHIFT, OTHERS_BYTES, SLOTS, UNSETTLED,

@@ -1,36 +1,36 @@
 //! The Python interface of the core: `sfm_kernel._native`, documented in `_native.pyi`.
 //!
-//! The folders are named as the Python packages that use them. In reading order:
+//! The folders are named as the Python packages that use them. Each uses only those above it:
 //!
 //! ```text
-//! constants               numbers and names of the core that Python uses too
 //! errors                  raises the exceptions of sfm_kernel.errors
 //! host/gil                releases the GIL while a call waits, also when the interpreter ends
 //! host/python             Python as the host of the core's calls: signals, the GIL, errors
 //! host/undisturbed        Python code inside a call, and signals that arrive meanwhile
+//! host/location           the line of the program that a call comes from
+//! host/variables          whether the program's variables change from call to call
+//! observe/observer        reads the segments of other processes
+//! observe/binaries        file and line of an address in a compiled program
+//! observe/stacks          the frames of other threads
+//! observe/native_stack    the addresses of a waiting process's frames
+//! observe/main_thread     the line of the program that its main thread is in
 //! packet/encode, decode   Python values to packets, and back
 //! packet/arrays           NumPy arrays to packets and back, without pickle
 //! packet/message          Message, a received packet; `decoded` caches its values
 //! packet/template         the template of a receive
 //! transport/segment       a process's file in shared memory
+//! transport/inbox         the receiving half of an endpoint, and its network thread
 //! transport/exchange      Exchange and Link, the transport between machines
 //! transport/keys          fresh pairs of keys
 //! transport/tcp           the kernel's facts about a connection
 //! transport/channel       sends to one peer, through a ring, a link or a local inbox
-//! endpoint/inbox          the receiving half of an endpoint, and its network thread
 //! endpoint/calls          Calls, the base class of endpoints, and its hooks in Python
 //! endpoint/send, receive  the methods of Calls: send; recv, recv_nb, peek
 //! endpoint/search         a receive that waits
 //! endpoint/fastcall       methods with the interpreter's vectors of arguments
 //! collectives/combining_tree  barriers and small reductions in shared memory
 //! collectives/calls       Collectives: barrier and allreduce of a group
-//! observe/observer        reads the segments of other processes
-//! observe/binaries        file and line of an address in a compiled program
-//! observe/location        the line of the program that a call comes from
-//! observe/stacks          the frames of other threads
-//! observe/native_stack    the addresses of a waiting process's frames
-//! observe/main_thread     the line of the program that its main thread is in
-//! observe/variables       whether the program's variables change from call to call
+//! constants               numbers and names of the core that Python uses too
 //! mpi/program, engines    Python around the MPI calls of mpi4py: in any program, in an engine
 //! mpi/frames              the program's call that a thread without the GIL is in
 //! gateway                 forwards between sites
@@ -43,8 +43,10 @@ mod gateway;
 mod lab;
 mod host {
     pub mod gil;
+    pub mod location;
     pub mod python;
     pub mod undisturbed;
+    pub mod variables;
 }
 mod packet {
     pub mod arrays;
@@ -57,6 +59,7 @@ mod packet {
 mod transport {
     pub mod channel;
     pub mod exchange;
+    pub mod inbox;
     pub mod keys;
     pub mod segment;
     pub mod tcp;
@@ -64,7 +67,6 @@ mod transport {
 mod endpoint {
     pub mod calls;
     mod fastcall;
-    pub mod inbox;
     mod names;
     mod receive;
     pub mod search;
@@ -76,13 +78,11 @@ mod collectives {
 }
 mod observe {
     pub mod binaries;
-    pub mod location;
     pub mod main_thread;
     pub mod native_handlers;
     pub mod native_stack;
     pub mod observer;
     pub mod stacks;
-    pub mod variables;
 }
 mod mpi {
     pub mod engines;
@@ -107,11 +107,13 @@ mod native {
     #[pymodule_export]
     use crate::endpoint::calls::{CallHooks, Calls};
     #[pymodule_export]
-    use crate::endpoint::inbox::Inbox;
-    #[pymodule_export]
     use crate::gateway::{gateway_key, Gateway};
     #[pymodule_export]
+    use crate::host::location::{location_words, set_locator};
+    #[pymodule_export]
     use crate::host::python::set_bystanders;
+    #[pymodule_export]
+    use crate::host::variables::set_variables;
     #[pymodule_export]
     use crate::lab::{open_tun, setns, unshare, LabLink};
     #[pymodule_export]
@@ -120,8 +122,6 @@ mod native {
     use crate::mpi::program::{set_mpi, set_mpi_buffering};
     #[pymodule_export]
     use crate::observe::binaries::resolve;
-    #[pymodule_export]
-    use crate::observe::location::{location_words, set_locator};
     #[pymodule_export]
     use crate::observe::main_thread::{set_main_line, sleeps};
     #[pymodule_export]
@@ -132,8 +132,6 @@ mod native {
     use crate::observe::observer::{judge, Observer};
     #[pymodule_export]
     use crate::observe::stacks::{frame_of, stacks};
-    #[pymodule_export]
-    use crate::observe::variables::set_variables;
     #[pymodule_export]
     use crate::packet::decode::{decode, Region};
     #[pymodule_export]
@@ -146,6 +144,8 @@ mod native {
     use crate::transport::channel::Channel;
     #[pymodule_export]
     use crate::transport::exchange::{abandon_connections, Exchange, Link};
+    #[pymodule_export]
+    use crate::transport::inbox::Inbox;
     #[pymodule_export]
     use crate::transport::keys::key_pair;
     #[pymodule_export]

@@ -7,10 +7,10 @@ use super::link::send_through_link;
 use super::ring::send_through_ring;
 use super::{Host, Peer};
 use crate::core::Core;
+use crate::core::SendCredit;
 use crate::net::Link;
 use crate::packet::Gather;
 use crate::ring_sender::RingSender;
-use crate::send_credit::SendCredit;
 
 #[derive(Clone)]
 pub enum Channel {

@@ -7,11 +7,11 @@ use super::ring::RELEASE_FROM;
 use super::{wait, End, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::core::Core;
+use crate::core::SendCredit;
 use crate::json::Json;
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
 use crate::segment::{Activity, UNSETTLED};
-use crate::send_credit::SendCredit;
 
 /// The condition that a send waits for.
 pub enum Room {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{wait, Deadline, End, Goal, Host, WaitFacts};
 use crate::bell::Woken;
-use crate::core::{is_answer, Core, Found};
+use crate::core::{Core, Found};
 use crate::matching::{Taken, Template};
-use crate::packet::Packet;
+use crate::packet::{is_answer, Packet};
 use crate::segment::Activity;
 use crate::summary::RequestedTemplate;
 

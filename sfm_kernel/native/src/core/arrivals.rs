@@ -6,16 +6,15 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::posted::give;
-use super::queues::is_news;
+use super::SendCredit;
 use super::{Core, State, Trouble, Via, NO_INBOUND};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
-use crate::packet::Packet;
+use crate::packet::{is_news, Packet};
 use crate::peers::bump;
 use crate::ring::{wants_wake, Arrival, RingReader};
 use crate::ring_file::RingFile;
 use crate::segment::{self, segment_of, SLOTS};
-use crate::send_credit::SendCredit;
 use crate::shm::{is_dead, ShmError};
 
 /// Nanoseconds between two checks of all senders' slots, which fill 8 kB.

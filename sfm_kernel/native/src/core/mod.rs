@@ -12,12 +12,14 @@ mod network;
 mod posted;
 mod queues;
 mod receiving;
+mod send_credit;
 
 pub use driving::Driver;
 pub use library::Library;
 pub use posted::{Payload, Receiver};
-pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
+pub use queues::Queues;
 pub use receiving::Found;
+pub use send_credit::{may_send, SendCredit};
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::AsRawFd;
@@ -32,12 +34,16 @@ use crate::matching::Taken;
 use crate::packet::{Body, Packet, ACCOUNTS};
 use crate::ring::RingReader;
 use crate::ring_file::RingFile;
-use crate::ring_sender::RingSender;
 use crate::segment::{Activity, Segment, Shared, SLOTS};
-use crate::send_credit::SendCredit;
 use crate::spin::Spin;
 use crate::summary::RequestedTemplate;
 use crate::sync::lock;
+
+/// The sending half of a ring, as the network thread knows it.
+pub trait Sender: Send + Sync {
+    /// Called now and then, so that memory is freed that the receiver has left.
+    fn tidy(&self);
+}
 
 enum Via {
     /// A ring in shared memory, and its sender's segment (for waking it).
@@ -128,7 +134,7 @@ pub struct Core {
     event: EventFd,
     lock_fd: AtomicI32,
     /// The rings to other processes.
-    senders: Mutex<Vec<Weak<RingSender>>>,
+    senders: Mutex<Vec<Weak<dyn Sender>>>,
     /// Processes that have ever sent something here.
     senders_total: AtomicU64,
     /// The template of the receive that is blocked now, for observers. Locked last, and briefly.
@@ -225,10 +231,10 @@ impl Core {
     }
 
     /// Let the network thread look after this sender's arena from now on.
-    pub fn tend(&self, sender: &Arc<RingSender>) {
+    pub fn tend(&self, sender: Weak<dyn Sender>) {
         let mut senders = lock(&self.senders);
         senders.retain(|sender| sender.strong_count() > 0);
-        senders.push(Arc::downgrade(sender));
+        senders.push(sender);
     }
 
     // ---- acknowledgements of remote inbounds ----

@@ -87,7 +87,7 @@ impl Core {
             if requests != *seen {
                 *seen = requests;
                 let requested = lock(&self.requested);
-                shared.summary.write(&summary(&state.queue, requested.as_ref()));
+                shared.summary.write(&summary(|| state.queue.iter(), requested.as_ref()));
             }
             if !state.undecided.is_empty() {
                 return !self.is_closed();

@@ -12,23 +12,6 @@ use crate::packet::Packet;
 /// Contexts that keep their queue when it is empty.
 const RETAINED: usize = 16;
 
-/// A bit of a context's number: its messages count as waiting until they are received. Those of
-/// other contexts, which are for notifications, count as received when they arrive.
-pub const COUNTED: u64 = 1;
-
-/// Whether a context is for notifications.
-pub fn is_news(context: u64) -> bool {
-    context != 0 && context & COUNTED == 0
-}
-
-/// A bit of a context's number: the twin of that context in which its messages are answered. A
-/// thread that waits there is in the middle of a send, and only acknowledgements arrive there.
-pub const ANSWERS: u64 = 2;
-
-pub fn is_answer(context: u64) -> bool {
-    context & ANSWERS != 0
-}
-
 #[derive(Default)]
 pub struct Queues {
     user: Queue,

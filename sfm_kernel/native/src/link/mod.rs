@@ -31,10 +31,10 @@ use self::reassembly::Reassembly;
 use self::window::Window;
 use crate::clock::{elapsed, monotonic as now};
 use crate::core::Core;
+use crate::core::SendCredit;
 use crate::frame::control::Reason;
 use crate::frame::seal::{Opener, Sealer, Secret};
 use crate::reentry::Holder;
-use crate::send_credit::SendCredit;
 use crate::sync::lock;
 use crate::wire::Wire;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{RingSender, Writing};
 use crate::arena::{Arena, Block};
+use crate::core::Sender;
 use crate::packet::Gather;
 use crate::shm::room;
 
@@ -14,9 +15,9 @@ const WARM: Duration = Duration::from_secs(2);
 /// system calls the first time, and at least one page.
 const ARENA_FROM: usize = 8 << 10;
 
-impl RingSender {
-    /// Give back memory that the arena has not used for a while. Called now and then.
-    pub fn tidy(&self) {
+impl Sender for RingSender {
+    /// Give back memory that the arena has not used for a while.
+    fn tidy(&self) {
         if let Some(mut writing) = self.try_lock() {
             let writing = &mut *writing;
             if let Some(arena) = &mut writing.arena {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Progress, RingSender, Step, Writing};
+use crate::core::may_send;
 use crate::packet::{cost, Gather};
 use crate::ring::Memory;
 use crate::ring_file::RingFile;
-use crate::send_credit::may_send;
 
 impl RingSender {
     /// Send `packet`, whose payload is not longer than `longest`, or do nothing: for a caller that

@@ -18,9 +18,10 @@
 use super::calls::Call;
 use super::items::{Items, Scratch};
 use super::mismatch::{fits, Caller};
-use super::sites::{Sites, View};
 use super::team::{all_gone, Team};
+use super::view::View;
 use super::{allgather, barrier, bcast, gather, reduce};
+use crate::comm::sites::Sites;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::Op;

@@ -8,23 +8,21 @@
 //! the same call by messages, and later calls make another tree; posts do not depend on that, and go
 //! on until then.
 
-use std::cell::UnsafeCell;
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use sfm_native::biased_lock::{BiasedLock, Guard};
 use sfm_native::combining_tree::CombiningTree;
-use sfm_native::segment::Segment;
 
 use super::presence::complete;
 use super::reduce;
 use super::shared_calls::call_of;
-use super::team::{Team, LARGEST};
+use super::team::Team;
+use crate::comm::history::LARGEST;
+use crate::comm::meetings::{Meetings, OpenTree, Refused, State};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
 use crate::engine::{engine, origin, Alike, What};
-use crate::errors::{fail, Answer};
+use crate::errors::Answer;
 use crate::handles::*;
 use crate::op;
 
@@ -41,72 +39,7 @@ const SELDOM: u64 = 100 * EVERY;
 /// After so many calls another tree is agreed, before their numbers repeat.
 const LAST: u64 = LARGEST as u64 / 2;
 
-/// A communicator's tree, which one call at a time uses. A program without MPI_THREAD_MULTIPLE has
-/// promised that; one that does not keep its promise gets an error.
-#[derive(Default)]
-pub struct Meetings {
-    lock: BiasedLock,
-    state: UnsafeCell<State>,
-}
-
-// SAFETY: the state is reached through `Turn` alone, of which there is one at a time.
-unsafe impl Sync for Meetings {}
-
-/// The use of a communicator's tree by one call.
-pub struct Turn<'a> {
-    meetings: &'a Meetings,
-    _guard: Guard<'a>,
-}
-
-pub enum State {
-    /// The last tree was refused, maybe before all had looked for it: then its file is held here.
-    None(#[allow(dead_code)] Option<Refused>),
-    At(OpenTree),
-}
-
-impl Default for State {
-    fn default() -> State {
-        State::None(None)
-    }
-}
-
-/// The file of a tree that is kept for those who have not seen yet that it is refused.
-pub struct Refused(PathBuf);
-
-impl Drop for Refused {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-pub struct OpenTree {
-    pub tree: CombiningTree,
-    others: Vec<Segment>,
-    /// The number of the call in which it was agreed, and the epoch of all numbers then.
-    first: u64,
-    epoch: u64,
-}
-
 impl Meetings {
-    pub fn take_turn(&self) -> Answer<Turn<'_>> {
-        let mut state = self.turn().ok_or_else(|| {
-            let text = "another thread, or code that a signal handler has interrupted, is in a \
-                collective call of this communicator, which allows one at a time";
-            fail(MPI_ERR_OTHER, text)
-        })?;
-        // Calls have other numbers now, for all processes.
-        if matches!(&*state, State::At(open) if open.epoch != comm::epoch()) {
-            *state = State::default();
-        }
-        Ok(state)
-    }
-
-    /// None while another call has it.
-    fn turn(&self) -> Option<Turn<'_>> {
-        // The locked instruction of a usual lock costs a small broadcast a tenth of its time.
-        Some(Turn { meetings: self, _guard: self.lock.try_lock()? })
-    }
-
     /// A process that has posted in the next call of this communicator, which this process has
     /// not made: the process, its call, and its line.
     pub fn unread(&self, comm: &Comm) -> Option<(usize, (What, Alike), String)> {
@@ -117,22 +50,6 @@ impl Meetings {
         let (rank, cell) = (0..open.tree.members()).find_map(post)?;
         let process = comm.group.members[rank] as usize;
         Some((process, call_of(cell.call), origin::of_location(process, cell.location)))
-    }
-}
-
-impl Deref for Turn<'_> {
-    type Target = State;
-
-    fn deref(&self) -> &State {
-        // SAFETY: nobody else has a turn.
-        unsafe { &*self.meetings.state.get() }
-    }
-}
-
-impl DerefMut for Turn<'_> {
-    fn deref_mut(&mut self) -> &mut State {
-        // SAFETY: as above.
-        unsafe { &mut *self.meetings.state.get() }
     }
 }
 
@@ -159,23 +76,6 @@ impl OpenTree {
     /// The number of a call, counted from the one in which the tree was agreed.
     pub fn nth(&self, team: &Team) -> u64 {
         self.nth_of(team.number())
-    }
-
-    fn nth_of(&self, number: u64) -> u64 {
-        number.wrapping_sub(self.first) & u64::from(LARGEST)
-    }
-
-    pub fn wake_others(&self) {
-        self.wake(None);
-    }
-
-    /// Wake the process with this rank, or all others.
-    pub fn wake(&self, rank: Option<usize>) {
-        match rank {
-            None => self.others.iter().for_each(|other| other.wake()),
-            // This process is not among them.
-            Some(rank) => self.others[rank - usize::from(rank > self.tree.rank())].wake(),
-        }
     }
 }
 

@@ -3,9 +3,10 @@
 
 use super::calls::Call;
 use super::items::Items;
-use crate::checks::{array, root as check_root, Numbers};
+use crate::checks::{array, Numbers};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
+use crate::ends;
 use crate::engine::What;
 use crate::errors::Answer;
 use crate::handles::*;
@@ -119,7 +120,7 @@ pub struct Root {
 impl Root {
     /// None: this process does nothing in the call.
     pub fn of(comm: &Comm, root: c_int) -> Answer<Option<Root>> {
-        check_root(comm, root)?;
+        ends::root(comm, root)?;
         let (rank_here, size) = (comm.rank as usize, comm.size() as usize);
         let of = |rank: usize, includes_itself| {
             Ok(Some(Root { rank, is_here: rank == rank_here, includes_itself }))

@@ -10,7 +10,6 @@ use std::task::Poll;
 
 use sfm_endpoint::calltext::Call as CallText;
 
-use super::agreement::{OpenTree, State, Turn};
 use super::barrier::barrier;
 use super::calls::Call;
 use super::meeting::Contribution;
@@ -18,8 +17,9 @@ use super::posting::{Posting, Posts};
 use super::presence::complete_described;
 use super::shared_calls::other_message;
 use super::team::Team;
+use crate::comm::meetings::{OpenTree, State, Turn};
 use crate::comm::Comm;
-use crate::engine::report::{self, Arguments};
+use crate::engine::report::Arguments;
 use crate::errors::{Answer, Failure};
 
 /// How a call's data goes if its processes have a tree. All processes that make the same call get
@@ -87,7 +87,7 @@ fn complete_beside(
     let call = || -> CallText {
         slept.set(true);
         sleeper.get_or_init(|| open.map(Sleeper::new));
-        report::collective(team, arguments())
+        team.call_waiting(arguments())
     };
     let mut algorithm = pin!(algorithm);
     let both = poll_fn(|context| match algorithm.as_mut().poll(context) {

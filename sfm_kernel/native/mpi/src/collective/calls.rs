@@ -2,19 +2,16 @@
 //! persistent.
 
 use super::items::Items;
-use super::schedule::Schedule;
 use super::team::Team;
 
 use super::{across, allgather, alltoall, barrier, bcast, between, blocking, gather, neighbors};
 use super::{reduce, reduce_scatter, scan};
-use crate::checks::put;
-use crate::comm::{self, Comm};
+use crate::comm::{self, history, Comm};
 use crate::engine::report::Arguments;
 use crate::engine::{engine, Alike, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
-use crate::request::{self, Partner, Work};
 use crate::topology::Topology;
 
 /// The most neighbours that observers are told.
@@ -90,7 +87,7 @@ unsafe impl Send for Call {}
 unsafe impl Sync for Call {}
 
 impl Call {
-    fn what(&self) -> What {
+    pub fn what(&self) -> What {
         match self {
             Call::Nothing(what) => *what,
             Call::Barrier => What::Barrier,
@@ -130,7 +127,7 @@ impl Call {
     }
 
     /// What all processes give alike.
-    fn alike(&self, comm: &Comm) -> Alike {
+    pub fn alike(&self, comm: &Comm) -> Alike {
         if let Call::Nothing(_) = self {
             return Alike::without_part();
         }
@@ -166,7 +163,7 @@ impl Call {
             _ => count.map(|count| ("count", count)),
         };
         let count = count.map(|(name, count)| (name, count.to_string()));
-        let alike = self.alike(comm).arguments(Some(comm), engine().rank);
+        let alike = history::arguments(self.alike(comm), Some(comm), engine().rank);
         count.into_iter().chain(alike).chain(self.neighbors(comm)).collect()
     }
 
@@ -184,7 +181,7 @@ impl Call {
     }
 
     /// Refuse send and receive buffers that share memory.
-    fn check(&self) -> Answer {
+    pub fn check(&self) -> Answer {
         let among =
             |buffer: &Items, all: &[Items]| all.iter().any(|other| buffer.share_memory(other));
         let is_shared = match self {
@@ -285,47 +282,4 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     let turn = comm.meetings.take_turn()?;
     let team = Team::called(&comm, call.what(), call.alike(&comm));
     blocking::run(&comm, &team, call, turn)
-}
-
-/// The team of the non-blocking form.
-fn begun(comm: MPI_Comm, call: &Call) -> Answer<Team<'static>> {
-    let comm = comm::get(comm)?;
-    Ok(Team::begun(&comm, call.what(), call.alike(&comm)))
-}
-
-fn partner(team: &Team) -> Partner {
-    Partner::All(team.number(), team.call().1)
-}
-
-/// Run the non-blocking form.
-fn begin(team: Team<'static>, call: Call) -> Work {
-    let all = team.clone();
-    let algorithm = async move { call.run(&team).await };
-    Work::Schedule(Schedule::begin(all, algorithm))
-}
-
-/// Run the non-blocking form and store its request.
-///
-/// # Safety
-/// `request` is null, which is refused, or may be written to.
-pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
-    call.check()?;
-    let team = begun(comm, &call)?;
-    let partner = partner(&team);
-    put("request", request, request::open(comm, partner, begin(team, call)))
-}
-
-/// Make the persistent request of a call, which begins it at each start.
-///
-/// # Safety
-/// As for `open`.
-pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
-    call.check()?;
-    // The call gets its number when the request is made, not when it is started, because processes
-    // may start several requests in different orders. The starts of one request follow each other
-    // at every process.
-    let team = begun(comm, &call)?;
-    let partner = partner(&team);
-    let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
-    put("request", request, request::persistent(comm, partner, start))
 }

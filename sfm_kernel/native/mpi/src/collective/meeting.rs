@@ -8,11 +8,11 @@ use std::cell::Cell;
 use sfm_native::combining_tree::fold::{Kind, ROOM};
 use sfm_native::combining_tree::CombiningTree;
 
-use super::agreement::OpenTree;
 use super::calls::Call;
 use super::items::Items;
 use super::shared_calls::{about, mismatch_of_all, other_message};
 use super::team::Team;
+use crate::comm::meetings::OpenTree;
 use crate::engine::report::Arguments;
 use crate::engine::{engine, report, About};
 use crate::errors::Answer;
@@ -118,7 +118,7 @@ impl OpenTree {
         let missing = || tree.missing().into_iter().map(|rank| team.process(rank));
         let call = || {
             slept.set(true);
-            report::collective_of(team, arguments(), missing())
+            team.call_waiting_for(arguments(), missing())
         };
         // If none is missing, the one that had to complete the round may have ended.
         let now = || match missing().collect::<Vec<_>>() {

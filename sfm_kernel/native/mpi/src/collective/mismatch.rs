@@ -1,15 +1,15 @@
 //! The failures of processes whose collective calls do not fit together, in words.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites;
-use sfm_native::packet::Envelope;
+use sfm_native::packet::{Envelope, LIBRARY};
 
-use super::history;
-use super::team::BEGUN;
+use crate::comm::history::{self, BEGUN};
 use crate::comm::{self, Comm};
-use crate::engine::{self, engine, origin, report, Alike, Note, Outcome, What};
+use crate::engine::{self, engine, origin, report, Alike, Note, Outcome, Pattern, Receiving, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::process;
@@ -97,7 +97,7 @@ pub fn other_call(
         true => &format!(", with the same root and operation{}", roots_between(comm)),
     };
     // The program's name of its own call, which mpi4py may make of several.
-    let own = sites::get(history::site_of(mark)).map_or(what.name(), |site| &site.call);
+    let own = sites::get(engine::site_of(mark)).map_or(what.name(), |site| &site.call);
     let text = format!(
         "{} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order{same}",
@@ -135,7 +135,7 @@ pub fn roots_between(comm: Option<&Comm>) -> String {
 
 /// A call of a process, with what all give alike; `comm`: of the call, if it is known.
 pub fn call_text(name: &str, alike: Alike, comm: Option<&Comm>, process: usize) -> String {
-    let mut arguments = alike.arguments(comm, process);
+    let mut arguments = history::arguments(alike, comm, process);
     report::spell(&mut arguments);
     match arguments.is_empty() {
         true => name.to_owned(),
@@ -163,4 +163,98 @@ pub fn mismatch(code: c_int, sent: &str) -> Failure {
          counts and datatypes?"
     );
     fail(code, text)
+}
+
+/// At the end of the program: a sentence about a collective call of another process that this one
+/// has not made, or has made differently. All calls have returned nevertheless.
+pub fn unreceived_collective() -> Option<String> {
+    unreceived_message().or_else(unread_post)
+}
+
+fn unreceived_message() -> Option<String> {
+    let of_collective = |envelope: &Envelope| {
+        let note = Note::of(envelope);
+        let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
+        let is_one = envelope.context & LIBRARY != 0 && note.what != What::Message && !is_known();
+        is_one.then_some((note, envelope.context, envelope.tag as c_int))
+    };
+    let (note, context, tag) =
+        engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
+    let comm = comm::of_messages(engine::messages_of_collectives(context));
+    let made = comm.iter().flat_map(|comm| comm.history.latest(comm));
+    let here = made.filter(|(number, _)| *number == tag as u64).map(|(_, call)| call).next();
+    let here = here.map_or("has not".into(), |call| {
+        let is_made = call.text.split('(').next().is_some_and(|name| name.ends_with("_init"));
+        let does = if is_made { "has not so often started" } else { "has called" };
+        format!("{does} {}{}", call.text, origin::in_words(&call.code, call.line))
+    });
+    // mpi4py broadcasts on its own communicator in this method alone.
+    let theirs = match comm::are_internal(engine::messages_of_collectives(context)) {
+        true => "allreduce".into(),
+        false => call_text(note.what.name(), note.alike(), comm.as_deref(), note.rank),
+    };
+    let at = origin::of_message(note.rank, context, tag);
+    Some(difference(note.rank, &theirs, &at, &here, &rule(note.what, comm.as_deref())))
+}
+
+fn unread_post() -> Option<String> {
+    let unread = |comm: Arc<Comm>| comm.meetings.unread(&comm);
+    let (process, (what, alike), at) = comm::all().into_iter().find_map(unread)?;
+    let theirs = call_text(what.name(), alike, None, process);
+    Some(difference(process, &theirs, &at, "has not", &rule(what, None)))
+}
+
+fn difference(process: usize, theirs: &str, at: &str, here: &str, rule: &str) -> String {
+    let process = process::named(process);
+    format!("{process} has called {theirs}{at}, and this process {here}: {rule}")
+}
+
+/// The rule that two processes break whose calls differ.
+fn rule(what: What, comm: Option<&Comm>) -> String {
+    if what == What::CommCreateGroup {
+        return "all processes of the group call it, with the same tag".into();
+    }
+    let rule = "all processes of a communicator make the same collective calls in the same order, \
+        with the same root";
+    format!("{rule}{}", roots_between(comm))
+}
+
+/// The line in which the message of a receive was sent, " in a.py, line 3", if it is known.
+pub fn origin_of(receiving: &Receiving, status: &MPI_Status) -> String {
+    let pattern = &receiving.pattern;
+    let sender = || {
+        let source = usize::try_from(status.MPI_SOURCE).ok()?;
+        comm::of_messages(pattern.context)?.peers().members.get(source).map(|rank| *rank as usize)
+    };
+    let at = |process| origin::of_message(process, pattern.context, status.MPI_TAG);
+    pattern.from.or_else(sender).map_or_else(String::new, at)
+}
+
+/// The error of a receive of the program that has failed.
+pub fn of_receive(receiving: &Receiving, outcome: &Outcome) -> Failure {
+    match outcome.code {
+        MPI_ERR_TRUNCATE => {}
+        MPI_ERR_OTHER => {
+            let mark = engine::mark(engine::site(), receiving.pattern.alike);
+            return refused(&receiving.pattern, outcome, mark);
+        }
+        _ => return outcome.failure(),
+    }
+    let (rank, tag) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
+    let at = origin_of(receiving, &outcome.status);
+    let text = format!(
+        "rank {rank} has sent {} bytes with tag {tag}{at}, and the receive buffer has only {}; \
+         give it a larger count",
+        receiving.sent(),
+        receiving.room()
+    );
+    fail(MPI_ERR_TRUNCATE, text)
+}
+
+/// The error of a receive that was refused a message; `mark`: of its call (`engine::mark`).
+pub fn refused(pattern: &Pattern, refused: &Outcome, mark: u32) -> Failure {
+    let (rank, call) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
+    let theirs = (What::of(call as u8), Alike::of(refused.status.bytes() as u32));
+    let Pattern { context, tag, what, alike, .. } = *pattern;
+    other_call(Caller::of((rank as usize, context, tag)), theirs, context, (what, alike), mark)
 }

@@ -8,11 +8,11 @@ use std::task::Poll;
 use sfm_native::code_location::current;
 use sfm_native::combining_tree::posts::{Cell, ROOM};
 
-use super::agreement::OpenTree;
 use super::calls::Call;
 use super::items::Items;
 use super::shared_calls::{about, can_be_same, different_post};
 use super::team::{ended, Team};
+use crate::comm::meetings::OpenTree;
 use crate::data::Data;
 use crate::engine::{engine, report};
 use crate::errors::Answer;

@@ -10,16 +10,43 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use sfm_endpoint::calltext::Call;
+use sfm_endpoint::calltext::{Call, Details, Waits};
 
 use super::mismatch::{other_call, Caller};
-use super::team::{Team, APART, BEGUN};
+use super::team::{Team, APART};
+use crate::comm::history::BEGUN;
+use crate::comm::shown::{call_on, communicator, group, key, made, members};
+use crate::engine::report::Arguments;
 use crate::engine::{engine, report, text_of_loss, About, Alike};
 use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::handles::*;
 use crate::process;
 
 impl Team<'_> {
+    /// A collective call, which waits for one of its processes at a time.
+    pub fn call_waiting(&self, arguments: Arguments) -> Call {
+        self.call_waiting_for(arguments, report::awaited().into_iter())
+    }
+
+    /// A collective call that waits for all of these processes.
+    pub fn call_waiting_for(
+        &self,
+        mut arguments: Arguments,
+        missing: impl Iterator<Item = usize>,
+    ) -> Call {
+        let (waits, comm) = (Waits::Members(missing.map(process::shown).collect()), self.comm());
+        arguments.extend(comm.iter().filter_map(|comm| communicator(comm)));
+        let details = comm.as_ref().map_or_else(Details::default, |comm| Details {
+            group: (!self.is_apart()).then(|| group(comm)),
+            on: self.is_apart().then(|| key(comm)),
+            turn: Some(self.number()),
+            members: members(comm),
+            made: made(comm),
+            ..Details::default()
+        });
+        call_on(comm.as_deref(), arguments, waits, details)
+    }
+
     /// The call has failed here: tell the others, who may wait for this process, if they cannot know.
     pub fn leave(&self, failure: &Failure) {
         match failure.code {
@@ -69,7 +96,7 @@ impl Team<'_> {
 
 /// Run an algorithm to its end.
 pub fn complete<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
-    complete_described(team, &|| report::collective(team, vec![]), algorithm)
+    complete_described(team, &|| team.call_waiting(vec![]), algorithm)
 }
 
 /// Like `complete`; `call` gives observers the description of the call.

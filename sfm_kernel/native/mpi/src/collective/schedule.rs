@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use sfm_native::sync::lock;
 
 use super::team::Team;
-use crate::engine::{engine, report, text_of_loss, Engine, Outcome};
+use crate::engine::{engine, report, text_of_loss, Outcome, Stepwise};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -66,7 +66,7 @@ impl Schedule {
         let (ended, awaited) = (Mutex::default(), AtomicUsize::new(NOBODY));
         let schedule = Arc::new(Schedule { algorithm, ended, partner, team, awaited, end });
         if !schedule.poll() {
-            engine().add_schedule(schedule.clone());
+            engine().add_stepwise(schedule.clone());
         }
         schedule
     }
@@ -138,36 +138,16 @@ impl Schedule {
     }
 }
 
-impl Engine {
-    fn add_schedule(&self, schedule: Arc<Schedule>) {
-        lock(&self.schedules).push(schedule);
-        self.running.fetch_add(1, Ordering::Release);
+impl Stepwise for Schedule {
+    fn poll(&self) -> bool {
+        Schedule::poll(self)
     }
 
-    /// End the schedules that have lost a participant.
-    pub fn give_up_schedules(&self) {
-        let all = lock(&self.schedules).clone();
-        for schedule in all {
-            let Some(team) = &schedule.team else { continue };
-            if let Some(lost) = schedule.lost() {
-                team.leave_for(lost);
-                schedule.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(lost)));
-            }
-        }
-    }
-
-    /// Continue all schedules that have not ended.
-    pub fn poll_schedules(&self) {
-        let all = lock(&self.schedules).clone();
-        for schedule in all {
-            if schedule.poll() {
-                let mut schedules = lock(&self.schedules);
-                let length = schedules.len();
-                schedules.retain(|other| !Arc::ptr_eq(other, &schedule));
-                self.running.fetch_sub(length - schedules.len(), Ordering::Release);
-                drop(schedules);
-                self.wake_resting();
-            }
+    fn give_up_if_lost(&self) {
+        let Some(team) = &self.team else { return };
+        if let Some(lost) = self.lost() {
+            team.leave_for(lost);
+            self.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(lost)));
         }
     }
 }

@@ -3,9 +3,9 @@
 use sfm_native::code_location::current;
 use sfm_native::combining_tree::posts;
 
-use super::agreement::OpenTree;
 use super::mismatch::{self, fits, other_call, Caller};
 use super::team::Team;
+use crate::comm::meetings::OpenTree;
 use crate::engine::{engine, origin, Alike, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;

@@ -15,11 +15,12 @@ use std::task::Poll;
 
 use sfm_native::packet::Envelope;
 
-use super::history;
 use super::items::Items;
-use super::mismatch::{checked, fits, other_call, Caller, Sent};
-use super::sites::Sites;
-use crate::comm::{self, Comm};
+use super::mismatch::{checked, fits, other_call, refused, Caller, Sent};
+use crate::comm::history::{self, BEGUN, LARGEST};
+use crate::comm::sites::Sites;
+use crate::comm::{self, Comm, FIRST};
+use crate::counting;
 use crate::data::Data;
 use crate::engine::{
     self, engine, probed, report, Alike, Mode, Note, Pattern, Receiving, Sending, To, What,
@@ -28,8 +29,6 @@ use crate::errors::{Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::message::Message;
-use crate::tool::counting;
-use crate::{making, unfinished};
 
 /// The processes that take part, and the envelope of this collective's messages.
 #[derive(Clone)]
@@ -52,9 +51,6 @@ pub struct Team<'a> {
     pub sites: Option<Arc<Sites>>,
 }
 
-/// The largest number of a collective; the numbers of a communicator repeat after it.
-pub(super) const LARGEST: u32 = 0x1fff_ffff;
-pub const BEGUN: c_int = 0x2000_0000;
 pub(super) const APART: c_int = 0x4000_0000;
 
 /// A message being sent; None for one that needed no waiting.
@@ -96,9 +92,9 @@ impl<'a> Team<'a> {
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
         let sites = comm.sites.get_or_init(|| Sites::of(comm)).clone();
-        let (size, site) = (group.members.len(), unfinished::site());
+        let (size, site) = (group.members.len(), engine::site());
         let (what, alike) = (what.exactly(), alike.passed(what, site));
-        let mark = history::mark(site, alike);
+        let mark = engine::mark(site, alike);
         comm.history.note(tag, what, mark);
         Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
@@ -135,7 +131,7 @@ impl<'a> Team<'a> {
     fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
         let (size, context) = (group.members.len(), engine::collectives(context));
         let (what, alike) = (What::Making.exactly(), Alike::default());
-        let mark = history::mark(unfinished::site(), alike);
+        let mark = engine::mark(engine::site(), alike);
         let group = Cow::Owned(group);
         Team { rank, size, near: size, what, alike, mark, context, tag, group, sites: None }
     }
@@ -145,7 +141,7 @@ impl<'a> Team<'a> {
         let mut hasher = DefaultHasher::new(); // gives the same hash in every process
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
-        Team::making(making::FIRST, group, rank, tag)
+        Team::making(FIRST, group, rank, tag)
     }
 
     /// The world rank of the process with this rank.
@@ -314,7 +310,7 @@ impl Coming {
         let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
-            return Err(self.0.other_call(&outcome, self.1));
+            return Err(refused(&self.0.pattern, &outcome, self.1));
         }
         if outcome.code != MPI_ERR_TRUNCATE {
             checked(outcome)?;

@@ -11,8 +11,7 @@ use super::operation::Outcome;
 use super::queue::Waiting;
 use super::together::{Accept, Helped};
 use super::{cancelling, engine, lock, Alike, Engine, Receiving, Sending, What, CONTROL};
-use crate::window::served;
-use crate::{process, unfinished};
+use crate::process;
 
 /// The kind of a message. The note of its envelope has the kind, then the collective call it
 /// belongs to, the sender's number (`process`), and in the upper bits the number under which the
@@ -109,6 +108,17 @@ impl Note {
     }
 }
 
+/// What layers above the engine do with control messages that are theirs.
+pub struct Upper {
+    /// Keep a message for a window. The caller holds the core's lock.
+    pub window_message: fn(Note, i64, Payload<'_>),
+    /// Work on the messages that are kept.
+    pub window_work: fn(&Engine),
+    /// That a process has never received so many messages of a call of this number, with these
+    /// arguments.
+    pub never_received: fn(usize, u32, usize, &str),
+}
+
 /// The work that an arrived message causes.
 pub enum Todo {
     /// Confirm to a sender that the message with this number was received.
@@ -148,7 +158,7 @@ impl Receiver for Answers {
             Kind::Cancelled => engine.queue_todo(Todo::Cancelled(note.number)),
             Kind::Left => engine.note_leaving(&note, envelope.tag, payload),
             Kind::Access | Kind::Accessed => {
-                served::arrive(note, envelope.tag, payload);
+                (engine.upper.window_message)(note, envelope.tag, payload);
                 engine.queue_todo(Todo::Windows);
             }
             Kind::Unreceived => {
@@ -217,9 +227,9 @@ impl Engine {
                 }
             }
             Todo::Accepted(note, accept) => helped.extend(self.accepted(&note, accept)),
-            Todo::Windows => served::catch_up(self),
+            Todo::Windows => (self.upper.window_work)(self),
             Todo::Unreceived(note, count, text) => {
-                unfinished::never_received(note.rank, note.number, count as usize, &text)
+                (self.upper.never_received)(note.rank, note.number, count as usize, &text)
             }
             Todo::Pull(note, key) => {
                 if let Some(sending) = self.take_answered(note.number) {

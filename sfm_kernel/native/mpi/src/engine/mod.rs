@@ -26,6 +26,8 @@
 //! landing     the memory into which their bytes come
 //! report      the description of a waiting call for observers
 //! wait        progress, waiting, and the detection of dead processes
+//! stepwise    operations of several steps, such as non-blocking collectives
+//! sockets     waiting for a socket
 //! what        the collective call that a message belongs to
 //! ```
 
@@ -44,6 +46,8 @@ mod queue;
 mod receiving;
 pub mod report;
 mod sending;
+mod sockets;
+mod stepwise;
 mod streaming;
 #[cfg(test)]
 mod tests;
@@ -59,15 +63,16 @@ use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 use sfm_native::sync::lock;
 
-pub use control::{Kind, Note};
+pub use control::{Kind, Note, Upper};
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, probed, Pattern, Receiving, Taken};
 pub use sending::{Mode, Sending, To};
+pub use sockets::wait_for_socket;
+pub use stepwise::Stepwise;
 pub use wait::{text_of_loss, About, From};
-pub use what::{Alike, What};
+pub use what::{mark, site_of, Alike, What};
 
-use crate::collective::schedule::Schedule;
 use crate::home::Home;
 use crate::process;
 use control::Todo;
@@ -81,6 +86,7 @@ pub struct Engine {
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
+    upper: Upper,
     /// What waits for other processes: sends in the queues of all peers, and `unfinished`.
     held_back: AtomicUsize,
     /// Whether the network thread tries to send them.
@@ -97,8 +103,8 @@ pub struct Engine {
     /// Collective calls that other processes have left.
     left_calls: Mutex<Vec<early::LeftCall>>,
     has_left_calls: AtomicBool,
-    /// Non-blocking collectives in progress.
-    pub schedules: Mutex<Vec<Arc<Schedule>>>,
+    /// Operations of several steps in progress, and their number.
+    stepwise: Mutex<Vec<Arc<dyn Stepwise>>>,
     pub running: AtomicUsize,
     /// Threads that sleep, or are about to, until an operation of theirs has ended.
     resting: AtomicUsize,
@@ -143,16 +149,21 @@ pub fn running() -> Option<&'static Engine> {
     unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
 }
 
+/// The number of the program's current call, for the operations that it begins.
+pub fn site() -> u32 {
+    engine().endpoint.surroundings().site()
+}
+
 /// Whether the program is in Python: then it makes its calls by mpi4py's methods.
 pub fn is_python() -> bool {
     running().is_some_and(|engine| !engine.endpoint.surroundings().has_addresses())
 }
 
 /// Start the engine. The process has joined its world: from now on it can send messages.
-pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
+pub fn start(endpoint: Box<dyn Home>, upper: Upper) -> &'static Engine {
     let this = process::this();
     let peers = Peers::new(this.first_number(), this.size);
-    let engine = Engine::new(endpoint, this.number() as usize, peers);
+    let engine = Engine::new(endpoint, this.number() as usize, peers, upper);
     let engine = Box::into_raw(Box::new(engine));
     ENGINE.store(engine, Ordering::Release);
     let engine = self::engine();
@@ -163,10 +174,11 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
 }
 
 impl Engine {
-    fn new(endpoint: Box<dyn Home>, rank: usize, peers: Peers) -> Engine {
+    fn new(endpoint: Box<dyn Home>, rank: usize, peers: Peers, upper: Upper) -> Engine {
         Engine {
             rank,
             peers,
+            upper,
             core: endpoint.core().clone(),
             endpoint,
             held_back: AtomicUsize::new(0),
@@ -178,7 +190,7 @@ impl Engine {
             streamed: Mutex::default(),
             left_calls: Mutex::default(),
             has_left_calls: AtomicBool::new(false),
-            schedules: Mutex::default(),
+            stepwise: Mutex::default(),
             running: AtomicUsize::new(0),
             resting: AtomicUsize::new(0),
         }

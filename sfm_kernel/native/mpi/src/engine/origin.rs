@@ -12,11 +12,9 @@ use sfm_native::segment::segment_of;
 use sfm_native::trace::{mark, Event, EventKind};
 
 use super::engine;
+use crate::errors::EDGE;
 use crate::handles::c_int;
 
-/// Around a location that is not in words. The launcher finds the line of a program without Python
-/// (sfm_kernel/observe/crashes.py).
-const EDGE: char = '\u{2}';
 const MIDDLE: char = '\u{3}';
 /// Looks, a millisecond apart.
 const TRIES: usize = 200;
@@ -89,14 +87,10 @@ pub fn in_words(code: &str, line: u32) -> String {
     words_of(code, line).or_else(address).unwrap_or_default()
 }
 
-/// A text without locations that are not in words.
-pub fn plain(text: &str) -> String {
-    text.split(EDGE).step_by(2).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errors::plain;
 
     #[test]
     fn a_location_in_a_binary_is_left_to_the_launcher() {

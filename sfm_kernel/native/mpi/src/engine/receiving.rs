@@ -11,15 +11,11 @@ use sfm_native::packet::{Envelope, Packet};
 use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, lock, origin, Alike, Engine, What};
-use crate::collective::history;
-use crate::collective::mismatch::{self, Caller};
+use super::{engine, lock, Alike, Engine, What};
+use crate::counting;
 use crate::data::Data;
-use crate::errors::{fail, Failure};
 use crate::handles::*;
 use crate::message::Message;
-use crate::tool::{counting, sessions};
-use crate::{comm, unfinished};
 
 pub struct Receiving {
     pub end: End,
@@ -88,47 +84,6 @@ impl Receiving {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// The line in which the message with this status was sent, " in a.py, line 3", if it is known.
-    pub fn origin(&self, status: &MPI_Status) -> String {
-        let context = self.pattern.context;
-        let sender = || {
-            let source = usize::try_from(status.MPI_SOURCE).ok()?;
-            comm::of_messages(context)?.peers().members.get(source).map(|rank| *rank as usize)
-        };
-        let at = |process| origin::of_message(process, context, status.MPI_TAG);
-        self.pattern.from.or_else(sender).map_or_else(String::new, at)
-    }
-
-    /// The error of a receive of the program that has failed.
-    pub fn failure(&self, outcome: &Outcome) -> Failure {
-        match outcome.code {
-            MPI_ERR_TRUNCATE => {}
-            MPI_ERR_OTHER => {
-                let mark = history::mark(unfinished::site(), self.pattern.alike);
-                return self.other_call(outcome, mark);
-            }
-            _ => return outcome.failure(),
-        }
-        let (rank, tag) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-        let at = self.origin(&outcome.status);
-        let text = format!(
-            "rank {rank} has sent {} bytes with tag {tag}{at}, and the receive buffer has only {}; \
-             give it a larger count",
-            self.sent(),
-            self.room()
-        );
-        fail(MPI_ERR_TRUNCATE, text)
-    }
-
-    /// The error of a receive that was refused a message; `mark`: of its call (`history`).
-    pub fn other_call(&self, refused: &Outcome, mark: u32) -> Failure {
-        let (rank, call) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
-        let theirs = (What::of(call as u8), Alike::of(refused.status.bytes() as u32));
-        let Pattern { context, tag, what, alike, .. } = self.pattern;
-        let by = Caller::of((rank as usize, context, tag));
-        mismatch::other_call(by, theirs, context, (what, alike), mark)
-    }
-
     /// Fail, because the message belongs to another collective call than this receive.
     fn refuse(&self, note: &Note) {
         if note.kind != Kind::Plain {
@@ -171,7 +126,8 @@ impl Receiving {
         }
         let length = length.min(room);
         if counting::is_on() {
-            counting::received(envelope, length);
+            let from = Note::of(envelope).rank;
+            counting::received(envelope.context, from, envelope.tag as c_int, length);
         }
         let status = status_of(envelope, length);
         self.end.set(Outcome { status, code });
@@ -327,7 +283,7 @@ impl Engine {
     pub fn probe(&self, pattern: &Pattern) -> Option<MPI_Status> {
         let first = self.core.find_envelope(pattern.context, pattern.numbers(), false);
         if counting::is_on() {
-            sessions::update_high_water(); // the call may have taken in messages
+            counting::tell(|tools| (tools.update_high_water)()); // the call may have taken in messages
         }
         match first? {
             Found::Ask(candidate) => Some(found(&candidate.packet)),

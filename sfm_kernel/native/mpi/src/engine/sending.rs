@@ -10,11 +10,10 @@ use super::offers::{Offer, VALID};
 use super::operation::{End, Outcome};
 use super::peer::Sent;
 use super::queue::Waiting;
-use super::{limits, lock, Engine, What};
-use crate::collective::history;
+use super::{limits, lock, site_of, Engine, What};
+use crate::counting;
 use crate::data::Data;
 use crate::handles::*;
-use crate::tool::counting;
 
 /// The meaning of a send's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +110,7 @@ impl To {
     pub fn site(&self) -> u32 {
         match self.what {
             What::Message => self.mark,
-            _ => history::site_of(self.mark),
+            _ => site_of(self.mark),
         }
     }
 }
@@ -142,7 +141,7 @@ impl Engine {
         packed: Option<Vec<u8>>,
     ) -> Option<Arc<Sending>> {
         if counting::is_on() {
-            counting::sent(&to, length);
+            counting::sent(to.context, to.rank, to.tag, length);
         }
         let is_large = length >= limits::OFFER_FROM.get()
             || length >= limits::OFFER_FAR_FROM && !self.endpoint.is_near(to.rank)

@@ -14,7 +14,7 @@ use sfm_native::core::Core;
 use super::control::Todo;
 use super::peers::Peers;
 use super::wait::Until;
-use super::{Engine, Mode, Note, To, What};
+use super::{Engine, Mode, Note, To, Upper, What};
 use crate::data::Data;
 use crate::errors::Answer;
 use crate::home::{Found, Home};
@@ -56,7 +56,12 @@ impl Home for Alone {
 #[test]
 fn a_thread_that_ends_another_ones_operation_wakes_it() {
     let core = Arc::new(Core::new(None, None).unwrap());
-    let engine = Engine::new(Box::new(Alone(core)), 0, Peers::new(None, 0));
+    let upper = Upper {
+        window_message: |_, _, _| (),
+        window_work: |_| (),
+        never_received: |_, _, _, _| (),
+    };
+    let engine = Engine::new(Box::new(Alone(core)), 0, Peers::new(None, 0), upper);
     let to = To { context: 1, rank: 1, source: 0, tag: 0, what: What::Message, mark: 0 };
     let data = Data::bytes(std::ptr::null_mut(), 0);
     // SAFETY: there are no bytes.

@@ -10,17 +10,11 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Goal, WaitFacts};
 use sfm_native::segment::Activity;
 
-use super::{report, what, Engine, Sending, What};
-use crate::collective::blocking;
-use crate::collective::team::Team;
-
-use crate::endpoint::failure;
-use crate::errors::Answer;
-use crate::file::tally;
+use super::{report, Engine};
+use crate::errors::{of_world, Answer};
 use crate::handles::*;
 use crate::home::Here;
-use crate::tool::{self, counting};
-use crate::{comm, launcher, process, unfinished, world};
+use crate::{counting, process};
 
 /// The processes whose end makes waiting useless. One that has ended matters only if something is
 /// still to come from it: what it had sent is received first.
@@ -88,10 +82,10 @@ impl Engine {
         }
         self.flush();
         if self.running.load(Ordering::Acquire) > 0 {
-            self.poll_schedules();
+            self.poll_stepwise();
         }
         if counting::is_on() {
-            tool::update();
+            counting::tell(|tools| (tools.update)());
         }
     }
 
@@ -134,7 +128,7 @@ impl Engine {
         if let Some(began) = began {
             counting::waited(began.elapsed());
         }
-        waited.map(|_| ()).map_err(failure)
+        waited.map(|_| ()).map_err(of_world)
     }
 
     /// Sleep until there may be something to do.
@@ -164,44 +158,6 @@ impl Engine {
         if self.resting.load(Ordering::SeqCst) > 0 {
             self.core.ring();
         }
-    }
-
-    /// Finalize: wait until all sends are complete, and no other process needs this one to make
-    /// progress.
-    pub fn finish(&self) -> Answer {
-        let of = |sending: &Sending| {
-            Some(report::sending(&*comm::of_messages(sending.context())?, sending))
-        };
-        let needed = || self.receivers();
-        let call = || {
-            let first = self.first_not_received();
-            first
-                .and_then(|sending| of(&sending))
-                .unwrap_or_else(|| report::some(vec![], From::Now(&needed)))
-        };
-        self.wait(About::sending(From::Now(&needed), &call), || self.has_sent_all())?;
-        if !self.endpoint.is_program() {
-            return Ok(());
-        }
-        let world = comm::get(MPI_COMM_WORLD)?;
-        let team = Team::of(&world, What::Finalize);
-        if let Err(failure) = blocking::last_barrier(&world, &team) {
-            // Python's end, which usually calls MPI_Finalize, tells nobody that it has failed.
-            if failure.code == MPI_ERR_OTHER && super::is_python() {
-                launcher::report_difference(&failure.text);
-            }
-            return Err(failure);
-        }
-        // With sessions, other processes may be further ahead.
-        if !world::has_sessions() {
-            let of_files = tally::found_at_end()?;
-            if let Some(text) = what::unreceived_collective().or(of_files) {
-                launcher::report_difference(&text);
-            }
-            unfinished::report_requests();
-            unfinished::ask_senders();
-        }
-        self.send_all()
     }
 
     /// Wait until all sends are sent and answered. Err if one of their receivers has ended.
@@ -338,7 +294,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
     }
 
     fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {
-        self.engine.give_up_schedules();
+        self.engine.give_up_stepwise();
         match self.engine.lost_of(self.about.from) {
             None => Ok(None),
             Some(rank) => Err(Error::new(Kind::PeerLost, text_of_loss(rank))),

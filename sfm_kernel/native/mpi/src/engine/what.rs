@@ -3,15 +3,8 @@
 //! processes do not make the same calls in the same order.
 
 use sfm_endpoint::{callers, sites};
-use sfm_native::packet::{Envelope, LIBRARY};
 
-use super::report::Arguments;
-use super::{engine, messages_of_collectives, origin, Note};
-use crate::collective::mismatch::{self, call_text};
-use crate::comm::{self, Comm};
-use crate::handles::c_int;
-use crate::op::{self, Op};
-use crate::process;
+use crate::op::Op;
 
 /// Fits into six bits (`history`) of the eight of a message's note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,7 +223,7 @@ impl Alike {
     pub const PASSES: u32 = ((1 << Self::PASSES_BITS) - 1) << Self::OP_BITS;
 
     /// The root of a process of an intercommunicator that has no part in the call.
-    const NO_ROOT: u32 = (1 << (Self::BITS - Self::ROOT_AT)) - 1;
+    pub const NO_ROOT: u32 = (1 << (Self::BITS - Self::ROOT_AT)) - 1;
 
     /// `root`: as `Comm::root_for_all` has it.
     pub fn new(root: Option<usize>, op: Option<&Op>) -> Alike {
@@ -260,11 +253,12 @@ impl Alike {
         Alike(word & ((1 << Self::BITS) - 1))
     }
 
-    fn root(self) -> u32 {
+    /// The root plus one.
+    pub fn root(self) -> u32 {
         self.0 >> Self::ROOT_AT
     }
 
-    fn op(self) -> u32 {
+    pub fn op(self) -> u32 {
         self.0 & ((1 << Self::OP_BITS) - 1)
     }
 
@@ -289,70 +283,14 @@ impl Alike {
             || differ(self.op(), other.op())
             || self.passes_otherwise(other)
     }
-
-    /// The arguments as a process has given them; `comm`: of the call, if it is known.
-    pub fn arguments(self, comm: Option<&Comm>, process: usize) -> Arguments {
-        let op = op::name_of(self.op()).map(|name| ("op", name.to_owned()));
-        let given = |root: u32| match comm.filter(|comm| comm.remote.is_some()) {
-            _ if root == Self::NO_ROOT - 1 => "MPI_PROC_NULL".into(),
-            Some(comm) => comm.root_given(root as usize, process),
-            None => root.to_string(),
-        };
-        let root = self.root().checked_sub(1).map(|root| ("root", given(root)));
-        op.into_iter().chain(root).collect()
-    }
 }
 
-/// At the end of the program: a sentence about a collective call of another process that this one
-/// has not made, or has made differently. All calls have returned nevertheless.
-pub fn unreceived_collective() -> Option<String> {
-    unreceived_message().or_else(unread_post)
+/// The number of a call in the program and `Alike`, in the 28 bits that a message has for them.
+pub fn mark(site: u32, alike: Alike) -> u32 {
+    site << Alike::BITS | alike.word()
 }
 
-fn unreceived_message() -> Option<String> {
-    let of_collective = |envelope: &Envelope| {
-        let note = Note::of(envelope);
-        let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
-        let is_one = envelope.context & LIBRARY != 0 && note.what != Message && !is_known();
-        is_one.then_some((note, envelope.context, envelope.tag as c_int))
-    };
-    let (note, context, tag) =
-        engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
-    let comm = comm::of_messages(messages_of_collectives(context));
-    let made = comm.iter().flat_map(|comm| comm.history.latest(comm));
-    let here = made.filter(|(number, _)| *number == tag as u64).map(|(_, call)| call).next();
-    let here = here.map_or("has not".into(), |call| {
-        let is_made = call.text.split('(').next().is_some_and(|name| name.ends_with("_init"));
-        let does = if is_made { "has not so often started" } else { "has called" };
-        format!("{does} {}{}", call.text, origin::in_words(&call.code, call.line))
-    });
-    // mpi4py broadcasts on its own communicator in this method alone.
-    let theirs = match comm::are_internal(messages_of_collectives(context)) {
-        true => "allreduce".into(),
-        false => call_text(note.what.name(), note.alike(), comm.as_deref(), note.rank),
-    };
-    let at = origin::of_message(note.rank, context, tag);
-    Some(difference(note.rank, &theirs, &at, &here, &rule(note.what, comm.as_deref())))
-}
-
-fn unread_post() -> Option<String> {
-    let unread = |comm: std::sync::Arc<Comm>| comm.meetings.unread(&comm);
-    let (process, (what, alike), at) = comm::all().into_iter().find_map(unread)?;
-    let theirs = call_text(what.name(), alike, None, process);
-    Some(difference(process, &theirs, &at, "has not", &rule(what, None)))
-}
-
-fn difference(process: usize, theirs: &str, at: &str, here: &str, rule: &str) -> String {
-    let process = process::named(process);
-    format!("{process} has called {theirs}{at}, and this process {here}: {rule}")
-}
-
-/// The rule that two processes break whose calls differ.
-fn rule(what: What, comm: Option<&Comm>) -> String {
-    if what == CommCreateGroup {
-        return "all processes of the group call it, with the same tag".into();
-    }
-    let rule = "all processes of a communicator make the same collective calls in the same order, \
-        with the same root";
-    format!("{rule}{}", mismatch::roots_between(comm))
+/// The number of the call in the program, from a message's mark.
+pub fn site_of(mark: u32) -> u32 {
+    mark >> Alike::BITS
 }

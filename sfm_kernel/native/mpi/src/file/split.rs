@@ -4,9 +4,9 @@ use sfm_native::sync::lock;
 
 use super::access::{Access, Direction};
 use super::{get, tally, File};
+use crate::engine;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::unfinished;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -67,7 +67,7 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
         );
         return Err(fail(MPI_ERR_IO, text));
     }
-    let site = unfinished::site();
+    let site = engine::site();
     let (status, buf) = (access.perform()?, access.buffer.at as usize);
     *split() = Some(Split { direction: access.direction, kind, buf, status, site });
     Ok(())

@@ -7,9 +7,8 @@ use sfm_endpoint::{callers, sites};
 use sfm_native::sync::lock;
 
 use super::{agreeing, File, FILES};
-use crate::engine::{origin, What};
+use crate::engine::{self, origin, What};
 use crate::errors::Answer;
-use crate::unfinished;
 
 /// The calls of one process.
 #[derive(Clone, Copy, Default)]
@@ -49,7 +48,7 @@ impl File {
         let mut tally = lock(&self.tally);
         tally.count += 1;
         tally.hash = tally.hash.wrapping_mul(31).wrapping_add(what as u64);
-        tally.last = Some((what, unfinished::site()));
+        tally.last = Some((what, engine::site()));
     }
 
     /// Compare the calls of all processes.

@@ -2,9 +2,13 @@
 
 use crate::buffer::{Buffer, PROCESS};
 use crate::checks::{count, put, Results};
+use crate::comm::{self, Comm};
+use crate::data::Data;
+use crate::engine::{engine, Outcome, To};
 use crate::errors::Answer;
 use crate::handles::*;
-use crate::{comm, request, session};
+use crate::request::{self, Partner, Work};
+use crate::session;
 
 fn attach(to: &Buffer, buffer: *mut c_void, size: MPI_Count) -> Answer {
     count("size", size)?;
@@ -19,7 +23,10 @@ unsafe fn detach(from: &Buffer, buffer_addr: *mut c_void, size: Results) -> Answ
 
 /// A request that ends when all earlier buffered messages are sent.
 unsafe fn iflush(buffer: &Buffer, comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
-    put("request", request, request::open(comm, request::Partner::Others, buffer.flushing()))
+    put("request", request, {
+        let after = Work::after(buffer.under_way(), Work::Ended(Outcome::of_send()));
+        request::open(comm, Partner::Others, after)
+    })
 }
 
 pub unsafe fn buffer_attach(buffer: *mut c_void, size: MPI_Count) -> Answer {
@@ -80,4 +87,19 @@ pub unsafe fn session_flush_buffer(session: MPI_Session) -> Answer {
 
 pub unsafe fn session_iflush_buffer(session: MPI_Session, request: *mut MPI_Request) -> Answer {
     iflush(&session::get(session)?.buffer, MPI_COMM_SELF, request)
+}
+
+/// Send a copy of the data through the communicator's buffer, its session's, or the process's.
+///
+/// # Safety
+/// The data is valid.
+pub(super) unsafe fn send(comm: &Comm, to: To, data: &Data) -> Answer {
+    engine().advance();
+    if comm.buffer.is_attached() {
+        return comm.buffer.send(to, data);
+    }
+    match session::find(comm.session) {
+        Some(session) if session.buffer.is_attached() => session.buffer.send(to, data),
+        _ => PROCESS.send(to, data),
+    }
 }

@@ -7,13 +7,13 @@ use crate::collective::presence::{complete, complete_described};
 use crate::collective::schedule::Schedule;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::{report, Alike, What};
+use crate::engine::{Alike, What};
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
 use crate::info::{self, Hints, Info};
+use crate::making::{self, inter};
 use crate::request::{self, Partner, Work};
-use crate::{inter, making};
 
 /// Write MPI_COMM_NULL, which stays if the communicator cannot be made.
 pub(super) unsafe fn none_yet(newcomm: *mut MPI_Comm) -> Answer {
@@ -119,7 +119,7 @@ pub unsafe fn comm_create_group(
         return Ok(());
     };
     let team = Team::apart(&old, group.clone(), rank as usize, tag);
-    let call = || report::collective(&team, vec![("tag", tag.to_string())]);
+    let call = || team.call_waiting(vec![("tag", tag.to_string())]);
     let number = complete_described(&team, &call, making::agree(&team))?;
     put("newcomm", newcomm, comm::open(making::child(&old, number, group, rank as usize)))
 }

@@ -12,7 +12,6 @@ use crate::engine::What;
 use crate::errors::{fail, Answer, Failure};
 use crate::graph::{check_ranks, check_weights, Distributed, Ends};
 use crate::handles::*;
-use crate::symbols::{UNWEIGHTED, WEIGHTS_EMPTY};
 use crate::topology::Topology;
 
 /// None: MPI_UNWEIGHTED. The array may be MPI_WEIGHTS_EMPTY if it is empty.

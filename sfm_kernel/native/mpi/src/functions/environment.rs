@@ -16,13 +16,6 @@ pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -
     put_text("version", version, MPI_MAX_LIBRARY_VERSION_STRING, &text, resultlen)
 }
 
-/// The library's name and version.
-pub fn library_version() -> String {
-    let (major, minor) = VERSION;
-    let abi = if cfg!(abi) { "its own" } else { "MPICH's" };
-    format!("sfm-kernel, a part of MPI {major}.{minor} in {abi} ABI")
-}
-
 pub unsafe fn initialized(flag: *mut c_int) -> Answer {
     put("flag", flag, c_int::from(world::was_initialized()))
 }

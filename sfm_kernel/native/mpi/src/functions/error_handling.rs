@@ -2,9 +2,9 @@
 
 use crate::checks::{put, put_text, text};
 use crate::errhandlers::{self, Handler};
-use crate::errors::{self, Answer, On};
+use crate::errors::{Answer, On};
 use crate::handles::*;
-use crate::{classes, comm, file};
+use crate::{classes, comm, file, raising};
 
 pub unsafe fn comm_create_errhandler(
     function: MPI_Comm_errhandler_function,
@@ -44,7 +44,7 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
 
 pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
     comm::get(comm)?;
-    errhandlers::call("MPI_Comm_call_errhandler", errorcode, On::Comm(comm));
+    raising::call("MPI_Comm_call_errhandler", errorcode, On::Comm(comm));
     Ok(())
 }
 
@@ -58,7 +58,7 @@ pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandle
 
 pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
     file::with_errhandler(fh, |_| ())?;
-    errhandlers::call("MPI_File_call_errhandler", errorcode, On::File(fh as usize));
+    raising::call("MPI_File_call_errhandler", errorcode, On::File(fh as usize));
     Ok(())
 }
 
@@ -73,7 +73,7 @@ pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Answer {
 }
 
 pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, len: *mut c_int) -> Answer {
-    put_text("string", string, MPI_MAX_ERROR_STRING, &errors::string(errorcode)?, len)
+    put_text("string", string, MPI_MAX_ERROR_STRING, &raising::string(errorcode)?, len)
 }
 
 pub unsafe fn add_error_class(errorclass: *mut c_int) -> Answer {

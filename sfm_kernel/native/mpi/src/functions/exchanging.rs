@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{engine, report, About, From, Mode, Pattern, To};
+use crate::engine::{engine, About, From, Mode, Pattern, To};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::latest::Used;
@@ -63,7 +63,7 @@ impl Ends {
         }
         match (&receiving, &self.pattern) {
             (Some(receiving), Some(pattern)) => {
-                let call = || report::receive(&self.comm, pattern);
+                let call = || comm::shown::receive(&self.comm, pattern);
                 let about = About::receiving(ends::from(&self.comm, pattern), &call);
                 complete(receiving, about, comm, status)
             }

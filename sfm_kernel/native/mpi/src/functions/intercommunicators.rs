@@ -7,7 +7,7 @@ use crate::comm;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::inter;
+use crate::making::inter;
 
 pub unsafe fn intercomm_create(
     local_comm: MPI_Comm,

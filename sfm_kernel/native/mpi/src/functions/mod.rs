@@ -4,6 +4,7 @@
 pub mod abi;
 pub mod attributes;
 pub mod buffering;
+pub mod collectives;
 pub mod comm_queries;
 pub mod communicators;
 pub mod distributed_graphs;

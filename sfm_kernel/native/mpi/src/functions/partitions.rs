@@ -9,7 +9,7 @@ use crate::data::{Data, UserBuffer};
 use crate::ends;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::partitioned::{Incoming, Outgoing, Side};
+use crate::request::partitioned::{Incoming, Outgoing, Side};
 use crate::request::{self, Partner};
 
 /// The data of all partitions, and their number.

@@ -1,9 +1,9 @@
 //! Ports and their names; communicators with the processes that meet there.
 
 use crate::checks::{self, put, put_text, text};
-use crate::comm;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::{comm, ends};
 use crate::{names, ports};
 
 pub unsafe fn open_port(_info: MPI_Info, port_name: *mut c_char) -> Answer {
@@ -44,7 +44,7 @@ unsafe fn meet(
     socket: impl Fn(&str) -> Answer<std::os::fd::OwnedFd>,
 ) -> Answer {
     let local = comm::intra(comm)?;
-    checks::root(&local, root)?;
+    ends::root(&local, root)?;
     put("newcomm", newcomm, MPI_COMM_NULL)?;
     let (port, socket) = match local.rank == root {
         false => (String::new(), Ok(None)),

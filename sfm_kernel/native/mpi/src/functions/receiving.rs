@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use crate::checks::put;
+use crate::collective::mismatch;
 use crate::comm;
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{
-    engine, probed, report, About, From, Outcome, Pattern, Receiving, Taken, What,
-};
+use crate::engine::{self, engine, probed, About, From, Outcome, Pattern, Receiving, Taken, What};
 use crate::errors::{fail, Answer, On, INTERRUPTED};
 use crate::handles::*;
 use crate::message::{self, Message};
+use crate::objects;
 use crate::request::{self, finish, Partner, Work};
-use crate::{objects, unfinished};
 
 /// The outcome of a receive from MPI_PROC_NULL.
 pub(super) fn nothing() -> Outcome {
@@ -51,7 +50,7 @@ unsafe fn ended(receiving: &Receiving, comm: MPI_Comm, status: *mut MPI_Status) 
     outcome.status.put(status);
     match outcome.code {
         MPI_SUCCESS => Ok(()),
-        _ => Err(receiving.failure(&outcome).on(On::Comm(comm))),
+        _ => Err(mismatch::of_receive(receiving, &outcome).on(On::Comm(comm))),
     }
 }
 
@@ -67,7 +66,7 @@ pub unsafe fn recv(
     let data = buf.data_unless_no_process(pattern.is_none())?;
     let Some(pattern) = pattern else { return finish(&nothing(), comm, status) };
     let receiving = engine().receive(&pattern, data);
-    let call = || report::receive(&on, &pattern);
+    let call = || comm::shown::receive(&on, &pattern);
     let about = About::receiving(ends::from(&on, &pattern), &call);
     let received = complete(&receiving, about, comm, status);
     objects::refuse_object(&receiving, &buf).and(received)
@@ -113,7 +112,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
         return finish(&nothing(), comm, status);
     };
     let mut found = None;
-    let call = || report::receive(&on, &pattern);
+    let call = || comm::shown::receive(&on, &pattern);
     engine().wait(About::receiving(ends::from(&on, &pattern), &call), || {
         found = engine().probe(&pattern);
         found.is_some()
@@ -127,7 +126,7 @@ fn check_once<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<
     let found = check();
     match &found {
         Some(_) => engine().poll_succeeded(),
-        None => engine().poll_failed(|| report::receive(on, pattern)),
+        None => engine().poll_failed(|| comm::shown::receive(on, pattern)),
     }
     found
 }
@@ -165,7 +164,7 @@ pub unsafe fn mprobe(
     };
     let taken = Message::to_come(comm);
     let number = engine().take_message(&pattern, &taken);
-    let call = || report::receive(&on, &pattern);
+    let call = || comm::shown::receive(&on, &pattern);
     let about = About::receiving(ends::from(&on, &pattern), &call);
     engine().wait(about, || taken.get().is_some()).or_else(|failure| {
         match engine().leave_message(&pattern, number) {
@@ -239,7 +238,7 @@ pub unsafe fn mrecv(buf: UserBuffer, message: *mut MPI_Message, status: *mut MPI
         Taken::Ended(receiving) => ended(receiving, comm, status),
         Taken::GoesOn(receiving) => complete(receiving, From::Nobody.into(), comm, status),
     }?;
-    objects::expect_object(&taken, unfinished::site());
+    objects::expect_object(&taken, engine::site());
     Ok(())
 }
 

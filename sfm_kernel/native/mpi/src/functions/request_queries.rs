@@ -8,7 +8,6 @@ use crate::engine::Outcome;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::request::{self, Request};
-use crate::status::is_requested;
 
 pub unsafe fn request_get_status(
     request: MPI_Request,

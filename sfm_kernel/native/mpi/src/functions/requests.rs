@@ -6,12 +6,12 @@ use std::sync::Arc;
 use sfm_endpoint::calltext::Call;
 
 use crate::checks::{array_mut, count, put};
-use crate::engine::{engine, report, About, From, Outcome};
+use crate::comm;
+use crate::engine::{engine, About, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
 use crate::handles::*;
 use crate::request::{self, Partner, Request, Work};
-use crate::status::is_requested;
 
 /// The requests of an array; None for those that are null.
 pub(super) fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
@@ -39,7 +39,7 @@ fn described_all(requests: &[Option<Arc<Request>>]) -> Call {
     let (partners, all) = partners(requests);
     let open = requests.iter().flatten().filter(|request| !request.is_done());
     let open = open.take(SHOWN).map(|request| request.begun()).collect();
-    report::requests(requests.len(), open, all.then_some(&partners))
+    comm::shown::requests(requests.len(), open, all.then_some(&partners))
 }
 
 /// The processes whose end makes waiting useless, if all requests have to be done.

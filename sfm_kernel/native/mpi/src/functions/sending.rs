@@ -5,14 +5,13 @@ use std::sync::Arc;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::{Data, UserBuffer};
-use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To, What};
+use crate::ends;
+use crate::engine::{self, engine, limits, About, From, Mode, Outcome, Sending, To, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::latest::Used;
 use crate::process::named;
 use crate::request::{self, Partner, Work};
-use crate::unfinished;
-use crate::{buffer, ends};
 
 /// The mode of a send. Ready mode is the standard one: the program promises that the receive is
 /// posted, which has no advantage in this library.
@@ -52,7 +51,7 @@ impl Arguments {
     unsafe fn complete(&self, mode: SendMode) -> Answer {
         let Work::Sending(sending) = self.begin(mode)? else { return Ok(()) };
         let tag = self.to.map_or(MPI_ANY_TAG, |to| to.tag);
-        let call = || report::send(&self.comm, self.dest, tag, self.count, sending.dest);
+        let call = || comm::shown::send(&self.comm, self.dest, tag, self.count, sending.dest);
         gone(&sending, About::sending(From::One(sending.dest), &call))
     }
 }
@@ -91,7 +90,7 @@ pub unsafe fn isend(
 ) -> Answer {
     let arguments = arguments(buf, dest, tag, comm)?;
     let (partner, work) = (arguments.partner(), arguments.begin(mode)?);
-    let site = arguments.to.map_or_else(unfinished::site, |to| to.site());
+    let site = arguments.to.map_or_else(engine::site, |to| to.site());
     put("request", request, request::open_at(site, comm, partner, work))
 }
 
@@ -108,7 +107,7 @@ pub unsafe fn send_init(
     let Arguments { data, to, .. } = arguments;
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
-        let to = to.map(|to| To { mark: unfinished::site(), what: What::Message, ..to });
+        let to = to.map(|to| To { mark: engine::site(), what: What::Message, ..to });
         begin(&on, &data, to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))
@@ -122,7 +121,7 @@ unsafe fn begin(comm: &Comm, data: &Data, to: Option<To>, mode: SendMode) -> Ans
         }
         SendMode::Standard | SendMode::Synchronous => engine().send(to, Mode::Synchronous, data),
         SendMode::Buffered => {
-            buffer::send(comm, to, data)?;
+            super::buffering::send(comm, to, data)?;
             None
         }
     };

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::checks::{self, put, put_new, put_text, text};
 use crate::comm::{self, Comm};
-use crate::errhandlers;
 use crate::errors::{fail, Answer, On};
 use crate::group::{self, Group};
 use crate::handles::*;
 use crate::info::{self, Hints, Info};
-use crate::{inter, making, session};
+use crate::making::{self, inter};
+use crate::{raising, session};
 
 pub unsafe fn session_init(
     info: MPI_Info,
@@ -152,6 +152,6 @@ pub unsafe fn session_get_errhandler(
 /// As if a function of MPI had failed with this code.
 pub unsafe fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> Answer {
     session::get(session)?;
-    errhandlers::call("MPI_Session_call_errhandler", errorcode, On::Session(session));
+    raising::call("MPI_Session_call_errhandler", errorcode, On::Session(session));
     Ok(())
 }

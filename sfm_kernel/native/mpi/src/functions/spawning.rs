@@ -3,12 +3,12 @@
 use std::ffi::CStr;
 
 use crate::checks::{self, array, put, text};
-use crate::comm;
 use crate::engine::{self, engine, report, About, From};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info;
 use crate::spawning::{self, Program, Spawned};
+use crate::{comm, ends};
 
 pub unsafe fn comm_spawn(
     command: *const c_char,
@@ -80,7 +80,7 @@ unsafe fn spawn(
     array_of_errcodes: *mut c_int,
 ) -> Answer {
     let parents = comm::intra(comm)?;
-    checks::root(&parents, root)?;
+    ends::root(&parents, root)?;
     put("intercomm", intercomm, MPI_COMM_NULL)?;
     let programs = match parents.rank == root {
         true if crate::process::this().is_engine() => Err(fail(

@@ -33,8 +33,8 @@ fn start(thread_level: c_int) -> Answer {
     }
     world::start()?;
     world::note_main(thread_level);
-    let alone = Group::new(vec![process::this().number()]);
-    let everybody = Comm::new(process::this().generation(), world::everybody(), world::rank());
+    let (this, alone) = (process::this(), Group::new(vec![process::this().number()]));
+    let everybody = Comm::new(this.generation(), Group::of_world(), this.rank as c_int);
     comm::start(everybody, Comm::new(1, alone, 0));
     spawning::meet_parent();
     Ok(())

@@ -7,7 +7,7 @@ use crate::handles::*;
 
 /// A status that can be read.
 unsafe fn read<'a>(status: *const MPI_Status) -> Answer<&'a MPI_Status> {
-    if !crate::status::is_requested(status) {
+    if !is_requested(status) {
         return Err(fail(MPI_ERR_ARG, "argument status is MPI_STATUS_IGNORE or a null pointer"));
     }
     Ok(&*status)

@@ -1,10 +1,11 @@
 //! The tool information interface: events and their sources.
 
 use crate::checks::{not_null, put, put_new, text};
+use crate::counting::Happened;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
-use crate::tool::events::{self, Happened, ALL, ELEMENTS, SOURCE, TICKS_PER_SECOND};
+use crate::tool::events::{self, ALL, ELEMENTS, SOURCE, TICKS_PER_SECOND};
 use crate::tool::texts::{give, offer};
 use crate::tool::{self, enums};
 

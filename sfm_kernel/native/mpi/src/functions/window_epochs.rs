@@ -1,12 +1,11 @@
 //! Epochs of windows: fence, post, start, complete, wait, locks, flushes.
 
 use crate::checks::put;
-use crate::engine::What;
+use crate::engine::{self, What};
 use crate::errors::{fail, Answer};
 use crate::group;
 use crate::handles::*;
 use crate::latest::Used;
-use crate::unfinished;
 use crate::window::epoch::Held;
 use crate::window::lock::Mode;
 use crate::window::{self, Window};
@@ -36,7 +35,7 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> Answer {
     window.fence(What::Fence)?;
     let mut epochs = window.epochs();
     epochs.fenced(assert);
-    epochs.accessed_by(unfinished::site());
+    epochs.accessed_by(engine::site());
     Ok(())
 }
 
@@ -56,7 +55,7 @@ pub unsafe fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer 
     asserts(assert, &[NOCHECK, NOSTORE, NOPUT])?;
     let ranks = ranks(&window, group)?;
     window.epochs().post(ranks.clone())?;
-    window.epochs().exposed_by(unfinished::site());
+    window.epochs().exposed_by(engine::site());
     window.post(&ranks);
     Ok(())
 }
@@ -67,7 +66,7 @@ pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer
     asserts(assert, &[NOCHECK])?;
     let ranks = ranks(&window, group)?;
     window.epochs().start(ranks.clone())?;
-    window.epochs().accessed_by(unfinished::site());
+    window.epochs().accessed_by(engine::site());
     let started = window.start(&ranks);
     if started.is_err() {
         let _ = window.epochs().complete();
@@ -131,7 +130,7 @@ pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Wi
     let rank = window.checked("rank", rank)?;
     let held = Held { mode, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock(rank, held)?;
-    window.epochs().accessed_by(unfinished::site());
+    window.epochs().accessed_by(engine::site());
     if held.is_taken {
         window.take(rank, mode).inspect_err(|_| drop(window.epochs().unlock(rank)))?;
     }
@@ -154,7 +153,7 @@ pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> Answer {
     let window = lockable(win, assert)?;
     let held = Held { mode: Mode::Shared, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock_all(held)?;
-    window.epochs().accessed_by(unfinished::site());
+    window.epochs().accessed_by(engine::site());
     if !held.is_taken {
         return Ok(());
     }

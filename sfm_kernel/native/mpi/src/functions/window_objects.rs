@@ -3,10 +3,9 @@
 use super::attributes::not_predefined;
 use crate::attributes::{self, Owner};
 use crate::checks::{self, put, put_found, put_new, put_text, text};
-use crate::errhandlers;
 use crate::errors::{Answer, On};
 use crate::handles::*;
-use crate::{group, info, window};
+use crate::{group, info, raising, window};
 
 pub unsafe fn win_create_keyval(
     copy: MPI_Win_copy_attr_function,
@@ -77,7 +76,7 @@ pub unsafe fn win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) 
 /// As if a function of MPI had failed with this code.
 pub unsafe fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> Answer {
     window::get(win)?;
-    errhandlers::call("MPI_Win_call_errhandler", errorcode, On::Win(win));
+    raising::call("MPI_Win_call_errhandler", errorcode, On::Win(win));
     Ok(())
 }
 

@@ -3,20 +3,22 @@
 use sfm_endpoint::calltext::{Begun, Call};
 use sfm_native::sync::lock;
 
+use super::partitioned::Side;
 use super::{Partner, Request, Work};
-use crate::comm::{self, Comm};
+use crate::comm::{self, history, Comm};
 use crate::engine::report::Arguments;
 use crate::engine::{engine, report, From};
 use crate::handles::*;
-use crate::partitioned::Side;
 
 impl Request {
     /// The arguments that observers see beside the call that has begun it.
     pub fn arguments(&self) -> Arguments {
         let on = comm::get(self.comm).ok();
-        let comm = on.iter().filter_map(|comm| report::communicator(comm));
+        let comm = on.iter().filter_map(|comm| comm::shown::communicator(comm));
         let numbers = match self.partner {
-            Partner::All(_, alike) => alike.arguments(on.as_ref().map(|on| &***on), engine().rank),
+            Partner::All(_, alike) => {
+                history::arguments(alike, on.as_ref().map(|on| &***on), engine().rank)
+            }
             Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
             Partner::From(source, tag) => report::pattern(source, tag),
             // It may belong to no communicator at all, such as a file's.
@@ -38,7 +40,7 @@ impl Request {
         };
         let begun = self.begun();
         let mut call = lock(&self.work).described(&comm);
-        call.details = report::of_begun(&comm, begun, number);
+        call.details = comm::shown::of_begun(&comm, begun, number);
         call
     }
 
@@ -57,10 +59,10 @@ impl Request {
 impl Work {
     fn described(&self, comm: &Comm) -> Call {
         match self {
-            Work::Sending(sending) => report::sending(comm, sending),
-            Work::Receiving(receiving) => report::receive(comm, &receiving.pattern),
+            Work::Sending(sending) => comm::shown::sending(comm, sending),
+            Work::Receiving(receiving) => comm::shown::receive(comm, &receiving.pattern),
             Work::After(sending, rest) => match sending.iter().find(|send| !send.end.is_done()) {
-                Some(send) => report::sending(comm, send),
+                Some(send) => comm::shown::sending(comm, send),
                 None => rest.described(comm),
             },
             _ => report::some(vec![], From::of(self.needed())),

@@ -81,14 +81,14 @@ pub static ALL: [Variable; 8] = [
     Variable {
         name: "library_version",
         about: "the text of MPI_Get_library_version",
-        value: Text(crate::functions::environment::library_version),
+        value: Text(library_version),
         ..FACT
     },
     Variable {
         name: "world",
         about: "the name under which observers find the processes of this program",
         scope: MPI_T_SCOPE_READONLY,
-        value: Text(crate::world::name),
+        value: Text(crate::process::world_name),
         ..FACT
     },
 ];

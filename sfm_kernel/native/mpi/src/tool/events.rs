@@ -11,18 +11,12 @@ use sfm_endpoint::callers::kept;
 use sfm_native::packet::LIBRARY;
 use sfm_native::sync::lock;
 
-use super::counting::Watch;
 use super::performance::Scope;
 use super::registry::Registry;
+use crate::counting::{Happened, Watch};
 use crate::engine;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happened {
-    Sent,
-    Received,
-}
 
 /// Name and description; the elements of both are rank, tag and bytes.
 pub const ALL: [(Happened, &str, &str); 2] = [
@@ -168,7 +162,7 @@ pub fn set_callback(
     state.callbacks[level] = function.is_some().then_some(callback);
     let is_needed = state.callbacks.iter().any(Option::is_some);
     if is_needed != state.watch.is_some() {
-        state.watch = is_needed.then(Watch::new);
+        state.watch = is_needed.then(|| Watch::new(&super::TOOLS));
     }
     Ok(())
 }

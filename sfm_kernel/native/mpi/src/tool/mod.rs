@@ -6,7 +6,6 @@
 //! control      control variables: the engine's limits, and constants
 //! performance  performance variables: their descriptions, and how each is read
 //! sessions     handles of performance variables: start, stop, reset
-//! counting     counters, which run only while a tool needs them
 //! events       callbacks for messages that were sent or received
 //! categories, enums, texts
 //! ```
@@ -16,7 +15,6 @@
 
 pub mod categories;
 pub mod control;
-pub mod counting;
 pub mod enums;
 pub mod events;
 pub mod performance;
@@ -29,6 +27,7 @@ use std::sync::{Arc, Mutex};
 use sfm_native::sync::lock;
 
 use crate::comm::{self, Comm};
+use crate::counting::Tools;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -110,10 +109,13 @@ pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<Arc<Com
     }
 }
 
+static TOOLS: Tools =
+    Tools { happened: events::raise, update, update_high_water: sessions::update_high_water };
+
 /// Called by `advance` while a tool needs the counters: update high-water marks, and deliver
 /// events.
 #[cold]
-pub fn update() {
+fn update() {
     sessions::update_high_water();
     events::deliver();
 }

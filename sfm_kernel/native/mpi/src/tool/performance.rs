@@ -7,9 +7,9 @@ use sfm_native::packet::LIBRARY;
 use sfm_native::segment::{Activity, Shared};
 
 use super::categories::Category;
-use super::counting::{self, Amount, Flow};
 use super::enums::Of;
 use crate::comm::Comm;
+use crate::counting::{self, Amount, Flow};
 use crate::engine::{self, running, Engine};
 use crate::handles::*;
 
@@ -306,7 +306,10 @@ fn total(field: fn(&Flow) -> u64) -> Vec<u64> {
 }
 
 fn each(scope: &Scope, field: fn(&Flow) -> u64) -> Vec<u64> {
-    scope.iter().flat_map(|comm| counting::of_comm(comm)).map(|flow| field(&flow)).collect()
+    let flows = |comm: &Arc<Comm>| {
+        counting::of_context(engine::messages(comm.context), &comm.peers().members)
+    };
+    scope.iter().flat_map(flows).map(|flow| field(&flow)).collect()
 }
 
 fn of_engine(read: impl FnOnce(&Engine) -> u64) -> Vec<u64> {

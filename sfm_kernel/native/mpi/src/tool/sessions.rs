@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use sfm_native::sync::lock;
 
-use super::counting::Watch;
 use super::performance::{How, Scope, Unit, Variable};
 use super::registry::Registry;
+use crate::counting::Watch;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -83,7 +83,7 @@ pub fn open(
     let count = now.len() as c_int;
     let state = State { is_started: false, value: vec![0; now.len()], then: now };
     let (session, state) = (session as usize, Mutex::new(state));
-    let _watch = variable.is_stateful().then(Watch::new);
+    let _watch = variable.is_stateful().then(|| Watch::new(&super::TOOLS));
     Ok((HANDLES.insert(Handle { session, variable, scope, state, _watch }), count))
 }
 

@@ -123,7 +123,7 @@ impl Window {
     pub fn fence(&self, what: What) -> Answer {
         self.flush_all()?;
         let team = Team::of(&self.comm, what);
-        let call = || report::collective(&team, vec![("win", self.label())]);
+        let call = || team.call_waiting(vec![("win", self.label())]);
         complete_described(&team, &call, barrier(&team))
     }
 

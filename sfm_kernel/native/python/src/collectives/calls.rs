@@ -17,7 +17,7 @@ use crate::collectives::combining_tree::{Contribution, PyCombiningTree};
 use crate::endpoint::calls::looked_up;
 use crate::errors::error;
 use crate::host::gil::InCall;
-use crate::observe::location;
+use crate::host::location;
 use sfm_native::code_location::{self, CodeLocation};
 use sfm_native::combining_tree::fold::Kind;
 use sfm_native::sync::lock;

@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 
 use crate::collectives::calls::{is_float64, ONE_AT_A_TIME};
-use crate::endpoint::inbox::Inbox;
 use crate::errors::{closed, error, shm_error};
 use crate::host::gil::InCall;
 use crate::host::python::PyHost;
 use crate::packet::arrays::{numbers, Numbers};
+use crate::transport::inbox::Inbox;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Goal, Host, WaitFacts};
 use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};

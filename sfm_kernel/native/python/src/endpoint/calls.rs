@@ -12,10 +12,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::fastcall::{add_methods, method};
-use super::inbox::Inbox;
 use super::receive::{find_any, peek, recv, recv_nb};
 use super::send::send;
 use crate::packet::message::{Message, Source};
+use crate::transport::inbox::Inbox;
 use sfm_native::core::Core;
 
 /// The base class of endpoints: connects the calls with an inbox, and with the known peers.

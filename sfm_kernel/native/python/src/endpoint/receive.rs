@@ -10,12 +10,13 @@ use smallvec::SmallVec;
 
 use super::calls::{wires, Me, Wires};
 use super::fastcall::{Arguments, Outcome};
-use super::search::{duration, Waiting};
+use super::search::Waiting;
 use crate::errors;
+use crate::host::location;
 use crate::host::python::PyHost;
-use crate::observe::location;
 use crate::packet::message::{queued_message, received_message, Message};
 use crate::packet::template::Template;
+use crate::transport::inbox::duration;
 use sfm_native::calls::{deadline, Search};
 
 /// Run `work` with the template that the named arguments form.

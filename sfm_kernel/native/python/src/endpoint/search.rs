@@ -1,7 +1,6 @@
 //! Receives of Python: predicates, and the hooks of a wait.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pyo3::prelude::*;
 
@@ -51,9 +50,4 @@ where
             None => Ok(None),
         }
     }
-}
-
-/// A user's number of seconds as a duration; None if it is not valid.
-pub fn duration(seconds: f64) -> Option<Duration> {
-    (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

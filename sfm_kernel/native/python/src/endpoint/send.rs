@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::calls::{looked_up, wires, Me, Wires};
 use super::fastcall::{Arguments, Outcome};
 use crate::errors::{self, error};
-use crate::observe::location;
+use crate::host::location;
 use crate::packet::encode::Encoder;
 use crate::transport::channel::Channel;
 

@@ -5,8 +5,8 @@ use pyo3::sync::PyOnceLock;
 
 use crate::errors;
 use crate::host::gil::without_gil;
+use crate::host::location;
 use crate::host::undisturbed::undisturbed;
-use crate::observe::location;
 use sfm_native::calls::{End, Host, Peer};
 
 /// Called when a call has waited for a while: returns its bystanders.

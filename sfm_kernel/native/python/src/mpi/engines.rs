@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::mpi::home::{self, Engines, Found, Home};
+use ::mpi::home::{Found, Home};
+use ::mpi::{uid_of, Engines};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::{Name, Surroundings};
 use sfm_native::core::Core;
 
 use super::program::PythonProgram;
-use crate::endpoint::inbox::Inbox;
 use crate::host::undisturbed::undisturbed;
 use crate::transport::channel::Channel;
+use crate::transport::inbox::Inbox;
 use crate::transport::segment::parse_uid;
 
 /// An engine's world, as `set_mpi_world` was given it.
@@ -48,11 +49,11 @@ pub fn set_mpi_world(
     }
 }
 
-/// See `mpi::host::refresh`.
+/// See `mpi::refresh`.
 #[pyfunction]
 #[pyo3(signature = (anew, /))]
 pub fn refresh_mpi(py: Python<'_>, anew: u64) {
-    py.detach(|| ::mpi::host::refresh(anew));
+    py.detach(|| ::mpi::refresh(anew));
 }
 
 type Listed<'py> = (u16, String, Bound<'py, PyAny>);
@@ -96,7 +97,7 @@ impl PyHome {
         process: usize,
         read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
-        let uid = format!("{:032x}", home::uid_of(process)?);
+        let uid = format!("{:032x}", uid_of(process)?);
         let ask = |py: Python<'_>| read(function.bind(py).call1((&uid,))?);
         Python::try_attach(|py| undisturbed(py, || ask(py)))?
     }
@@ -116,7 +117,7 @@ impl Home for PyHome {
     }
 
     fn uid(&self, process: usize) -> u128 {
-        home::uid_of(process).unwrap_or(0)
+        uid_of(process).unwrap_or(0)
     }
 
     fn channel(&self, process: usize) -> Found {

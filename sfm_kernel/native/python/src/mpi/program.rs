@@ -21,7 +21,8 @@ use super::interrupts::raise_instead;
 use crate::host::gil::{visit, without_gil};
 use crate::host::python::bystanders;
 use crate::host::undisturbed::{check_signals, undisturbed};
-use crate::observe::{location, main_thread, variables};
+use crate::host::{location, variables};
+use crate::observe::main_thread;
 
 thread_local! {
     /// The number of the call that this thread is in, or was in last.

@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyString};
 use pyo3::{ffi, intern};
 
 use crate::host::gil::InCall;
-use crate::observe::location::frame_functions;
+use crate::host::location::frame_functions;
 
 /// Frames of a stack, at most, counted from the innermost: the objects take memory of the program.
 const DEEPEST: usize = 10_000;

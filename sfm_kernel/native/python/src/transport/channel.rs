@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::endpoint::inbox::Inbox;
 use crate::errors::{closed, shm_error};
 use crate::host::gil::{without_gil, InCall};
 use crate::host::python::{PyHost, PyPeer};
 use crate::packet::encode::{Encoder, PyPacket};
 use crate::transport::exchange::Link;
+use crate::transport::inbox::Inbox;
 use crate::transport::segment::parse_uid;
 use sfm_native::calls;
 use sfm_native::packet::Gather;

@@ -12,9 +12,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::endpoint::inbox::Inbox;
 use crate::errors;
 use crate::host::gil::without_gil;
+use crate::transport::inbox::Inbox;
 use crate::transport::segment::parse_uid;
 use crate::transport::tcp::fields;
 use sfm_native::core::Driver;

@@ -7,7 +7,7 @@ use crate::collective::presence::complete_described;
 use crate::collective::team::Team;
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
-use crate::engine::report::{self, Arguments};
+use crate::engine::report::Arguments;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -99,7 +99,7 @@ fn meet(
     across: Across<'_>,
     arguments: Arguments,
 ) -> Answer<(u64, Arc<Group>)> {
-    let call = || report::collective(team, arguments.clone());
+    let call = || team.call_waiting(arguments.clone());
     let (number, received) = complete_described(team, &call, async {
         let number = making::number_of(team, leader).await?;
         Ok((number, exchange(team, leader, across, &words_of(number, local)).await?))

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use crate::core::Core;
+use super::Core;
 use crate::packet::ACCOUNTS;
 
 /// The accounts of one peer: the cost of the packets sent to it, and of those it has received.

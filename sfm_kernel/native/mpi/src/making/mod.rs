@@ -4,6 +4,8 @@
 //! The first process of the new communicator supplies the number, which consists of its own process
 //! number and a count. So all numbers differ, in every process, without communication.
 
+pub mod inter;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -14,14 +16,9 @@ use crate::comm::{self, Comm};
 use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
-use crate::{inter, process};
+use crate::process::{self, COUNTING};
 
-/// The bits of a number that count; the others are the number of the process (`process::BITS`).
-pub const COUNTING: u32 = 24;
-/// The context number, known to every process, for messages between processes that have no
-/// communicator yet; lower ones belong to MPI_COMM_WORLD and MPI_COMM_SELF.
-pub const FIRST: u64 = 2;
-static GIVEN: AtomicU64 = AtomicU64::new(FIRST + 1);
+static GIVEN: AtomicU64 = AtomicU64::new(comm::FIRST + 1);
 
 /// A new number of this process.
 pub fn next() -> u64 {

@@ -1,16 +1,13 @@
-//! Counters, which run while a tool needs them. Otherwise a message pays for reading one number.
+//! Counters of messages, which run while a tool needs them. Otherwise a message pays for reading one
+//! number.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use sfm_native::packet::{Envelope, LIBRARY};
+use sfm_native::packet::LIBRARY;
 use sfm_native::sync::lock;
-
-use super::events::{self, Happened};
-use crate::comm::Comm;
-use crate::engine::{self, Note, To};
 
 /// The number of tool handles that need the counters.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
@@ -20,11 +17,38 @@ pub fn is_on() -> bool {
     WATCHES.load(Relaxed) > 0
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happened {
+    Sent,
+    Received,
+}
+
+/// What tools do while the counters run.
+pub struct Tools {
+    /// A message of this context was sent to this process, or received from it, with a tag and so
+    /// many bytes.
+    pub happened: fn(Happened, u64, usize, i32, usize),
+    /// Called when the program makes progress, outside of all locks.
+    pub update: fn(),
+    /// Called when messages may have been taken in.
+    pub update_high_water: fn(),
+}
+
+static TOOLS: OnceLock<&Tools> = OnceLock::new();
+
+/// Let the tools act.
+pub fn tell(act: impl FnOnce(&Tools)) {
+    if let Some(tools) = TOOLS.get() {
+        act(tools);
+    }
+}
+
 /// Keeps the counters running as long as it lives.
 pub struct Watch(());
 
 impl Watch {
-    pub fn new() -> Watch {
+    pub fn new(tools: &'static Tools) -> Watch {
+        let _ = TOOLS.set(tools); // there is one
         WATCHES.fetch_add(1, Relaxed);
         Watch(())
     }
@@ -69,17 +93,16 @@ fn flows<T>(use_: impl FnOnce(&mut BTreeMap<(u64, usize), Flow>) -> T) -> T {
 
 /// Count a message that is sent, or waits to be sent.
 #[cold]
-pub fn sent(to: &To, bytes: usize) {
-    flows(|all| all.entry((to.context, to.rank)).or_default().sent.add(bytes));
-    events::raise(Happened::Sent, to.context, to.rank, to.tag, bytes);
+pub fn sent(context: u64, rank: usize, tag: i32, bytes: usize) {
+    flows(|all| all.entry((context, rank)).or_default().sent.add(bytes));
+    tell(|tools| (tools.happened)(Happened::Sent, context, rank, tag, bytes));
 }
 
 /// Count a message that a receive has got. The caller may hold the lock of the core's queue.
 #[cold]
-pub fn received(envelope: &Envelope, bytes: usize) {
-    let (context, rank) = (envelope.context, Note::of(envelope).rank);
+pub fn received(context: u64, rank: usize, tag: i32, bytes: usize) {
     flows(|all| all.entry((context, rank)).or_default().received.add(bytes));
-    events::raise(Happened::Received, context, rank, envelope.tag as i32, bytes);
+    tell(|tools| (tools.happened)(Happened::Received, context, rank, tag, bytes));
 }
 
 #[cold]
@@ -103,10 +126,8 @@ pub fn waits() -> (u64, u64) {
     (WAITS.load(Relaxed), NANOSECONDS_WAITED.load(Relaxed))
 }
 
-/// The program's messages on a communicator, by the rank of the other process.
-pub fn of_comm(comm: &Comm) -> Vec<Flow> {
-    let context = engine::messages(comm.context);
-    let members = &comm.peers().members;
+/// The messages of a context, by the number of the other process.
+pub fn of_context(context: u64, members: &[i32]) -> Vec<Flow> {
     flows(|all| {
         let of = |rank: &i32| all.get(&(context, *rank as usize)).copied().unwrap_or_default();
         members.iter().map(of).collect()

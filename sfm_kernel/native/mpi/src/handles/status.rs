@@ -1,6 +1,6 @@
 //! `MPI_Status` in MPICH's layout of 20 bytes, or in the 32 bytes of the standard's ABI.
 
-use crate::handles::*;
+use super::*;
 
 #[cfg(not(abi))]
 #[repr(C)]

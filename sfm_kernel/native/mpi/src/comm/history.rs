@@ -11,9 +11,15 @@ use std::sync::Mutex;
 use sfm_endpoint::calltext::EarlierCall;
 use sfm_native::sync::lock;
 
-use super::team::BEGUN;
-use crate::comm::Comm;
-use crate::engine::{engine, report, Alike, What};
+use super::Comm;
+use crate::engine::report::Arguments;
+use crate::engine::{engine, report, site_of, Alike, What};
+use crate::op;
+
+/// The largest number of a collective; the numbers of a communicator repeat after it.
+pub const LARGEST: u32 = 0x1fff_ffff;
+/// In the numbers of non-blocking calls.
+pub const BEGUN: i32 = 0x2000_0000;
 
 /// Calls that are kept of either kind, blocking and non-blocking.
 const KEPT: usize = 8;
@@ -47,16 +53,6 @@ const WHAT_BITS: u32 = 6;
 const WHAT_AT: u32 = Alike::BITS + SITE_BITS;
 const NUMBER_AT: u32 = WHAT_AT + WHAT_BITS;
 
-/// The number of a call in the program and `Alike`, in the 28 bits that a message has for them.
-pub fn mark(site: u32, alike: Alike) -> u32 {
-    site << Alike::BITS | alike.word()
-}
-
-/// The number of the call in the program, from a message's mark.
-pub fn site_of(mark: u32) -> u32 {
-    mark >> Alike::BITS
-}
-
 impl History {
     /// Note a call; `mark`: as in its messages.
     pub fn note(&self, number: i32, what: What, mark: u32) {
@@ -89,8 +85,8 @@ impl History {
     /// The reductions of objects with their numbers, the latest first.
     pub fn of_objects(&self) -> Vec<(u64, EarlierCall)> {
         let calls = lock(&self.1).clone().into_iter().map(|(number, what, mark)| {
-            let arguments = Alike::of(mark).arguments(None, 0);
-            (number, report::earlier_call(site_of(mark), &what.method(), arguments))
+            let given = arguments(Alike::of(mark), None, 0);
+            (number, report::earlier_call(site_of(mark), &what.method(), given))
         });
         calls.collect()
     }
@@ -113,15 +109,28 @@ impl History {
         let calls = words.into_iter().filter(|word| *word != 0).map(|word| {
             let what = What::of((word >> WHAT_AT) as u8 & ((1 << WHAT_BITS) - 1));
             let mark = word as u32 & ((1 << WHAT_AT) - 1);
-            let arguments = match comm.is_internal {
+            let given = match comm.is_internal {
                 true => vec![], // the program has not given them
-                false => Alike::of(mark).arguments(Some(comm), engine().rank),
+                false => arguments(Alike::of(mark), Some(comm), engine().rank),
             };
             (
                 (word >> NUMBER_AT).wrapping_sub(1),
-                report::earlier_call(site_of(mark), what.name(), arguments),
+                report::earlier_call(site_of(mark), what.name(), given),
             )
         });
         calls.chain(if comm.is_internal { vec![] } else { self.apart() }).collect()
     }
+}
+
+/// What a process has given of a call's arguments that all give alike; `comm`: of the call, if it
+/// is known.
+pub fn arguments(alike: Alike, comm: Option<&Comm>, process: usize) -> Arguments {
+    let op = op::name_of(alike.op()).map(|name| ("op", name.to_owned()));
+    let given = |root: u32| match comm.filter(|comm| comm.remote.is_some()) {
+        _ if root == Alike::NO_ROOT - 1 => "MPI_PROC_NULL".into(),
+        Some(comm) => comm.root_given(root as usize, process),
+        None => root.to_string(),
+    };
+    let root = alike.root().checked_sub(1).map(|root| ("root", given(root)));
+    op.into_iter().chain(root).collect()
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::endpoint::search::duration;
+use super::segment::PySegment;
 use crate::host::gil::{without_gil, InCall};
 use crate::host::python::PyHost;
-use crate::observe::{location, main_thread, variables};
+use crate::host::{location, variables};
+use crate::observe::main_thread;
 use crate::packet::message::queued_message;
-use crate::transport::segment::PySegment;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, deadline, Goal, Host, WaitFacts};
 use sfm_native::core::Core;
@@ -252,4 +252,9 @@ fn run_callback(
             other.map(drop)
         }
     }
+}
+
+/// A user's number of seconds as a duration; None if it is not valid.
+pub fn duration(seconds: f64) -> Option<Duration> {
+    (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

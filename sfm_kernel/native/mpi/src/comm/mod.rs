@@ -1,18 +1,19 @@
 //! Communicators as data: their members, and the state attached to them. functions/communicators.rs
 //! makes them, which takes communication.
 
+pub mod history;
+pub mod meetings;
+pub mod shown;
+pub mod sites;
+
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use sfm_endpoint::Name;
 use sfm_native::sync::lock;
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
-use crate::collective::agreement::Meetings;
-use crate::collective::history::History;
-use crate::collective::sites::Sites;
 use crate::engine::{self, report};
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
@@ -20,9 +21,13 @@ use crate::group::Group;
 use crate::handles::*;
 use crate::info::{Hints, Known};
 use crate::latest::{self, Changes, Latest, Used};
+
 use crate::table::Table;
 use crate::topology::Topology;
-use crate::{process, unfinished};
+
+use history::History;
+use meetings::Meetings;
+use sites::Sites;
 
 /// The program's assertions, which the standard defines. None of them has an effect.
 pub const HINTS: &Known = &[
@@ -67,6 +72,10 @@ pub struct Comm {
     pub sites: OnceLock<Option<Arc<Sites>>>,
     name: Mutex<String>,
 }
+
+/// The context number, known to every process, for messages between processes that have no
+/// communicator yet; lower ones belong to MPI_COMM_WORLD and MPI_COMM_SELF.
+pub const FIRST: u64 = 2;
 
 static COMMS: Table<Comm> = Table::new(0x8400_0000);
 /// MPI_COMM_WORLD and MPI_COMM_SELF.
@@ -117,7 +126,7 @@ impl Comm {
             begun: AtomicU32::new(first_number()),
             history: History::default(),
             parent: None,
-            maker: unfinished::site(),
+            maker: engine::site(),
             is_internal: false,
             meetings: Meetings::default(),
             sites: OnceLock::new(),
@@ -146,27 +155,6 @@ impl Comm {
             Some(remote) => {
                 Cow::Owned(Group::new([&self.group.members[..], &remote.members[..]].concat()))
             }
-        }
-    }
-
-    /// The name in sentences.
-    pub fn name(&self) -> String {
-        let name = self.given_name();
-        if !name.is_empty() {
-            return name;
-        }
-        if let Some(remote) = &self.remote {
-            let [near, far] = [&self.group, remote].map(|group| members_shown(group));
-            return format!("an intercommunicator of {near} with {far}");
-        }
-        match self.made_of() {
-            Some(parent) if parent.everybody().members == self.everybody().members => {
-                format!("a duplicate of {}", parent.name())
-            }
-            Some(parent) => {
-                format!("a part of {} with {}", parent.name(), members_shown(&self.group))
-            }
-            None => "a communicator without a name".into(),
         }
     }
 
@@ -220,29 +208,6 @@ impl Comm {
 
     pub fn set_name(&self, name: String) {
         *lock(&self.name) = name;
-    }
-}
-
-/// The names of a group's first processes, and the number of the others.
-fn members_shown(group: &Group) -> String {
-    const SHOWN: usize = 4;
-    let all: Vec<_> = group.members.iter().map(|member| *member as usize).collect();
-    let mut shown: Vec<_> = all.iter().take(SHOWN).map(|member| name_of(*member)).collect();
-    let last = match all.len() - shown.len() {
-        0 => shown.pop().unwrap_or_default(),
-        others => format!("{others} more"),
-    };
-    match shown.is_empty() {
-        true => last,
-        false => format!("{} and {last}", shown.join(", ")),
-    }
-}
-
-/// A process's name in sentences.
-fn name_of(process: usize) -> String {
-    match process::shown(process) {
-        Name::Text(text) => text,
-        rank => rank.to_string(),
     }
 }
 
