@@ -94,7 +94,7 @@ impl Bell {
     /// The half that the kernel compares.
     #[cfg(not(loom))]
     fn rings(&self) -> *const u32 {
-        // SAFETY: both halves lie inside the word.
+        // SAFETY: both halves lie inside of the word, which lives as long as `self`.
         unsafe { (&self.word as *const AtomicU64).cast::<u32>().add(UPPER) }
     }
 

@@ -26,7 +26,7 @@ pub fn wanted() -> Option<usize> {
 /// The core on which this thread runs. Some nanoseconds: the C library reads it from memory that
 /// the kernel keeps up to date.
 pub fn current() -> u32 {
-    // SAFETY: no preconditions.
+    // SAFETY: the call takes no arguments, and only returns a number.
     unsafe { libc::sched_getcpu() as u32 }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn allowed() -> Vec<usize> {
-        // SAFETY: as above.
+        // SAFETY: the calls read and write a set of this function, of the stated size.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::sched_getaffinity(0, std::mem::size_of_val(&set), &mut set);
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_confined_thread_stays() {
         let here = allowed()[0];
-        // SAFETY: as above.
+        // SAFETY: the calls read and write a set of this function, of the stated size.
         unsafe {
             let mut one: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(here, &mut one);

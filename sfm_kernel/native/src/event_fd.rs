@@ -7,7 +7,7 @@ pub struct EventFd(OwnedFd);
 
 impl EventFd {
     pub fn new() -> io::Result<EventFd> {
-        // SAFETY: a system call without pointers.
+        // SAFETY: the system call takes numbers only, and touches no memory.
         owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }).map(EventFd)
     }
 

@@ -44,7 +44,7 @@ impl<T> ForkList<T> {
 
     pub fn add(&self, object: Weak<T>) {
         self.lock();
-        // SAFETY: under the lock.
+        // SAFETY: the caller has the lock, so nobody else uses the list.
         let list = unsafe { &mut *self.list.get() };
         list.retain(|object| object.strong_count() > 0);
         list.push(object);

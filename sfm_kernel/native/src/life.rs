@@ -129,7 +129,7 @@ mod tests {
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
         let mut status = 0;
-        // SAFETY: waits for our own child.
+        // SAFETY: it waits for a child of this process, and writes into a variable of this test.
         unsafe { libc::waitpid(child, &mut status, 0) };
         assert_eq!(libc::WTERMSIG(status), libc::SIGKILL);
     }

@@ -47,7 +47,7 @@ pub struct ObservedSegment {
 }
 
 /// The contents of a segment.
-pub struct State {
+pub struct ProcessState {
     pub uid: u128,
     /// See `Activity`.
     pub activity: &'static str,
@@ -90,7 +90,7 @@ impl ObservedSegment {
     pub fn open(path: &Path) -> io::Result<ObservedSegment> {
         let options = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(true).custom_flags(options).open(path)?;
-        // SAFETY: no preconditions.
+        // SAFETY: the call takes no arguments, and cannot fail.
         if file.metadata()?.uid() != unsafe { libc::geteuid() } {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -135,7 +135,7 @@ impl ObservedSegment {
     }
 
     /// Its present contents.
-    pub fn state(&self) -> Result<State, Damaged> {
+    pub fn state(&self) -> Result<ProcessState, Damaged> {
         with_copies(|copies| {
             self.copy(&mut copies[2], HEAD)?;
             for turn in 1.. {
@@ -261,14 +261,14 @@ fn trace_range(range: Range<usize>) -> Range<usize> {
     behind(offset_of!(Shared, trace), range)
 }
 
-impl State {
+impl ProcessState {
     fn is_complete(&self) -> bool {
         let texts = [&self.waits, &self.facts, &self.others, &self.info, &self.summary];
         texts.iter().all(|text| text.is_some())
     }
 }
 
-fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Damaged> {
+fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<ProcessState, Damaged> {
     let get = Ordering::Relaxed;
     let moves = |shared: &Shared| {
         let words = [&shared.since, &shared.call, &shared.until, &shared.examined, &shared.arrived];
@@ -284,7 +284,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         .activity_is(Activity::Running)
         .then(|| copy.main.seen(copy.since.load(get), now()))
         .flatten();
-    Ok(State {
+    Ok(ProcessState {
         uid: copy.uid(),
         activity: Activity::name(copy.activity.0.load(get)).ok_or(Damaged)?,
         call: copy.call.load(get),
@@ -319,13 +319,13 @@ const _: () = assert!(offset_of!(Shared, bell) + size_of::<Bell>() <= PAGE);
 
 // SAFETY: an address that only the kernel uses.
 unsafe impl Send for Bells {}
-// SAFETY: as above.
+// SAFETY: no method reads or writes the page: only the kernel uses its address.
 unsafe impl Sync for Bells {}
 
 impl Bells {
     fn of(file: &File) -> Option<Bells> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a fresh mapping, which nobody touches.
+        // SAFETY: it makes a fresh mapping at an address of the kernel's choice.
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), PAGE, access, kind, file.as_raw_fd(), 0) };
         (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast()).map(Bells))?
@@ -334,7 +334,7 @@ impl Bells {
 
 impl Drop for Bells {
     fn drop(&mut self) {
-        // SAFETY: mapped in `of`, unmapped once.
+        // SAFETY: the page was mapped in `of`, and is unmapped here only.
         unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE) };
     }
 }

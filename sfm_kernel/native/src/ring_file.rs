@@ -129,7 +129,7 @@ impl RingFile {
     /// The address of an offset in the arena.
     pub fn arena_memory(&self, offset: u64) -> *mut u8 {
         assert!(offset <= self.arena);
-        // SAFETY: inside the mapping.
+        // SAFETY: `file_offset` stays inside of the file, all of which is mapped.
         unsafe { self.mapping.as_ptr().add(self.file_offset(offset) as usize) }
     }
 
@@ -256,7 +256,7 @@ mod forks {
 
     pub fn register(ring: &Arc<RingFile>) {
         static HANDLERS: Once = Once::new();
-        // SAFETY: the handlers touch nothing but RINGS.
+        // SAFETY: the handlers live for ever, and touch nothing but RINGS.
         HANDLERS.call_once(|| unsafe {
             libc::pthread_atfork(Some(before), Some(parent), Some(child));
         });

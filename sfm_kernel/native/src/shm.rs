@@ -39,7 +39,7 @@ pub struct Mapping<T> {
 
 // SAFETY: the mapping is plain memory; T says by its own Sync what may be done through &T.
 unsafe impl<T: Sync> Send for Mapping<T> {}
-// SAFETY: as above.
+// SAFETY: the mapping is plain memory; T is Sync, and &Mapping gives no more than &T.
 unsafe impl<T: Sync> Sync for Mapping<T> {}
 
 impl<T> Mapping<T> {
@@ -135,7 +135,7 @@ impl<T> Mapping<T> {
         let file =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
         let meta = file.metadata()?;
-        // SAFETY: no preconditions.
+        // SAFETY: the call takes no arguments, and cannot fail.
         if meta.uid() != unsafe { libc::geteuid() } {
             let (path, user) = (path.display(), meta.uid());
             return Err(ShmError::Invalid(format!("{path} belongs to user {user}")));
@@ -218,7 +218,7 @@ impl<T> std::ops::Deref for Mapping<T> {
 
 impl<T> Drop for Mapping<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped in `map`, unmapped once.
+        // SAFETY: the memory was mapped in `map`, and is unmapped here only.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
@@ -229,7 +229,7 @@ fn reserve(file: &File, len: usize, path: &Path) -> Result<(), ShmError> {
     if len as u64 > largest_file() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG).into());
     }
-    // SAFETY: a descriptor that we own.
+    // SAFETY: the descriptor is the file's, which is open until the call returns.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len as libc::off_t) } {
         0 => Ok(()),
         libc::ENOSPC | libc::EDQUOT => {
@@ -255,7 +255,7 @@ pub fn room(path: &Path) -> io::Result<(u64, u64)> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: statvfs fills the zeroed struct; the path is a C string.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: the call fills the struct, which lives until it returns; the path is a C string.
     if unsafe { libc::statvfs(path.as_ptr(), &mut stat) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -15,16 +15,17 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 #[derive(Default)]
-pub struct Buffer(Mutex<State>);
+pub struct Buffer(Mutex<Attachment>);
 
 #[derive(Default)]
-struct State {
+struct Attachment {
     /// Address and size of the attached buffer.
     attached: Option<(usize, MPI_Count)>,
     under_way: Vec<(Arc<Sending>, usize)>,
 }
 
-pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
+pub static PROCESS: Buffer =
+    Buffer(Mutex::new(Attachment { attached: None, under_way: Vec::new() }));
 
 impl Buffer {
     pub fn is_attached(&self) -> bool {

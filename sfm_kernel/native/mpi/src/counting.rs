@@ -1,5 +1,4 @@
-//! Counters of messages, which run while a tool needs them. Otherwise a message pays for reading one
-//! number.
+//! Counters, which run while a tool needs them. Otherwise a message pays for reading one number.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -26,7 +26,7 @@ pub struct Data {
 
 // SAFETY: an address; each reader or writer gives its own reason.
 unsafe impl Send for Data {}
-// SAFETY: as above.
+// SAFETY: it is an address; each reader or writer gives its own reason.
 unsafe impl Sync for Data {}
 
 /// A buffer as a call's arguments describe it, before any check.

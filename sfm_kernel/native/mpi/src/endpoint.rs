@@ -21,7 +21,7 @@ use sfm_native::sync::lock;
 use crate::engine::text_of_loss;
 use crate::errors::{fail, of_world, Answer};
 use crate::handles::*;
-use crate::home::{Found, Home};
+use crate::membership::{Found, Membership};
 use crate::process::{self, Identity};
 use crate::{host, launcher};
 
@@ -138,7 +138,7 @@ impl Endpoint {
     }
 }
 
-impl Home for Endpoint {
+impl Membership for Endpoint {
     fn core(&self) -> &Arc<Core> {
         self.inner.core()
     }

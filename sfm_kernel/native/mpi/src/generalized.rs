@@ -56,14 +56,14 @@ impl Generalized {
 
     /// Call the program's function that frees its state; returns its code.
     pub fn free(&self) -> c_int {
-        // SAFETY: as in `query`.
+        // SAFETY: the program gave this function for this use, and the argument with it.
         self.free.map_or(MPI_SUCCESS, |free| unsafe { kept(|| free(self.extra())) })
     }
 
     /// Call the program's function that cancels; returns its code.
     pub fn cancel(&self) -> c_int {
         let done = c_int::from(self.is_done());
-        // SAFETY: as in `query`.
+        // SAFETY: the program gave this function for this use, and the argument with it.
         self.cancel.map_or(MPI_SUCCESS, |cancel| unsafe { kept(|| cancel(self.extra(), done)) })
     }
 }

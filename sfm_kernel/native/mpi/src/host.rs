@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use sfm_endpoint::{Program, Surroundings};
 
-use crate::home::Home;
+use crate::membership::Membership;
 use crate::process::Engines;
 
 type Make = fn() -> Box<dyn Surroundings>;
@@ -20,7 +20,7 @@ pub fn set(make: Make) {
 
 /// The current engines; the first answer includes this engine's endpoint. None: this process is not
 /// an engine, and joins a world by itself.
-pub type Found = Option<(Engines, Option<Box<dyn Home>>)>;
+pub type Found = Option<(Engines, Option<Box<dyn Membership>>)>;
 pub type Find = fn(first: bool) -> Found;
 
 static FIND: OnceLock<Find> = OnceLock::new();

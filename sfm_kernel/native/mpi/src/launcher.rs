@@ -81,7 +81,7 @@ pub fn report_difference(text: &str) {
 
 fn send(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
     let report = json!([kind, status, text]).to_string();
-    // SAFETY: reads the text.
+    // SAFETY: the call reads so many bytes of the text, which lives until it returns.
     match unsafe { libc::send(fd, report.as_ptr().cast(), report.len(), libc::MSG_NOSIGNAL) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

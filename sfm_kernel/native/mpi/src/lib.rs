@@ -5,35 +5,25 @@
 //! The modules, of which each uses only those above it:
 //!
 //! ```text
-//! handles                     the ABI: C types, constants, the status
-//! table, latest               objects by handle
-//! errors, classes             failures; the classes of their codes
-//! errhandlers                 error handlers as objects
-//! checks                      checks of arguments
+//! handles, table, latest      the ABI: C types, constants, the status; objects by handle
+//! errors, classes,
+//! errhandlers, checks         failures, their classes, their handlers; checks of arguments
 //! sockets, pmi, process       this process's place in the program; another MPI's launcher
-//! attributes, info, group, cart, graph, topology, datatype, op     objects as data
-//! data                        the data of a message
-//! home                        membership of a world
-//! message                     messages that a matched probe has taken
-//! counting                    counters of messages, for tools
-//! engine                      moves messages
+//! attributes, info, group, cart, graph, topology, datatype, op   objects as data
+//! data, message, counting     the data of messages; those that a probe has taken; counters
+//! membership, engine          of a world; moves messages
 //! starting, launcher          messages with the launcher
 //! host, endpoint              the kinds of programs, and of worlds
-//! buffer                      buffers of buffered sends
-//! comm                        communicators as data
+//! buffer, comm                buffers of buffered sends; communicators as data
 //! object_reductions, ends     a call's arguments in the engine's terms; objects that mpi4py pickles
-//! collective                  the algorithms of collectives
-//! making                      new communicators
-//! generalized, objects, request   operations that the program has begun
-//! unfinished                  those that are unfinished at the program's end
-//! window                      memory that other processes access directly
-//! file                        files that processes read and write together
+//! collective, making          the algorithms of collectives; new communicators
+//! generalized, objects, request, unfinished   operations that the program has begun, or not ended
+//! window, file                memory and files that processes access together
 //! world                       the program's beginning and end
 //! session, spawning, ports, names   sessions; processes that are started, or met, later
 //! raising                     the end of a failed call
 //! tool                        the tool information interface
-//! functions                   a function for each of the standard's; build.rs generates the
-//!                             exported entries
+//! functions                   one for each of the standard's; build.rs generates their entries
 //! ```
 
 mod attributes;
@@ -57,12 +47,12 @@ mod generalized;
 mod graph;
 mod group;
 mod handles;
-pub mod home;
 pub mod host;
 mod info;
 mod latest;
 mod launcher;
 mod making;
+pub mod membership;
 mod message;
 mod names;
 mod object_reductions;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sfm_endpoint::{sites, Reduction};
 
 use crate::comm::Comm;
-use crate::engine::{self, engine, Alike, What};
+use crate::engine::{self, engine, Alike, Collective};
 use crate::handles::c_int;
 use crate::op;
 
@@ -30,16 +30,16 @@ thread_local! {
 }
 
 /// The call that a message of a communicator belongs to, and its mark (`history`).
-pub fn of(comm: &Comm, tag: c_int) -> ((What, Alike), u32) {
+pub fn of(comm: &Comm, tag: c_int) -> ((Collective, Alike), u32) {
     let site = engine::site();
     if !comm.is_internal || comm.remote.is_some() {
-        return ((What::Message, Alike::default()), site);
+        return ((Collective::Message, Alike::default()), site);
     }
     let known = known(comm, site, tag);
-    let what = What::of((known >> WHAT_AT) as u8 & ((1 << (ALIKE_AT - WHAT_AT)) - 1));
+    let what = Collective::of((known >> WHAT_AT) as u8 & ((1 << (ALIKE_AT - WHAT_AT)) - 1));
     let alike = Alike::of(known >> ALIKE_AT);
     match what {
-        What::Message => ((what, Alike::default()), site),
+        Collective::Message => ((what, Alike::default()), site),
         _ => {
             let mark = engine::mark(site, alike);
             comm.history.note_of_objects(tag, what, mark);
@@ -79,7 +79,7 @@ fn is_asked(tag: c_int) -> bool {
 
 /// The parts of a `Known`: the method, and the arguments.
 fn words(reduction: &Reduction) -> (u32, u32) {
-    let what = What::of_method(&reduction.method);
+    let what = Collective::of_method(&reduction.method);
     let op = reduction.op.as_ref().and_then(|name| op::predefined(name));
     let alike = Alike::new(reduction.root, op.as_ref());
     let is_fixed = if reduction.is_fixed { IS_FIXED } else { 0 };
@@ -97,7 +97,7 @@ mod tests {
         let (root, is_fixed) = (Some((1 << 11) - 3), true);
         let (method, asked) = words(&Reduction { method, op, root, is_fixed });
         assert_eq!(method & asked, 0);
-        assert_eq!(What::of((method >> WHAT_AT) as u8), What::Allreduce);
+        assert_eq!(Collective::of((method >> WHAT_AT) as u8), Collective::Allreduce);
         let arguments = history::arguments(Alike::of(asked >> ALIKE_AT), None, 0);
         assert_eq!(arguments, [("op", "MPI_MAXLOC".into()), ("root", "2045".into())]);
     }

@@ -50,7 +50,7 @@ pub fn send(fd: RawFd, mut bytes: &[u8], wait: Wait) -> io::Result<()> {
     while !bytes.is_empty() {
         wait(fd, libc::POLLOUT)?;
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        // SAFETY: reads the bytes.
+        // SAFETY: the call reads the bytes, which live until it returns.
         let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
         bytes = &bytes[moved(sent)?..];
     }
@@ -63,7 +63,7 @@ pub fn receive(fd: RawFd, length: usize, wait: Wait) -> io::Result<Vec<u8>> {
     while done < length {
         wait(fd, libc::POLLIN)?;
         let rest = &mut bytes[done..];
-        // SAFETY: room for as many.
+        // SAFETY: the rest of the buffer has room for as many bytes.
         let got =
             unsafe { libc::recv(fd, rest.as_mut_ptr().cast(), rest.len(), libc::MSG_DONTWAIT) };
         if got == 0 {
@@ -92,12 +92,12 @@ pub fn is_ours(fd: RawFd) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
     let (to, option) = ((&raw mut peer).cast(), libc::SO_PEERCRED);
-    // SAFETY: room for the answer.
+    // SAFETY: the answer and its length are variables of this function, of the stated size.
     let known = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, to, &mut length) };
     known == 0 && peer.uid == user()
 }
 
 fn user() -> u32 {
-    // SAFETY: no preconditions.
+    // SAFETY: the call takes no arguments, and cannot fail.
     unsafe { libc::geteuid() }
 }

@@ -12,7 +12,7 @@ use crate::collective::bcast;
 use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
@@ -36,7 +36,7 @@ pub struct Spawned {
 
 /// Broadcast the root's value.
 pub fn share(comm: &Comm, root: usize, answer: &Value) -> Answer<Value> {
-    let team = Team::of(comm, What::Making);
+    let team = Team::of(comm, Collective::Making);
     let answer = complete(&team, bcast::text(&team, answer.to_string(), root))?;
     Ok(serde_json::from_str(&answer).unwrap_or_default())
 }

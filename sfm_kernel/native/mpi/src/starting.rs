@@ -104,10 +104,10 @@ fn started(python: &Path, package: Option<&Path>, wait: Wait) -> Option<OwnedFd>
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    // SAFETY: room for two.
+    // SAFETY: the call writes two descriptors, for which the array has room.
     if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both are new, and only ours.
+    // SAFETY: both descriptors are new, and nobody else owns or closes them.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }

@@ -12,7 +12,7 @@ use sfm_endpoint::sites::{self, Site};
 use sfm_native::packet::Envelope;
 
 use crate::engine::report::Arguments;
-use crate::engine::{self, engine, Kind, Note, What};
+use crate::engine::{self, engine, Collective, MessageKind, Note};
 use crate::handles::*;
 use crate::request::{self, partitioned};
 use crate::{comm, launcher, message, process};
@@ -79,8 +79,8 @@ pub fn ask_senders() {
         let context = engine::messages_beside(envelope.context);
         if let Some(context) = context {
             let site = match (note.kind, note.what) {
-                (Kind::Plain, What::Message) => note.number,
-                (Kind::Plain, _) => engine::site_of(note.number),
+                (MessageKind::Plain, Collective::Message) => note.number,
+                (MessageKind::Plain, _) => engine::site_of(note.number),
                 _ => sites::NOWHERE,
             };
             let key = (note.rank, site, context);
@@ -109,7 +109,7 @@ pub fn ask_senders() {
             never_received(sender, site, count, &arguments);
         } else {
             let bytes = arguments.into_bytes();
-            engine().send_large_control(Kind::Unreceived, sender, site, count as i64, bytes);
+            engine().send_large_control(MessageKind::Unreceived, sender, site, count as i64, bytes);
         }
     }
 }

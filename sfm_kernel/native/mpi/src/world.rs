@@ -11,7 +11,7 @@ use sfm_native::sync::lock;
 use crate::collective::team::Team;
 use crate::collective::{blocking, mismatch};
 use crate::endpoint::Endpoint;
-use crate::engine::{self, engine, report, About, From, Sending, Upper, What};
+use crate::engine::{self, engine, report, About, Collective, From, Sending, Upper};
 use crate::errors::{fail, plain, Answer};
 use crate::file::tally;
 use crate::group::Group;
@@ -118,7 +118,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
         eprintln!("MPI error in process {}: {}", process::this().rank, plain(text));
         pmi::abort(status);
     }
-    // SAFETY: as above.
+    // SAFETY: it ends the process, and no exit handler of the program runs.
     unsafe { libc::_exit(status) }
 }
 
@@ -192,7 +192,7 @@ fn complete_all() -> Answer {
         return Ok(());
     }
     let world = comm::get(MPI_COMM_WORLD)?;
-    let team = Team::of(&world, What::Finalize);
+    let team = Team::of(&world, Collective::Finalize);
     if let Err(failure) = blocking::last_barrier(&world, &team) {
         // Python's end, which usually calls MPI_Finalize, tells nobody that it has failed.
         if failure.code == MPI_ERR_OTHER && engine::is_python() {

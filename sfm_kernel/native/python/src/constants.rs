@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 use crate::collectives::combining_tree;
 use crate::observe::observer::MESSAGE_EVENTS;
 use sfm_endpoint::endpoint::BUFFERING;
-use sfm_native::combining_tree::fold::{Kind, Op};
+use sfm_native::combining_tree::fold::{CellKind, Op};
 use sfm_native::frame::gateway_key::GATEWAY_KEY;
 use sfm_native::gateway::handle::MOST_CONNECTIONS;
 use sfm_native::gateway::schedule::Scheduler;
@@ -72,23 +72,23 @@ pub struct Outcome;
 #[pymethods]
 impl Outcome {
     #[classattr]
-    const NOTHING: u32 = Kind::Nothing as u32;
+    const NOTHING: u32 = CellKind::Nothing as u32;
     #[classattr]
-    const INTS: u32 = Kind::Ints as u32;
+    const INTS: u32 = CellKind::Ints as u32;
     #[classattr]
-    const FLOATS: u32 = Kind::Floats as u32;
+    const FLOATS: u32 = CellKind::Floats as u32;
     #[classattr]
-    const BYTES: u32 = Kind::Bytes as u32;
+    const BYTES: u32 = CellKind::Bytes as u32;
     #[classattr]
-    const LARGE: u32 = Kind::Large as u32;
+    const LARGE: u32 = CellKind::Large as u32;
     #[classattr]
-    const MIXED: u32 = Kind::Mixed as u32;
+    const MIXED: u32 = CellKind::Mixed as u32;
     #[classattr]
-    const MISMATCH: u32 = Kind::Mismatch as u32;
+    const MISMATCH: u32 = CellKind::Mismatch as u32;
     #[classattr]
-    const RESULT: u32 = Kind::Result as u32;
+    const RESULT: u32 = CellKind::Result as u32;
     #[classattr]
-    const FAILURE: u32 = Kind::Failure as u32;
+    const FAILURE: u32 = CellKind::Failure as u32;
     #[classattr]
     const DUTY: u32 = combining_tree::DUTY;
     #[classattr]

@@ -168,6 +168,6 @@ impl Drop for Blocked<'_> {
 
 /// Whether this thread is the one that the process began with: what it does is what the process does.
 fn is_main_thread() -> bool {
-    // SAFETY: they only return numbers.
+    // SAFETY: both calls take no arguments, and only return numbers.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }

@@ -36,7 +36,7 @@ pub fn wait<H: Host, G: Goal<H>>(
     until: Deadline,
 ) -> Result<Option<G::Out>, H::Error> {
     let remaining = || until.map(|at| at.saturating_duration_since(Instant::now()));
-    let mut watched = Watched::Not(SPINS);
+    let mut watched = Watched::Unwatched { spins_left: SPINS };
     let mut ticked: Option<Instant> = None;
     let mut losses = core.losses();
     let mut all = false;
@@ -75,9 +75,9 @@ pub fn wait<H: Host, G: Goal<H>>(
         if limit.is_zero() {
             return Ok(None);
         }
-        if let Watched::Not(spins) = &mut watched {
-            if *spins > 0 && goal.spin(host) {
-                *spins -= 1;
+        if let Watched::Unwatched { spins_left } = &mut watched {
+            if *spins_left > 0 && goal.spin(host) {
+                *spins_left -= 1;
                 continue;
             }
             watched = match goal.facts(host)? {
@@ -114,7 +114,9 @@ pub fn wait<H: Host, G: Goal<H>>(
 /// The call as observers see it.
 enum Watched<'a> {
     /// Not yet: it may still spin this many times.
-    Not(u32),
+    Unwatched {
+        spins_left: u32,
+    },
     Never,
     By(Blocked<'a>),
 }

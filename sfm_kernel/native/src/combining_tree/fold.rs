@@ -9,7 +9,7 @@ const FRONT: usize = 32;
 /// The kind of a cell's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum CellKind {
     Nothing = 0,
     /// i64s, which wrap around (arrays) or must not overflow (Python's numbers).
     Ints = 1,
@@ -30,9 +30,9 @@ pub enum Kind {
     Raw = 9,
 }
 
-impl Kind {
-    pub fn of(code: u32) -> Kind {
-        use Kind::*;
+impl CellKind {
+    pub fn of(code: u32) -> CellKind {
+        use CellKind::*;
         [Nothing, Ints, Floats, Bytes, Large, Mixed, Mismatch, Result, Failure, Raw]
             .into_iter()
             .find(|kind| *kind as u32 == code)
@@ -80,18 +80,18 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.kind)
+    pub fn kind(&self) -> CellKind {
+        CellKind::of(self.kind)
     }
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..(self.length as usize).min(ROOM)]
     }
 
     /// Write; bytes that have no room become `Large`.
-    pub fn write(&mut self, call: [u64; 2], kind: Kind, bytes: &[u8]) {
+    pub fn write(&mut self, call: [u64; 2], kind: CellKind, bytes: &[u8]) {
         self.call = call;
         let fits = bytes.len() <= ROOM;
-        self.kind = if fits { kind } else { Kind::Large } as u32;
+        self.kind = if fits { kind } else { CellKind::Large } as u32;
         self.length = if fits { bytes.len() } else { 0 } as u32;
         self.bytes[..self.length as usize].copy_from_slice(&bytes[..self.length as usize]);
     }
@@ -101,7 +101,7 @@ impl Cell {
         self.call = other.call;
         (self.kind, self.length) = (other.kind, other.length);
         let length = other.bytes().len();
-        if matches!(other.kind(), Kind::Ints | Kind::Floats | Kind::Raw) {
+        if matches!(other.kind(), CellKind::Ints | CellKind::Floats | CellKind::Raw) {
             self.bytes[..length].copy_from_slice(other.bytes());
         }
     }
@@ -110,21 +110,21 @@ impl Cell {
     /// integers do, and Python's integers do not.
     pub fn combine(&mut self, other: &Cell, op: Op, wraps: bool) {
         self.kind = if self.call != other.call {
-            Kind::Mismatch
+            CellKind::Mismatch
         } else {
             match (self.kind(), other.kind()) {
-                (Kind::Mismatch, _) | (_, Kind::Mismatch) => Kind::Mismatch,
-                (Kind::Large, _) | (_, Kind::Large) => Kind::Large,
+                (CellKind::Mismatch, _) | (_, CellKind::Mismatch) => CellKind::Mismatch,
+                (CellKind::Large, _) | (_, CellKind::Large) => CellKind::Large,
                 (a, b) if a != b || self.length != other.length => match (a, b) {
-                    (Kind::Bytes, Kind::Bytes) => Kind::Bytes,
-                    _ => Kind::Mixed,
+                    (CellKind::Bytes, CellKind::Bytes) => CellKind::Bytes,
+                    _ => CellKind::Mixed,
                 },
-                (kind @ (Kind::Ints | Kind::Floats), _) if op == Op::Keep => kind,
-                (Kind::Ints, _) => match self.ints(other, op, wraps) {
-                    true => Kind::Ints,
-                    false => Kind::Mixed,
+                (kind @ (CellKind::Ints | CellKind::Floats), _) if op == Op::Keep => kind,
+                (CellKind::Ints, _) => match self.ints(other, op, wraps) {
+                    true => CellKind::Ints,
+                    false => CellKind::Mixed,
                 },
-                (Kind::Floats, _) => self.floats(other, op),
+                (CellKind::Floats, _) => self.floats(other, op),
                 (kind, _) => kind,
             }
         } as u32;
@@ -133,10 +133,10 @@ impl Cell {
     /// The same for raw bytes, as many in both: `work` changes the first.
     pub fn combine_with(&mut self, other: &Cell, work: impl FnOnce(&mut [u8], &[u8])) {
         let are_alike = self.call == other.call && self.length == other.length;
-        if are_alike && (self.kind(), other.kind()) == (Kind::Raw, Kind::Raw) {
+        if are_alike && (self.kind(), other.kind()) == (CellKind::Raw, CellKind::Raw) {
             work(&mut self.bytes[..other.bytes().len()], other.bytes());
         } else {
-            self.kind = Kind::Mismatch as u32;
+            self.kind = CellKind::Mismatch as u32;
         }
     }
 
@@ -158,7 +158,7 @@ impl Cell {
         fits
     }
 
-    fn floats(&mut self, other: &Cell, op: Op) -> Kind {
+    fn floats(&mut self, other: &Cell, op: Op) -> CellKind {
         self.each(other, |a, b| {
             let (a, b) = (f64::from_ne_bytes(a), f64::from_ne_bytes(b));
             let value = match op {
@@ -173,9 +173,9 @@ impl Cell {
             value.to_ne_bytes()
         });
         if op == Op::Other {
-            Kind::Mixed
+            CellKind::Mixed
         } else {
-            Kind::Floats
+            CellKind::Floats
         }
     }
 
@@ -193,25 +193,27 @@ impl Cell {
 mod tests {
     use super::*;
 
-    fn cell(kind: Kind, bytes: &[u8]) -> Cell {
+    fn cell(kind: CellKind, bytes: &[u8]) -> Cell {
         // SAFETY: numbers and bytes, for which zero is a value.
         let mut cell: Cell = unsafe { std::mem::zeroed() };
         cell.write([1, 2], kind, bytes);
         cell
     }
 
-    fn combined(first: &Cell, second: &Cell, op: Op, wraps: bool) -> (Kind, Vec<u8>) {
-        let mut result = cell(Kind::Nothing, b"");
+    fn combined(first: &Cell, second: &Cell, op: Op, wraps: bool) -> (CellKind, Vec<u8>) {
+        let mut result = cell(CellKind::Nothing, b"");
         result.copy(first);
         result.combine(second, op, wraps);
         (result.kind(), result.bytes().to_vec())
     }
 
     fn floats(op: Op, first: f64, second: f64) -> f64 {
-        let (first, second) =
-            (cell(Kind::Floats, &first.to_ne_bytes()), cell(Kind::Floats, &second.to_ne_bytes()));
+        let (first, second) = (
+            cell(CellKind::Floats, &first.to_ne_bytes()),
+            cell(CellKind::Floats, &second.to_ne_bytes()),
+        );
         let (kind, bytes) = combined(&first, &second, op, false);
-        assert_eq!(kind, Kind::Floats);
+        assert_eq!(kind, CellKind::Floats);
         f64::from_ne_bytes(bytes.try_into().unwrap())
     }
 
@@ -229,27 +231,27 @@ mod tests {
 
     #[test]
     fn an_overflow_is_for_python_unless_arrays_wrap() {
-        let most = cell(Kind::Ints, &i64::MAX.to_ne_bytes());
-        assert_eq!(combined(&most, &most, Op::Add, false).0, Kind::Mixed);
+        let most = cell(CellKind::Ints, &i64::MAX.to_ne_bytes());
+        assert_eq!(combined(&most, &most, Op::Add, false).0, CellKind::Mixed);
         let (kind, bytes) = combined(&most, &most, Op::Add, true);
-        assert_eq!((kind, bytes), (Kind::Ints, (-2i64).to_ne_bytes().to_vec()));
-        assert_eq!(combined(&most, &most, Op::Max, false).0, Kind::Ints);
+        assert_eq!((kind, bytes), (CellKind::Ints, (-2i64).to_ne_bytes().to_vec()));
+        assert_eq!(combined(&most, &most, Op::Max, false).0, CellKind::Ints);
     }
 
     #[test]
     fn mixed_kinds_and_different_calls_are_detected() {
-        let (int, float) = (cell(Kind::Ints, &[0; 8]), cell(Kind::Floats, &[0; 8]));
-        let (text, other) = (cell(Kind::Bytes, b"abc"), cell(Kind::Bytes, b"abcd"));
-        assert_eq!(combined(&int, &float, Op::Add, false).0, Kind::Mixed);
-        assert_eq!(combined(&int, &int, Op::Other, true).0, Kind::Mixed);
-        assert_eq!(combined(&float, &float, Op::Other, true).0, Kind::Mixed);
-        assert_eq!(combined(&text, &other, Op::Other, false).0, Kind::Bytes);
-        assert_eq!(combined(&text, &int, Op::Other, false).0, Kind::Mixed);
-        let large = cell(Kind::Bytes, &[0; ROOM + 1]);
-        assert_eq!(large.kind(), Kind::Large);
-        assert_eq!(combined(&text, &large, Op::Other, false).0, Kind::Large);
-        let mut stranger = cell(Kind::Bytes, b"abc");
+        let (int, float) = (cell(CellKind::Ints, &[0; 8]), cell(CellKind::Floats, &[0; 8]));
+        let (text, other) = (cell(CellKind::Bytes, b"abc"), cell(CellKind::Bytes, b"abcd"));
+        assert_eq!(combined(&int, &float, Op::Add, false).0, CellKind::Mixed);
+        assert_eq!(combined(&int, &int, Op::Other, true).0, CellKind::Mixed);
+        assert_eq!(combined(&float, &float, Op::Other, true).0, CellKind::Mixed);
+        assert_eq!(combined(&text, &other, Op::Other, false).0, CellKind::Bytes);
+        assert_eq!(combined(&text, &int, Op::Other, false).0, CellKind::Mixed);
+        let large = cell(CellKind::Bytes, &[0; ROOM + 1]);
+        assert_eq!(large.kind(), CellKind::Large);
+        assert_eq!(combined(&text, &large, Op::Other, false).0, CellKind::Large);
+        let mut stranger = cell(CellKind::Bytes, b"abc");
         stranger.call = [9, 9];
-        assert_eq!(combined(&large, &stranger, Op::Other, false).0, Kind::Mismatch);
+        assert_eq!(combined(&large, &stranger, Op::Other, false).0, CellKind::Mismatch);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::climb::{arrive, Count, Decision, Shape};
-use super::fold::{self, Kind, Op};
+use super::fold::{self, CellKind, Op};
 use super::posts::{self, Reached, Sleepers, CELLS};
 use crate::bell::{Bell, Woken};
 use crate::code_location::CodeLocation;
@@ -159,7 +159,14 @@ impl CombiningTree {
 
     /// Begin the next round with this value. True: this member is the last, and has to `conclude`,
     /// or to combine the values of all `cell`s, `set_result` and then `conclude`.
-    pub fn enter(&mut self, call: [u64; 2], op: Op, wraps: bool, kind: Kind, bytes: &[u8]) -> bool {
+    pub fn enter(
+        &mut self,
+        call: [u64; 2],
+        op: Op,
+        wraps: bool,
+        kind: CellKind,
+        bytes: &[u8],
+    ) -> bool {
         self.climb(call, kind, bytes, |cell, other| cell.combine(other, op, wraps))
     }
 
@@ -170,13 +177,13 @@ impl CombiningTree {
         bytes: &[u8],
         work: impl Fn(&mut [u8], &[u8]),
     ) -> bool {
-        self.climb(call, Kind::Raw, bytes, |cell, other| cell.combine_with(other, &work))
+        self.climb(call, CellKind::Raw, bytes, |cell, other| cell.combine_with(other, &work))
     }
 
     fn climb(
         &mut self,
         call: [u64; 2],
-        kind: Kind,
+        kind: CellKind,
         bytes: &[u8],
         combine: impl Fn(&mut fold::Cell, &fold::Cell),
     ) -> bool {
@@ -218,7 +225,7 @@ impl CombiningTree {
     }
 
     /// The last member: publish Python's result to all.
-    pub fn set_result(&self, kind: Kind, bytes: &[u8]) {
+    pub fn set_result(&self, kind: CellKind, bytes: &[u8]) {
         let call = self.result().call;
         // SAFETY: the last is alone with the top's cell until the round is decided.
         unsafe { (*self.top()).write(call, kind, bytes) };
@@ -275,7 +282,7 @@ impl CombiningTree {
     pub fn waits(&self, member: usize) -> Option<[u64; 2]> {
         let next = self.round + 1;
         let cell = self.cell_in(member, next);
-        // SAFETY: inside the mapping; an atomic.
+        // SAFETY: the cell lies inside of the mapping, and the round is an atomic.
         let came = unsafe { (*cell).round.load(Ordering::Acquire) } == next;
         // SAFETY: that member writes there again two rounds later, which this member has to join.
         came.then(|| unsafe { (*cell).call })

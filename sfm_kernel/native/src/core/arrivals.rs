@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::posted::give;
 use super::SendCredit;
-use super::{Core, State, Trouble, Via, NO_INBOUND};
+use super::{Core, InboxState, Trouble, Via, NO_INBOUND};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
 use crate::packet::{is_news, Packet};
@@ -54,7 +54,7 @@ impl Core {
 
     /// Take in what has arrived in the rings. `all`: read every ring, not only the announced ones
     /// (a sender may have died between writing and ringing).
-    pub(super) fn pump(&self, state: &mut State, all: bool) {
+    pub(super) fn pump(&self, state: &mut InboxState, all: bool) {
         let shared = self.shared();
         let mut arrived = false;
         for (nth, word) in shared.arrivals.0.iter().enumerate() {
@@ -112,7 +112,7 @@ impl Core {
     }
 
     /// `adopt`, twice a second however often this is called.
-    pub(super) fn adopt_in_time(&self, state: &mut State) {
+    pub(super) fn adopt_in_time(&self, state: &mut InboxState) {
         let now = coarse();
         if now.saturating_sub(state.adopted) >= ADOPT_EVERY {
             state.adopted = now;
@@ -122,7 +122,7 @@ impl Core {
 
     /// Open the rings of senders that died before they could announce them: nobody else would
     /// remove these rings, and nobody would receive what they hold.
-    fn adopt(&self, state: &mut State) {
+    fn adopt(&self, state: &mut InboxState) {
         let Some(folder) = &self.folder else { return };
         let mut arrived = false;
         for slot in 0..SLOTS {
@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// The inbound of the ring that `slot` announced; opened now if it is new.
-    fn ring_inbound(&self, state: &mut State, slot: usize) -> Option<u32> {
+    fn ring_inbound(&self, state: &mut InboxState, slot: usize) -> Option<u32> {
         let uid = self.shared().ring_of(slot);
         match state.by_slot.get(slot) {
             Some(&inbound) if inbound != NO_INBOUND => {
@@ -200,7 +200,7 @@ impl Core {
 
     /// Open the rings for which there was no descriptor or memory; whether there was something in
     /// them.
-    fn reopen(&self, state: &mut State) -> bool {
+    fn reopen(&self, state: &mut InboxState) -> bool {
         let mut found = false;
         for slot in state.unopened.clone() {
             if let Some(inbound) = self.ring_inbound(state, slot) {
@@ -212,7 +212,7 @@ impl Core {
 
     /// Unmap the rings of processes that have died or left, once they are empty. Done when a new
     /// ring comes: any number of processes may come and go.
-    fn release_dead(&self, state: &mut State, folder: &Path) {
+    fn release_dead(&self, state: &mut InboxState, folder: &Path) {
         for inbound in 0..state.inbounds.len() {
             let Via::Ring { .. } = state.inbounds[inbound].via else { continue };
             if is_dead(&segment_of(folder, state.inbounds[inbound].uid)) {
@@ -226,7 +226,7 @@ impl Core {
     }
 
     /// Take every complete packet out of a ring; whether there was any.
-    fn drain(&self, state: &mut State, inbound: u32) -> bool {
+    fn drain(&self, state: &mut InboxState, inbound: u32) -> bool {
         let mut arrived = false;
         let mut fragments = 0;
         loop {
@@ -282,13 +282,13 @@ impl Core {
     }
 
     /// Wake the senders that wait for room or credit, if they have got some now.
-    pub(super) fn wake_senders(&self, state: &mut State) {
+    pub(super) fn wake_senders(&self, state: &mut InboxState) {
         while let Some(inbound) = state.to_wake.pop() {
             wake_sender(&state.inbounds[inbound as usize].via);
         }
     }
 
-    fn admit(&self, state: &mut State, packet: Arc<Packet>, inbound: u32, ack: bool) {
+    fn admit(&self, state: &mut InboxState, packet: Arc<Packet>, inbound: u32, ack: bool) {
         let envelope = if state.posted.is_empty() { None } else { packet.envelope() };
         if let Some(receiver) = envelope.and_then(|envelope| state.posted.claim(&envelope)) {
             give(&packet, receiver);
@@ -316,7 +316,7 @@ impl Core {
     }
 
     /// After `pump` has taken in what was announced. The announcing sender has rung the bell.
-    fn after_pump(&self, state: &State) {
+    fn after_pump(&self, state: &InboxState) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
         self.poke_driver();
@@ -326,14 +326,14 @@ impl Core {
     }
 
     /// After something has arrived that nobody has announced.
-    pub(super) fn after_arrival(&self, state: &State) {
+    pub(super) fn after_arrival(&self, state: &InboxState) {
         self.version.fetch_add(1, Ordering::SeqCst);
         self.after_pump(state);
         self.shared().bell.0.ring();
     }
 }
 
-impl State {
+impl InboxState {
     /// The ring that `slot` announced is about to be read: prefetch its first bytes.
     fn expect(&self, slot: usize) {
         let inbound =

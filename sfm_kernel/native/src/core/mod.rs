@@ -70,7 +70,7 @@ struct Inbound {
 }
 
 #[derive(Default)]
-struct State {
+struct InboxState {
     queue: Queues,
     posted: Posted,
     inbounds: Vec<Inbound>,
@@ -107,15 +107,15 @@ pub enum Trouble {
 }
 
 /// The memory of the shared part: a segment, or the heap for an endpoint without one.
-enum Home {
+enum SharedMemory {
     Segment(Segment),
     Heap(Box<Shared>),
 }
 
 pub struct Core {
-    home: Home,
+    home: SharedMemory,
     folder: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     info: Info,
     /// Changes whenever a receive that found nothing might find something now.
     version: AtomicU64,
@@ -124,7 +124,7 @@ pub struct Core {
     /// Processes of other machines that have ended, as far as this endpoint was told.
     losses: AtomicU64,
     closed: AtomicBool,
-    /// `State::troubles` is not empty.
+    /// `InboxState::troubles` is not empty.
     troubled: AtomicBool,
     spin: Spin,
     driver: OnceLock<Weak<dyn Driver>>,
@@ -146,9 +146,9 @@ impl Core {
     pub fn new(segment: Option<Segment>, folder: Option<PathBuf>) -> std::io::Result<Core> {
         let lock_fd = segment.as_ref().and_then(Segment::lock_fd).unwrap_or(-1);
         let home = match segment {
-            Some(segment) => Home::Segment(segment),
+            Some(segment) => SharedMemory::Segment(segment),
             // SAFETY: Shared is made of atomics, for which zero is a valid value.
-            None => Home::Heap(unsafe { Box::new(std::mem::zeroed()) }),
+            None => SharedMemory::Heap(unsafe { Box::new(std::mem::zeroed()) }),
         };
         Ok(Core {
             home,
@@ -178,12 +178,12 @@ impl Core {
 
     pub fn shared(&self) -> &Shared {
         match &self.home {
-            Home::Segment(segment) => segment,
-            Home::Heap(shared) => shared,
+            SharedMemory::Segment(segment) => segment,
+            SharedMemory::Heap(shared) => shared,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         // A panic under the lock is a bug that was reported; our code never leaves the queue
         // half-changed, so that going on beats wedging every later call.
         lock(&self.state)
@@ -275,7 +275,7 @@ impl Core {
     }
 
     /// An acknowledgement of `inbound` is due.
-    fn owe(&self, state: &mut State, inbound: u32) {
+    fn owe(&self, state: &mut InboxState, inbound: u32) {
         if !std::mem::replace(&mut state.inbounds[inbound as usize].due, true) {
             state.due.push(inbound);
             self.poke();
@@ -296,7 +296,7 @@ impl Core {
         self.event.ring();
     }
 
-    fn add_inbound(&self, state: &mut State, uid: u128, via: Via) -> u32 {
+    fn add_inbound(&self, state: &mut InboxState, uid: u128, via: Via) -> u32 {
         let (taken, acknowledged) = Default::default();
         let inbound =
             Inbound { uid, via, arrived: 0, taken, acknowledged, due: false, asked: false };
@@ -306,7 +306,7 @@ impl Core {
     }
 
     /// Let a receive report it.
-    fn report(&self, state: &mut State, trouble: Trouble) {
+    fn report(&self, state: &mut InboxState, trouble: Trouble) {
         state.troubles.push(trouble);
         self.troubled.store(true, Ordering::Release);
     }

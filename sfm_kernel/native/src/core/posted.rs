@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use super::{Core, Found, State, Via};
+use super::{Core, Found, InboxState, Via};
 use crate::matching::{Numbers, Taken, Template, Ticket};
 use crate::packet::{cost, Envelope, Packet};
 use crate::peers::bump;
@@ -165,7 +165,7 @@ impl Core {
         }
     }
 
-    fn take_for(&self, state: &mut State, context: u64, numbers: Numbers) -> Option<Taken> {
+    fn take_for(&self, state: &mut InboxState, context: u64, numbers: Numbers) -> Option<Taken> {
         if !state.queue.has(context) {
             return None;
         }
@@ -176,8 +176,8 @@ impl Core {
     }
 
     /// Give the next message of a ring to the posted receive that it fits; false if there is none.
-    pub(super) fn land(&self, state: &mut State, inbound: u32) -> bool {
-        let State { inbounds, posted, .. } = state;
+    pub(super) fn land(&self, state: &mut InboxState, inbound: u32) -> bool {
+        let InboxState { inbounds, posted, .. } = state;
         let Via::Ring { reader, .. } = &mut inbounds[inbound as usize].via else { return false };
         let Some(frame) = reader.envelope() else { return false };
         let envelope = frame.opened.envelope;
@@ -190,7 +190,7 @@ impl Core {
     /// Count a message that has arrived and was received at once.
     pub(super) fn landed(
         &self,
-        state: &mut State,
+        state: &mut InboxState,
         inbound: u32,
         ack: bool,
         bytes: usize,

@@ -127,7 +127,7 @@ mod tests {
         let mut builder = Builder::new();
         builder.set_context(context);
         builder.attribute("n", Kind::Int, &[&number.to_le_bytes()]).unwrap();
-        // SAFETY: no sources.
+        // SAFETY: the packet has no buffers outside of itself that would have to live.
         Arc::new(unsafe { builder.finish() }.to_packet().unwrap())
     }
 

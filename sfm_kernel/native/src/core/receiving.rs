@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
-use super::{Core, State, Trouble, Via};
+use super::{Core, InboxState, Trouble, Via};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::{account, Packet};
@@ -133,7 +133,7 @@ impl Core {
         self.decided(&state)
     }
 
-    fn decided(&self, state: &State) -> u64 {
+    fn decided(&self, state: &InboxState) -> u64 {
         let open = (state.undecided.len() + state.deciding) as u64;
         self.shared().arrived.load(Ordering::Relaxed).wrapping_sub(open)
     }
@@ -170,7 +170,7 @@ impl Core {
     }
 
     /// A message has gone to the user: its sender's credit grows.
-    pub(super) fn account(&self, state: &mut State, taken: &Taken) {
+    pub(super) fn account(&self, state: &mut InboxState, taken: &Taken) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
         let Ticket { inbound, paid, number, .. } = taken.ticket;
@@ -185,7 +185,7 @@ impl Core {
     }
 
     /// Give a sender the cost of its message back.
-    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64, context: u64) {
+    pub(super) fn credit(&self, state: &mut InboxState, ticket: &Ticket, cost: u64, context: u64) {
         let (nth, account) = (ticket.inbound, account(context));
         let inbound = &mut state.inbounds[nth as usize];
         inbound.taken[account] += cost;

@@ -26,7 +26,7 @@ use ::ring::signature::Ed25519KeyPair;
 
 use super::gateway_key::{gateway_key, is_signed, shared, signer, GATEWAY_KEY, SIGNATURE};
 use super::seal::Secret;
-use super::{Class, Header, Inner, Kind, HOPS};
+use super::{Class, FrameKind, Header, Inner, HOPS};
 
 /// Largest frame of a connection that has not said Hello yet, in bytes.
 pub const LARGEST_HELLO: usize = 512;
@@ -134,7 +134,7 @@ impl ControlCodec {
 
     pub fn seal(
         &mut self,
-        kind: Kind,
+        kind: FrameKind,
         receiver: u128,
         to_site: u32,
         number: u64,
@@ -147,7 +147,7 @@ impl ControlCodec {
     fn seal_with(
         &self,
         counter: u64,
-        kind: Kind,
+        kind: FrameKind,
         receiver: u128,
         to_site: u32,
         number: u64,
@@ -187,14 +187,14 @@ impl ControlCodec {
             }
             (Role::Process, None) => {} // nobody believes a gateway that it is a process
         }
-        self.seal_with(counter, Kind::Hello, receiver, to_site, number, &body)
+        self.seal_with(counter, FrameKind::Hello, receiver, to_site, number, &body)
     }
 
     pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> ControlFrame {
         let mut body = pair.receiver.to_le_bytes().to_vec();
         body.extend(pair.sender.to_le_bytes());
         body.push(reason as u8);
-        self.seal(Kind::Dropped, pair.sender, to_site, 0, &body)
+        self.seal(FrameKind::Dropped, pair.sender, to_site, 0, &body)
     }
 
     /// The content of a frame for this process; None if its sender does not have the gateway key.
@@ -209,8 +209,8 @@ impl ControlCodec {
     pub fn role(&self, header: &Header, inner: &Inner, body: &[u8]) -> Option<Role> {
         let role = *body.first()?;
         match (inner.kind, role, body.get(9..)?) {
-            (Kind::Hello, GATEWAY, &[slot, ..]) => Some(Role::Gateway(slot)),
-            (Kind::Hello, PROCESS, rest) => {
+            (FrameKind::Hello, GATEWAY, &[slot, ..]) => Some(Role::Gateway(slot)),
+            (FrameKind::Hello, PROCESS, rest) => {
                 let Header { sender, receiver, from_site, counter, .. } = *header;
                 let text = signed_text(sender, receiver, from_site, counter);
                 is_signed(&self.key, &text, rest.get(..SIGNATURE)?).then_some(Role::Process)
@@ -232,7 +232,7 @@ fn signed_text(sender: u128, receiver: u128, site: u32, counter: u64) -> Vec<u8>
 
 /// The flow and the reason in a Dropped; None if the frame is not one.
 pub fn parse_dropped(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
-    if inner.kind != Kind::Dropped || body.len() < 33 {
+    if inner.kind != FrameKind::Dropped || body.len() < 33 {
         return None;
     }
     let uid = |at: usize| u128::from_le_bytes(body[at..at + 16].try_into().expect("16"));
@@ -292,7 +292,7 @@ mod tests {
             assert!(frame.bytes.len() <= LARGEST_HELLO);
             assert_eq!(read(&gateway, &mut frame), Some((role, 55)));
         }
-        let mut beat = client.seal(Kind::Beat, 7, 70, 0, b"");
+        let mut beat = client.seal(FrameKind::Beat, 7, 70, 0, b"");
         let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
         assert_eq!(gateway.role(&beat.header, &inner, body), None);
         let mut foreign = ControlCodec::of_process(b"another world's", 8, 80);

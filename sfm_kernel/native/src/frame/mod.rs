@@ -50,7 +50,7 @@ pub enum Class {
     Message = 1,
     /// A fragment of a message that takes several frames.
     Bulk = 2,
-    /// May pass other frames of its flow, see `Kind::may_pass`.
+    /// May pass other frames of its flow, see `FrameKind::may_pass`.
     Status = 3,
     /// A `Hello` after a loss. Messages of its flow that are under way are useless: they come too
     /// late, or again after it.
@@ -149,7 +149,7 @@ impl Header {
 /// if a connection broke, so they come once and in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// Body: a packet. Flag: acknowledge as soon as it is received.
     Data = b'D',
     /// Body: length of a large packet (u64), and its first bytes.
@@ -185,9 +185,9 @@ pub enum Kind {
     Dropped = b'Z',
 }
 
-impl Kind {
-    fn from_u8(byte: u8) -> Option<Kind> {
-        use Kind::*;
+impl FrameKind {
+    fn from_u8(byte: u8) -> Option<FrameKind> {
+        use FrameKind::*;
         [
             Data, First, Fragment, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye,
             Broken, Beat, Dropped,
@@ -199,13 +199,20 @@ impl Kind {
     /// Whether it may pass earlier frames of its sender: it reports a state, and later reports say
     /// no less. A peer that waits for it does not wait for large messages to other receivers.
     pub fn may_pass(self) -> bool {
-        matches!(self, Kind::Welcome | Kind::Arrived | Kind::Credit | Kind::Ask | Kind::Beat)
+        matches!(
+            self,
+            FrameKind::Welcome
+                | FrameKind::Arrived
+                | FrameKind::Credit
+                | FrameKind::Ask
+                | FrameKind::Beat
+        )
     }
 
     /// The class of an unnumbered frame with this `number`.
     pub fn class(self, number: u64) -> Class {
         match self {
-            Kind::Hello if number > 0 => Class::Resume,
+            FrameKind::Hello if number > 0 => Class::Resume,
             _ if self.may_pass() => Class::Status,
             _ => Class::Control,
         }
@@ -215,7 +222,7 @@ impl Kind {
 /// The part of the sealed text before the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner {
-    pub kind: Kind,
+    pub kind: FrameKind,
     pub flag: bool,
     pub number: u64,
     /// Number of the last frame in the other direction that has come with all before it.
@@ -233,7 +240,7 @@ impl Inner {
     pub fn read(text: &[u8]) -> Option<Inner> {
         let front = text.get(..INNER)?;
         Some(Inner {
-            kind: Kind::from_u8(front[0])?,
+            kind: FrameKind::from_u8(front[0])?,
             flag: front[1] != 0,
             number: u64::from_le_bytes(front[8..16].try_into().ok()?),
             arrived: u64::from_le_bytes(front[16..24].try_into().ok()?),
@@ -274,7 +281,7 @@ impl Foreign {
         };
         let mut frame = vec![0; HEADER + INNER];
         header.write(&mut frame);
-        Inner { kind: Kind::Broken, flag: false, number: 0, arrived: 0 }
+        Inner { kind: FrameKind::Broken, flag: false, number: 0, arrived: 0 }
             .write(&mut frame[HEADER..]);
         frame
     }
@@ -363,7 +370,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_inner_header_comes_back() {
-        let inner = Inner { kind: Kind::Welcome, flag: true, number: 1 << 60, arrived: 3 };
+        let inner = Inner { kind: FrameKind::Welcome, flag: true, number: 1 << 60, arrived: 3 };
         let mut text = [0; INNER];
         inner.write(&mut text);
         assert_eq!(Inner::read(&text), Some(inner));

@@ -147,10 +147,10 @@ fn nonce(counter: u64) -> Nonce {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{tests::header, Kind};
+    use super::super::{tests::header, FrameKind};
     use super::*;
 
-    const INNER_HEADER: Inner = Inner { kind: Kind::Data, flag: true, number: 5, arrived: 6 };
+    const INNER_HEADER: Inner = Inner { kind: FrameKind::Data, flag: true, number: 5, arrived: 6 };
 
     fn sealed(secret: &Secret) -> (Header, Vec<u8>) {
         let mut sealer = secret.sealer(header().sender, header().receiver);

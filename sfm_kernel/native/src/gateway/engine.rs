@@ -20,7 +20,7 @@ use super::strangers::{limit, Strangers};
 use super::table::Table;
 use super::FOR_PROCESS;
 use crate::frame::control::{ControlCodec, ControlFrame, Counters};
-use crate::frame::{site_number, Foreign, Header, Kind, FRAME};
+use crate::frame::{site_number, Foreign, FrameKind, Header, FRAME};
 
 /// Time between two ticks with other gateways, and without any.
 const TICK: Duration = Duration::from_millis(50);
@@ -186,7 +186,7 @@ impl Engine {
         for id in self.connections.ids(quiet) {
             let remote = self.connections.get(id).map(|connection| connection.remote);
             if let Some(Remote::Process(uid)) = remote {
-                let beat = self.codec.seal(Kind::Beat, uid, self.codec.site, 0, b"");
+                let beat = self.codec.seal(FrameKind::Beat, uid, self.codec.site, 0, b"");
                 self.send_control(id, beat);
             }
         }

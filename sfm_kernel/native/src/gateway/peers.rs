@@ -17,7 +17,7 @@ use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
 use crate::frame::control::{ControlFrame, Reason, Role};
-use crate::frame::{site_number, Header, Kind};
+use crate::frame::{site_number, FrameKind, Header};
 
 const DIAL_ANYWAY_AFTER: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);
@@ -208,7 +208,7 @@ impl Engine {
         match opened.map(|(inner, _)| inner) {
             Some(inner)
                 if header.sender == remote.0
-                    && inner.kind == Kind::Welcome
+                    && inner.kind == FrameKind::Welcome
                     && inner.number == number =>
             {
                 self.establish(id, remote.0, remote.1);
@@ -258,7 +258,7 @@ impl Engine {
                 self.resume_site(site);
             }
             if beat && quiet {
-                let beat = self.codec.seal(Kind::Beat, uid, site, 0, b"");
+                let beat = self.codec.seal(FrameKind::Beat, uid, site, 0, b"");
                 self.send_control(id, beat);
             }
         }

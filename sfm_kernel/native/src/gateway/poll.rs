@@ -47,7 +47,7 @@ pub struct Poll {
 impl Poll {
     pub fn new() -> io::Result<Poll> {
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-        // SAFETY: system calls without pointers.
+        // SAFETY: the system calls take numbers only, and touch no memory.
         let (epoll, clock) = unsafe {
             (
                 owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))?,

@@ -9,7 +9,7 @@ use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
 use crate::frame::control::{ControlFrame, Reason, Role};
-use crate::frame::{Class, Header, Kind};
+use crate::frame::{Class, FrameKind, Header};
 use crate::splitmix::SplitMix;
 
 /// Counts since the gateway's start.
@@ -66,14 +66,14 @@ impl Engine {
         let header = frame.header;
         let Some((inner, body)) = self.codec.open(&header, &mut frame.bytes) else { return };
         match inner.kind {
-            Kind::Hello => {
+            FrameKind::Hello => {
                 let role = self.codec.role(&header, &inner, body);
                 if role.is_some_and(|role| self.is_new(role, &header)) {
                     let welcome = self.welcome(&frame, inner.number);
                     self.send_control(from, welcome);
                 }
             }
-            Kind::Bye => {
+            FrameKind::Bye => {
                 let its = Remote::Process(header.sender);
                 if self.connections.get(from).is_some_and(|connection| connection.remote == its) {
                     self.end(from, "it left");
@@ -92,7 +92,7 @@ impl Engine {
 
     fn welcome(&mut self, hello: &Frame, number: u64) -> ControlFrame {
         let header = &hello.header;
-        self.codec.seal(Kind::Welcome, header.sender, header.from_site, number, b"")
+        self.codec.seal(FrameKind::Welcome, header.sender, header.from_site, number, b"")
     }
 
     /// Send a control frame of this gateway next, unscheduled.
@@ -134,7 +134,7 @@ impl Engine {
                 let why =
                     format!("this is a gateway of site {:?}, and not of yours", self.options.site);
                 let to = (header.sender, header.from_site);
-                let broken = self.codec.seal(Kind::Broken, to.0, to.1, 0, why.as_bytes());
+                let broken = self.codec.seal(FrameKind::Broken, to.0, to.1, 0, why.as_bytes());
                 self.send_control(id, broken);
                 self.write(id);
                 self.end(id, "it is of another site");

@@ -28,12 +28,12 @@ fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd>
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     if mptcp {
-        // SAFETY: a system call without pointers.
+        // SAFETY: the system call takes numbers only, and touches no memory.
         if let Ok(fd) = owned(unsafe { libc::socket(family, kind, libc::IPPROTO_MPTCP) }) {
             return Ok(fd);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the system call takes numbers only, and touches no memory.
     owned(unsafe { libc::socket(family, kind, libc::IPPROTO_TCP) })
 }
 
@@ -62,7 +62,7 @@ fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
                 sin6_scope_id: address.scope_id(),
             };
-            // SAFETY: as above.
+            // SAFETY: a sockaddr_storage has room and alignment for an address of any family.
             unsafe { to.cast::<libc::sockaddr_in6>().write(raw_address) };
             size_of::<libc::sockaddr_in6>()
         }
@@ -91,7 +91,7 @@ pub fn listen(address: &SocketAddr, mptcp: bool, backlog: i32) -> io::Result<Tcp
 pub fn connect(address: &SocketAddr, mptcp: bool) -> io::Result<TcpStream> {
     let fd = socket(address, mptcp)?;
     let (storage, length) = raw(address);
-    // SAFETY: as in `listen`.
+    // SAFETY: the call reads `length` bytes of the address, which lives until it returns.
     if unsafe { libc::connect(fd.as_raw_fd(), (&raw const storage).cast(), length) } != 0 {
         let error = io::Error::last_os_error();
         if error.raw_os_error() != Some(libc::EINPROGRESS) {

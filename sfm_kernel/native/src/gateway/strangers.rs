@@ -18,7 +18,7 @@ const MAX_STRANGERS: usize = 512;
 /// The maximum number of strangers: a quarter of this process's descriptors.
 pub fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the limits there.
+    // SAFETY: the kernel writes the limits into a variable of this function.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
     (limit.rlim_cur as usize / 4).clamp(4, MAX_STRANGERS)
 }

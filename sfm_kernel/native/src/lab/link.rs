@@ -50,7 +50,7 @@ pub struct Report {
     pub failure: Option<String>,
 }
 
-struct State {
+struct LinkState {
     pipes: [Pipe<Vec<u8>>; 2],
     firewall: Firewall,
     late: Late,
@@ -61,7 +61,7 @@ struct State {
 }
 
 pub struct Link {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LinkState>>,
     bell: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
     thread_id: Arc<AtomicI32>,
@@ -74,7 +74,7 @@ impl Link {
         let now = monotonic();
         let pipes = [(0, settings[0]), (1, settings[1])]
             .map(|(number, settings)| Pipe::new(settings, seed.wrapping_mul(2) + number, now));
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(LinkState {
             pipes,
             firewall: Firewall::default(),
             late: Late::default(),
@@ -154,14 +154,14 @@ impl Drop for Link {
 
 struct Carrier {
     devices: [File; 2],
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LinkState>>,
     bell: Arc<EventFd>,
     spare: Vec<Vec<u8>>,
 }
 
 impl Carrier {
     fn run(mut self, thread_id: &AtomicI32) {
-        // SAFETY: calls about this thread alone.
+        // SAFETY: the calls concern this thread alone, and what they read lives until they return.
         unsafe {
             let thread = libc::syscall(libc::SYS_gettid) as libc::pid_t;
             thread_id.store(thread, Ordering::Relaxed);
@@ -195,7 +195,7 @@ impl Carrier {
         Ok((!state.stop).then_some(if full { 0 } else { due }))
     }
 
-    fn deliver(&mut self, state: &mut State, direction: usize) {
+    fn deliver(&mut self, state: &mut LinkState, direction: usize) {
         let device = &self.devices[1 - direction];
         for _ in 0..BATCH {
             let now = monotonic();
@@ -214,7 +214,7 @@ impl Carrier {
     }
 
     /// Returns whether there may be more packets.
-    fn fetch(&mut self, state: &mut State, direction: usize) -> io::Result<bool> {
+    fn fetch(&mut self, state: &mut LinkState, direction: usize) -> io::Result<bool> {
         for _ in 0..BATCH {
             let mut packet = self.spare.pop().unwrap_or_else(|| vec![0; MTU]);
             packet.resize(MTU, 0);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::reassembly::Outcome;
 use super::Link;
 use crate::clock::monotonic as now;
-use crate::frame::{Header, Inner, Kind};
+use crate::frame::{FrameKind, Header, Inner};
 use crate::wire::Wire;
 
 /// Bytes after which the receiver acknowledges, even if it has nothing else to send.
@@ -46,7 +46,7 @@ impl<W: Wire> Link<W> {
     pub fn greet(&self, on: &Arc<W>, takes_over: bool) -> Greeting<W> {
         if self.lost().is_some() {
             // The link has given up what the peer sent meanwhile: the peer hears it, and hangs up.
-            self.send_on(Kind::Bye, 0, on);
+            self.send_on(FrameKind::Bye, 0, on);
             return Greeting::TooLate;
         }
         let current = self.connection();
@@ -78,11 +78,11 @@ impl<W: Wire> Link<W> {
         self.received_at.store(at, Ordering::Relaxed);
         self.settle(inner.arrived);
         match inner.kind {
-            Kind::Data | Kind::First | Kind::Fragment | Kind::Abort => {
+            FrameKind::Data | FrameKind::First | FrameKind::Fragment | FrameKind::Abort => {
                 if self.lost().is_some() {
                     // The peer was out of reach for too long and does not know that it was given
                     // up.
-                    self.send_on(Kind::Bye, 0, on);
+                    self.send_on(FrameKind::Bye, 0, on);
                 } else if !self.core().is_closed() {
                     return match self.take(inner, body) {
                         Ok(()) => Effect::AckPending,
@@ -90,29 +90,29 @@ impl<W: Wire> Link<W> {
                     };
                 }
             }
-            Kind::Hello => {
+            FrameKind::Hello => {
                 self.reassembly().note_question(inner.number);
-                self.send_on(Kind::Welcome, inner.number, on);
+                self.send_on(FrameKind::Welcome, inner.number, on);
                 self.repeat_state();
             }
-            Kind::Welcome => {
+            FrameKind::Welcome => {
                 self.welcomed(inner.number);
                 self.repeat_state(); // the former connection may have lost it
             }
-            Kind::Arrived if inner.flag => self.resend_missing(inner.number),
-            Kind::Arrived | Kind::Beat | Kind::Dropped => {}
-            Kind::Ask => {
+            FrameKind::Arrived if inner.flag => self.resend_missing(inner.number),
+            FrameKind::Arrived | FrameKind::Beat | FrameKind::Dropped => {}
+            FrameKind::Ask => {
                 if !self.core().ask(self.inbound()) {
                     self.repeat_state(); // the peer may have missed the answer
                 }
             }
-            Kind::Credit => self.credit.credit(usize::from(inner.flag), inner.number),
-            Kind::Refused => self.refused(inner.number),
-            Kind::Bye => {
+            FrameKind::Credit => self.credit.credit(usize::from(inner.flag), inner.number),
+            FrameKind::Refused => self.refused(inner.number),
+            FrameKind::Bye => {
                 self.lose("");
                 return Effect::Left;
             }
-            Kind::Broken => {
+            FrameKind::Broken => {
                 self.lose("and messages to it were lost on the way");
                 return Effect::GivenUp;
             }
@@ -122,7 +122,7 @@ impl<W: Wire> Link<W> {
 
     /// Accept nothing more from the peer, and report that to it: order and completeness are promised.
     fn refuse(&self, why: String) -> Effect {
-        self.control(Kind::Broken, false, 0, why.as_bytes());
+        self.control(FrameKind::Broken, false, 0, why.as_bytes());
         self.lose(&format!("({why})"));
         Effect::Damaged(why)
     }
@@ -160,12 +160,12 @@ impl<W: Wire> Link<W> {
             // Delivered before the next packet is taken in.
             Outcome::Packet(packet, urgent) => self.core().deliver(self.inbound(), packet, urgent),
             Outcome::Accepted => {}
-            Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
+            Outcome::Refused => self.control(FrameKind::Refused, false, inner.number, b""),
             // The peer repeats what has come: acknowledge again.
             Outcome::Duplicate => self.unreported.store(ACK_EVERY, Ordering::Relaxed),
             Outcome::Gap => {
                 if let Some(question) = reassembly.report_gap() {
-                    self.control(Kind::Arrived, true, question, b"");
+                    self.control(FrameKind::Arrived, true, question, b"");
                 }
             }
         }
@@ -178,7 +178,7 @@ impl<W: Wire> Link<W> {
     /// Acknowledge what has arrived since the last acknowledgement.
     pub fn send_ack(&self) {
         if self.unreported.load(Ordering::Relaxed) > 0 {
-            self.control(Kind::Arrived, false, 0, b"");
+            self.control(FrameKind::Arrived, false, 0, b"");
         }
     }
 

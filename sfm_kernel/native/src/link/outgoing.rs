@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 
 use super::{Link, Outgoing, Unacked};
 use crate::clock::monotonic as now;
-use crate::frame::{Class, Header, Inner, Kind, HOPS};
+use crate::frame::{Class, FrameKind, Header, Inner, HOPS};
 use crate::packet::Gather;
 use crate::wire::Wire;
 
@@ -15,18 +15,18 @@ const LENGTH: usize = 8;
 impl<W: Wire> Link<W> {
     /// Send an unnumbered frame. Without a connection it is dropped: its content is repeated on the
     /// next connection.
-    pub fn control(&self, kind: Kind, flag: bool, number: u64, body: &[u8]) {
+    pub fn control(&self, kind: FrameKind, flag: bool, number: u64, body: &[u8]) {
         self.put(&mut self.out(), kind, flag, number, body);
     }
 
     /// Report how much of the peer's was received since the beginning, on an account.
     pub fn credit(&self, account: usize, total: u64) {
-        self.control(Kind::Credit, account != 0, total, b"");
+        self.control(FrameKind::Credit, account != 0, total, b"");
     }
 
     /// Ask the peer what it has received: this process waits for credit.
     pub fn ask(&self) {
-        self.control(Kind::Ask, false, 0, b"");
+        self.control(FrameKind::Ask, false, 0, b"");
     }
 
     /// Repeat the state that a lost connection may have held back from the peer.
@@ -37,13 +37,13 @@ impl<W: Wire> Link<W> {
             }
         }
         if let Some(first) = self.reassembly().refused() {
-            self.control(Kind::Refused, false, first, b"");
+            self.control(FrameKind::Refused, false, first, b"");
         }
     }
 
     /// Send on this connection, even if the link uses another one: `Welcome` answers where `Hello`
     /// came.
-    pub fn send_on(&self, kind: Kind, number: u64, on: &W) {
+    pub fn send_on(&self, kind: FrameKind, number: u64, on: &W) {
         let class = kind.class(number);
         let frame = self.seal(&mut self.out(), kind, false, number, class, 0, 0, |_| {});
         put(on, class, frame);
@@ -52,7 +52,7 @@ impl<W: Wire> Link<W> {
     /// Send `Bye`, as the last frame.
     pub fn bye(&self) {
         let out = &mut *self.out();
-        self.put(out, Kind::Bye, false, out.number, b"");
+        self.put(out, FrameKind::Bye, false, out.number, b"");
         out.closed = true;
     }
 
@@ -61,7 +61,7 @@ impl<W: Wire> Link<W> {
     /// it.)
     pub fn send(&self, packet: &Gather<'_>, urgent: bool) -> bool {
         let out = &mut *self.out();
-        self.numbered(out, Kind::Data, urgent, Class::Message, 0, packet.len(), |memory| {
+        self.numbered(out, FrameKind::Data, urgent, Class::Message, 0, packet.len(), |memory| {
             copy(packet, 0, memory)
         })
     }
@@ -92,12 +92,20 @@ impl<W: Wire> Link<W> {
         if at == 0 {
             out.first = out.number + 1;
             let length = (packet.len() as u64).to_le_bytes();
-            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, LENGTH + size, |memory| {
-                memory[..LENGTH].copy_from_slice(&length);
-                copy(packet, 0, &mut memory[LENGTH..]);
-            })
+            self.numbered(
+                out,
+                FrameKind::First,
+                urgent,
+                Class::Bulk,
+                ahead,
+                LENGTH + size,
+                |memory| {
+                    memory[..LENGTH].copy_from_slice(&length);
+                    copy(packet, 0, &mut memory[LENGTH..]);
+                },
+            )
         } else {
-            self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, size, |memory| {
+            self.numbered(out, FrameKind::Fragment, urgent, Class::Bulk, ahead, size, |memory| {
                 copy(packet, at, memory)
             })
         }
@@ -107,7 +115,7 @@ impl<W: Wire> Link<W> {
     pub fn abort(&self) {
         // Of the class of messages, so that it is withdrawn with them. Otherwise it would stay in
         // front of those that are sent again, and report that they are missing, without end.
-        self.numbered(&mut self.out(), Kind::Abort, false, Class::Message, 0, 0, |_| {});
+        self.numbered(&mut self.out(), FrameKind::Abort, false, Class::Message, 0, 0, |_| {});
     }
 
     /// The peer has no memory for the packet whose first frame has this number.
@@ -126,7 +134,7 @@ impl<W: Wire> Link<W> {
     fn numbered(
         &self,
         out: &mut Outgoing<W>,
-        kind: Kind,
+        kind: FrameKind,
         flag: bool,
         class: Class,
         ahead: usize,
@@ -162,7 +170,7 @@ impl<W: Wire> Link<W> {
     pub(super) fn put(
         &self,
         out: &mut Outgoing<W>,
-        kind: Kind,
+        kind: FrameKind,
         flag: bool,
         number: u64,
         body: &[u8],
@@ -182,7 +190,7 @@ impl<W: Wire> Link<W> {
     fn seal(
         &self,
         out: &mut Outgoing<W>,
-        kind: Kind,
+        kind: FrameKind,
         flag: bool,
         number: u64,
         class: Class,

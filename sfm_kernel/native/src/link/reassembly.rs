@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::{packet_from, Unfit};
-use crate::frame::{Inner, Kind};
+use crate::frame::{FrameKind, Inner};
 use crate::packet::{self, Body, Packet};
 
 /// A packet that comes in fragments.
@@ -76,18 +76,18 @@ impl Reassembly {
         }
         self.arrived += 1;
         match inner.kind {
-            Kind::Data => {
+            FrameKind::Data => {
                 let packet = packet_from(body).map_err(|why| match why {
                     Unfit::Malformed(why) => damaged(why),
                     Unfit::NoMemory => damaged("there is no memory for its message"),
                 })?;
                 return Ok(Outcome::Packet(Arc::new(packet), inner.flag));
             }
-            Kind::Abort => {
+            FrameKind::Abort => {
                 self.assembly = None;
                 return Ok(Outcome::Accepted);
             }
-            Kind::First => {
+            FrameKind::First => {
                 let (length, chunk) =
                     body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
                 let length = u64::from_le_bytes(length.try_into().expect("split"));
@@ -148,11 +148,11 @@ mod tests {
     fn packet() -> Vec<u8> {
         let mut builder = Builder::new();
         builder.attribute("n", Value::Int, &[&7u64.to_le_bytes()]).unwrap();
-        // SAFETY: it has no buffers.
+        // SAFETY: the packet has no buffers outside of itself that would have to live.
         unsafe { builder.finish() }.head().to_vec()
     }
 
-    fn inner(kind: Kind, number: u64) -> Inner {
+    fn inner(kind: FrameKind, number: u64) -> Inner {
         Inner { kind, flag: false, number, arrived: 0 }
     }
 
@@ -163,10 +163,10 @@ mod tests {
     #[test]
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
-        let begun = reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        let begun = reassembly.take(&inner(FrameKind::First, 1), &first(&packet, 40)).unwrap();
         assert!(matches!(begun, Outcome::Accepted));
         let Outcome::Packet(received, false) =
-            reassembly.take(&inner(Kind::Fragment, 2), &packet[40..]).unwrap()
+            reassembly.take(&inner(FrameKind::Fragment, 2), &packet[40..]).unwrap()
         else {
             panic!("not complete")
         };
@@ -177,21 +177,27 @@ mod tests {
     #[test]
     fn an_aborted_packet_is_forgotten() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
-        reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Accepted)));
-        assert!(matches!(reassembly.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
-        assert!(reassembly.take(&inner(Kind::Fragment, 4), &packet[40..]).is_err());
+        reassembly.take(&inner(FrameKind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(matches!(reassembly.take(&inner(FrameKind::Abort, 2), b""), Ok(Outcome::Accepted)));
+        assert!(matches!(
+            reassembly.take(&inner(FrameKind::Data, 3), &packet),
+            Ok(Outcome::Packet(..))
+        ));
+        assert!(reassembly.take(&inner(FrameKind::Fragment, 4), &packet[40..]).is_err());
     }
 
     #[test]
     fn duplicates_are_skipped_and_early_frames_must_come_again() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
-        assert!(matches!(reassembly.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
+        assert!(matches!(reassembly.take(&inner(FrameKind::Data, 2), &packet), Ok(Outcome::Gap)));
         for number in [1, 2] {
-            let outcome = reassembly.take(&inner(Kind::Data, number), &packet);
+            let outcome = reassembly.take(&inner(FrameKind::Data, number), &packet);
             assert!(matches!(outcome, Ok(Outcome::Packet(..))));
         }
-        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Duplicate)));
+        assert!(matches!(
+            reassembly.take(&inner(FrameKind::Data, 1), &packet),
+            Ok(Outcome::Duplicate)
+        ));
         assert_eq!(reassembly.arrived(), 2);
     }
 
@@ -199,12 +205,12 @@ mod tests {
     fn nonsense_is_refused() {
         let packet = packet();
         let fresh = Reassembly::default;
-        assert!(fresh().take(&inner(Kind::Data, 1), &packet[1..]).is_err());
-        assert!(fresh().take(&inner(Kind::First, 1), &packet[..4]).is_err());
+        assert!(fresh().take(&inner(FrameKind::Data, 1), &packet[1..]).is_err());
+        assert!(fresh().take(&inner(FrameKind::First, 1), &packet[..4]).is_err());
         let lie = [&u64::MAX.to_le_bytes()[..], &packet[..40]].concat();
-        assert!(fresh().take(&inner(Kind::First, 1), &lie).is_err());
+        assert!(fresh().take(&inner(FrameKind::First, 1), &lie).is_err());
         let mut reassembly = fresh();
-        reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(reassembly.take(&inner(Kind::Fragment, 2), &packet).is_err());
+        reassembly.take(&inner(FrameKind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(reassembly.take(&inner(FrameKind::Fragment, 2), &packet).is_err());
     }
 }

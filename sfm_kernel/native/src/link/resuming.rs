@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Link, Outgoing};
 use crate::clock::monotonic as now;
-use crate::frame::Kind;
+use crate::frame::FrameKind;
 use crate::wire::Wire;
 
 impl<W: Wire> Link<W> {
@@ -18,7 +18,7 @@ impl<W: Wire> Link<W> {
         if out.begun {
             self.resume(out, again);
         } else {
-            self.put(out, Kind::Hello, again, 0, self.identity.address.as_bytes());
+            self.put(out, FrameKind::Hello, again, 0, self.identity.address.as_bytes());
             for sent in &out.unacked {
                 connection.put(sent.frame.clone());
             }
@@ -72,7 +72,7 @@ impl<W: Wire> Link<W> {
         connection.withdraw(self.uid);
         out.held = !out.unacked.is_empty();
         out.questions += 1;
-        self.put(out, Kind::Hello, again, out.questions, self.identity.address.as_bytes());
+        self.put(out, FrameKind::Hello, again, out.questions, self.identity.address.as_bytes());
     }
 
     /// The peer answers a question: send again everything that had not arrived, after the last

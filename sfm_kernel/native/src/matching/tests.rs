@@ -8,7 +8,7 @@ fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
     for (name, value) in attributes {
         builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]).unwrap();
     }
-    // SAFETY: it has no buffers.
+    // SAFETY: the packet has no buffers outside of itself that would have to live.
     Arc::new(unsafe { builder.finish() }.to_packet().unwrap())
 }
 

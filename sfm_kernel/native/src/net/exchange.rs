@@ -129,7 +129,7 @@ impl Exchange {
         listening: Listening,
         patience: u64,
     ) -> std::io::Result<Exchange> {
-        // SAFETY: a plain system call.
+        // SAFETY: the system call takes numbers only, and touches no memory.
         let epoll = Arc::new(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?);
         let alarm = Arc::new(EventFd::new()?);
         let (reports, rings) = (Arc::clone(&epoll), Arc::clone(&alarm));

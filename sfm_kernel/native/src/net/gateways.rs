@@ -13,7 +13,7 @@ use super::exchange::{Event, Exchange, Remote};
 use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY};
 use super::{elapsed, now, Link, SECOND};
 use crate::frame::control::{parse_dropped, Reason, Role};
-use crate::frame::{Header, Inner, Kind};
+use crate::frame::{FrameKind, Header, Inner};
 use crate::sync::lock;
 use crate::wire::gateway::Socket;
 use crate::wire::{Connection, Wire};
@@ -209,7 +209,7 @@ impl Exchange {
         // A frame that cannot be opened is not the peer's: the gateway key is not enough to forge
         // one.
         let Some((inner, body)) = opened else { return Some(()) };
-        let is_hello = inner.kind == Kind::Hello;
+        let is_hello = inner.kind == FrameKind::Hello;
         let (link, new) = match (known, std::str::from_utf8(body)) {
             (Some(link), _) => (link, false),
             (None, Ok(address)) if is_hello => {
@@ -236,7 +236,7 @@ impl Exchange {
         body: &[u8],
     ) {
         match inner.kind {
-            Kind::Welcome if sender == gateway.listed.uid => {
+            FrameKind::Welcome if sender == gateway.listed.uid => {
                 gateway.asked.store(0, Ordering::Relaxed);
                 connection.confirm(true);
                 let before = lock(&gateway.connection).replace(connection.clone());
@@ -244,12 +244,12 @@ impl Exchange {
                     self.post(Event::Gateway(gateway.clone()));
                 }
             }
-            Kind::Broken if sender == gateway.listed.uid => {
+            FrameKind::Broken if sender == gateway.listed.uid => {
                 gateway.refused.store(true, Ordering::Relaxed);
                 let why = String::from_utf8_lossy(body);
                 self.warn(&format!("the gateway at {} refuses: {why}", gateway.listed.address));
             }
-            Kind::Dropped => {
+            FrameKind::Dropped => {
                 let Some((pair, reason)) = parse_dropped(inner, body) else { return };
                 let Some(link) = self.known(pair.receiver) else { return };
                 match reason {
@@ -279,7 +279,7 @@ impl Exchange {
         for gateway in self.site_gateways() {
             if let Some(connection) = gateway.connection() {
                 let (uid, site) = (gateway.listed.uid, gateway.listed.site);
-                let frame = lock(&self.codec).seal(Kind::Bye, uid, site, 0, b"");
+                let frame = lock(&self.codec).seal(FrameKind::Bye, uid, site, 0, b"");
                 connection.put(Arc::new(frame.bytes));
             }
         }

@@ -12,7 +12,7 @@ use super::gateways::SiteGateway;
 use super::{now, Link};
 use crate::event_fd::drain;
 use crate::frame::seal::Opener;
-use crate::frame::{Foreign, Header, Inner, Kind, FRAME, HEADER};
+use crate::frame::{Foreign, FrameKind, Header, Inner, FRAME, HEADER};
 use crate::link::{Effect, Greeting};
 use crate::sync::lock;
 use crate::wire::{gateway, zmq, Connection, Wire};
@@ -187,7 +187,7 @@ impl Exchange {
                 }
                 let (inner, body) = link.opener.open(header, frame)?;
                 connection.confirm(true);
-                if inner.kind == Kind::Hello {
+                if inner.kind == FrameKind::Hello {
                     // A replay of this `Hello` cannot begin a connection any more.
                     link.note_hello(header);
                 }
@@ -213,7 +213,7 @@ impl Exchange {
     ) -> Option<Remote> {
         let opener = self.opener(header);
         let (inner, body) = opener.open(header, frame)?;
-        if inner.kind != Kind::Hello {
+        if inner.kind != FrameKind::Hello {
             return None;
         }
         let address = std::str::from_utf8(body).ok()?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::exchange::{Exchange, Remote};
 use super::{elapsed, now, Link, SECOND};
-use crate::frame::Kind;
+use crate::frame::FrameKind;
 use crate::tcp_info::{self, TcpInfo};
 use crate::wire::gateway::Socket;
 use crate::wire::{Connection, Warmth, Wire};
@@ -307,7 +307,7 @@ impl ConnectionMonitor {
         }
         if tcp.warmth() == Warmth::Beats && unsent < BEATS_FOR {
             if unsent * SECOND as f64 >= 0.9 * BEAT as f64 {
-                self.link.control(Kind::Beat, false, 0, b"");
+                self.link.control(FrameKind::Beat, false, 0, b"");
             }
             return BEAT;
         }

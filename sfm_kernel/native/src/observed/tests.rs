@@ -22,7 +22,7 @@ impl Fixture {
         let path = folder.join("a.seg");
         let segment = segment::create(&path, 5, r#"{"name": "A"}"#).unwrap();
         let mut about = crate::packet::Builder::new();
-        // SAFETY: no sources.
+        // SAFETY: the packet has no buffers outside of itself that would have to live.
         let about = unsafe { about.finish() }.to_packet().unwrap();
         for peer in 1..=20u64 {
             segment.peers.of(peer).sent.fetch_add(peer, Ordering::Relaxed);

@@ -25,7 +25,7 @@ const CHEAP: usize = 16;
 
 // SAFETY: the memory is owned; `Packet` says who writes to it.
 unsafe impl Send for Body {}
-// SAFETY: as above.
+// SAFETY: as for Send; a shared reference reads only what `Packet` says nobody writes to now.
 unsafe impl Sync for Body {}
 
 impl Body {
@@ -44,7 +44,7 @@ impl Body {
                 memory: Memory::Large { _pages: pages },
             });
         }
-        // SAFETY: the layout's size is not zero.
+        // SAFETY: the layout's size is not zero, as `alloc` demands.
         let start = unsafe { alloc(Body::layout(len)?) };
         if start.is_null() {
             return None;
@@ -68,7 +68,7 @@ impl Body {
 
     /// All bytes, which must be written; see `Packet` on who else may write to them.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` bytes of our own.
+        // SAFETY: the memory has `len` initialized bytes, which live as long as `self`.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
     pub fn as_ptr(&self) -> *mut u8 {
@@ -101,7 +101,7 @@ pub struct Tail {
 
 // SAFETY: the lease makes the memory ours alone; `Packet` says who writes to it.
 unsafe impl Send for Tail {}
-// SAFETY: as above.
+// SAFETY: as for Send; a shared reference reads only what `Packet` says nobody writes to now.
 unsafe impl Sync for Tail {}
 
 impl Tail {

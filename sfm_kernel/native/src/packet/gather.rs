@@ -18,7 +18,7 @@ pub struct Gather<'a> {
 
 // SAFETY: it only reads, and its maker promises that the sources stay (`new`).
 unsafe impl Send for Gather<'_> {}
-// SAFETY: as above.
+// SAFETY: as for Send, and a shared reference only reads.
 unsafe impl Sync for Gather<'_> {}
 
 impl<'a> Gather<'a> {
@@ -82,7 +82,7 @@ impl<'a> Gather<'a> {
     pub unsafe fn copy(&self, at: usize, to: *mut u8, length: usize) {
         let mut done = 0;
         self.each(at, length, |bytes| {
-            // SAFETY: `each` shows `length` bytes in all.
+            // SAFETY: `each` shows `length` bytes in all, for which the caller promises room.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(done), bytes.len()) };
             done += bytes.len();
         });
@@ -91,7 +91,7 @@ impl<'a> Gather<'a> {
     /// The packet copied into fresh memory; None if there is none.
     pub fn to_packet(&self) -> Option<Packet> {
         let body = Body::try_new(self.total)?;
-        // SAFETY: fresh memory of the packet's length.
+        // SAFETY: the fresh memory has the packet's length, and nobody else knows it.
         unsafe { self.copy(0, body.as_ptr(), self.total) };
         Some(Packet::of(body, None))
     }

@@ -222,7 +222,7 @@ fn find_in<'a>(mut entries: &'a [u8], name: &str) -> Option<(Attribute<'a>, &'a 
             let (found, behind) = behind.split_at_checked(entry.name)?;
             if found == wanted {
                 let kind = Kind::from_u8(entry.kind).expect("validated");
-                // SAFETY: equal to a str.
+                // SAFETY: the bytes are equal to those of a str, so they are valid UTF-8.
                 let name = unsafe { std::str::from_utf8_unchecked(found) };
                 let (value, behind) = behind.split_at(entry.value);
                 return Some((Attribute { name, kind, value }, behind));

@@ -21,7 +21,7 @@ pub struct Pages {
     len: usize,
 }
 
-// SAFETY: the memory is owned.
+// SAFETY: the memory belongs to the value alone, whichever thread has it.
 unsafe impl Send for Pages {}
 
 /// Pages that are kept for reuse. A thread that does not get the lock at once does without: in a
@@ -109,7 +109,7 @@ mod tests {
         let is_used_again = || {
             let first = Pages::new(3 * LARGE + 1).expect("memory");
             assert!(first.len > 3 * LARGE && (first.as_ptr() as usize).is_multiple_of(PAGE));
-            // SAFETY: all of it is ours.
+            // SAFETY: the pages have `len` bytes, and all of them are ours.
             unsafe { first.as_ptr().write_bytes(7, first.len) };
             let start = first.as_ptr();
             drop(first);

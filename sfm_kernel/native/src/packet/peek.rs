@@ -89,7 +89,7 @@ mod tests {
         for (name, text) in [("dest", "B"), ("src", "A"), ("tag", "x"), ("long", "0123456789")] {
             builder.attribute(name, Kind::Str, &[text.as_bytes()]).unwrap();
         }
-        // SAFETY: no sources.
+        // SAFETY: the packet has no buffers outside of itself that would have to live.
         let packet = unsafe { builder.finish() }.to_packet().unwrap();
         let entries = entries_behind_ends(packet.contiguous().unwrap());
         let names = |entries: &[u8]| {

@@ -9,7 +9,7 @@ fn sample() -> Packet {
     let second = builder.buffer([2u8; 3].as_ptr(), 3);
     builder.attribute("raw", Kind::BigBytes, &[&first.to_le_bytes()]).unwrap();
     builder.attribute("more", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
-    // SAFETY: constants live for ever.
+    // SAFETY: the buffers are constants, which live for ever.
     unsafe { builder.finish() }.to_packet().unwrap()
 }
 
@@ -33,7 +33,7 @@ fn attributes_are_found_from_any_other() {
     for (name, value) in names.iter().zip(0u8..) {
         builder.attribute(name, Kind::Bytes, &[&vec![value; usize::from(value)]]).unwrap();
     }
-    // SAFETY: it has no buffers.
+    // SAFETY: the packet has no buffers outside of itself that would have to live.
     let packet = unsafe { builder.finish() }.to_packet().unwrap();
     let positions = names.map(|name| packet.find_near(name, 0).unwrap().1);
     for near in positions {
@@ -93,7 +93,7 @@ fn any_range_of_a_gathered_packet_is_that_of_the_packet() {
     builder.attribute("empty", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
     let third = builder.buffer(text.as_ptr(), text.len());
     builder.attribute("b", Kind::BigBytes, &[&third.to_le_bytes()]).unwrap();
-    // SAFETY: both vectors outlive it.
+    // SAFETY: both vectors live longer than the packet that refers to them.
     let gather = unsafe { builder.finish() };
     let encoded = gather.to_packet().unwrap();
     let encoded = encoded.contiguous().unwrap();
@@ -116,7 +116,7 @@ fn a_split_packet_reads_like_a_contiguous_one() {
     let tail = encoded[cut..].to_vec();
     let make = |front: &[u8], total: usize| {
         let memory: &'static mut [u8] = Box::leak(tail.clone().into_boxed_slice());
-        // SAFETY: leaked.
+        // SAFETY: the memory is leaked, so it lives longer than the tail.
         let tail = unsafe { Tail::new(memory.as_mut_ptr(), memory.len(), Box::new(())) };
         Packet::split(Body::copy_of(front), tail, total as u64)
     };
@@ -139,7 +139,7 @@ fn an_array_shape_gives_the_length_of_its_buffer() {
         let front = [kind, item, order, extents.len() as u8];
         let extents: Vec<u8> = extents.iter().flat_map(|extent| extent.to_le_bytes()).collect();
         builder.attribute("a", Kind::Array, &[&index, &front, &extents]).unwrap();
-        // SAFETY: `data` outlives it.
+        // SAFETY: `data` lives longer than the packet that refers to it.
         let packet = unsafe { builder.finish() }.to_packet().unwrap();
         validate(packet.contiguous().unwrap()).is_ok()
     };
@@ -162,7 +162,7 @@ fn each_buffer_belongs_to_one_value() {
         let _ = builder.buffer(bytes.as_ptr(), bytes.len());
         builder.attribute("a", Kind::BigBytes, &[&first.to_le_bytes()]).unwrap();
         builder.attribute("b", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
-        // SAFETY: `bytes` outlives it.
+        // SAFETY: `bytes` lives longer than the packet that refers to it.
         let gather = unsafe { builder.finish() };
         let mut encoded = Vec::new();
         gather.each(0, gather.len(), |bytes| encoded.extend_from_slice(bytes));
@@ -183,12 +183,12 @@ fn damaged_packets_are_read_or_refused() {
     builder.attribute("name", Kind::Str, &["Zoë".as_bytes()]).unwrap();
     builder.attribute("pickle", Kind::Pickle, &[&[0; 8], b"\x80\x05N."]).unwrap();
     builder.attribute("big", Kind::BigInt, &[&[255; 9]]).unwrap();
-    // SAFETY: the numbers outlive it.
+    // SAFETY: the numbers live longer than the packet that refers to them.
     let other = unsafe { builder.finish() }.to_packet().unwrap();
     let front = Envelope { context: 5, source: 1, tag: 7, note: 0 };
     let (small, large) = (front.front(48), front.front(8192));
     let payload = [3u8; 8192];
-    // SAFETY: the payload outlives both.
+    // SAFETY: the payload lives longer than both packets that refer to it.
     let envelopes =
         unsafe { [small.with(payload.as_ptr(), 48), large.with(payload.as_ptr(), 8192)] };
     let [small, large] = envelopes.map(|gather| gather.to_packet().unwrap());

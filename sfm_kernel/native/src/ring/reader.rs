@@ -183,7 +183,7 @@ impl<M: Memory> RingReader<M> {
             return Err(format!("a split packet's head of {chunk} bytes"));
         }
         let mut header = [0u8; BLOCK_HEADER as usize];
-        // SAFETY: the array has room.
+        // SAFETY: the array has room for a header, and the ring has that many bytes there.
         unsafe { self.copy_out(self.tail + FRAME, header.as_mut_ptr(), BLOCK_HEADER as usize) };
         let block = u64::from_le_bytes(header[..8].try_into().unwrap());
         let offset = u64::from_le_bytes(header[8..].try_into().unwrap());
@@ -201,7 +201,7 @@ impl<M: Memory> RingReader<M> {
     unsafe fn copy_out(&self, position: u64, to: *mut u8, length: usize) {
         let at = position & (self.memory.capacity() - 1);
         let first = (self.memory.capacity() - at) as usize;
-        // SAFETY: `length` bytes in all.
+        // SAFETY: the two parts have `length` bytes in all, for which the caller promises room.
         unsafe {
             if length <= first {
                 return self.memory.get(at, to, length); // no call of memcpy for a frame

@@ -18,7 +18,7 @@ fn a_damaged_ring_is_read_or_refused() {
         let mut builder = Builder::new();
         builder.attribute("n", Kind::Int, &[&n.to_le_bytes()]).unwrap();
         builder.attribute("text", Kind::Str, &[&b"x".repeat(n as usize * 5)]).unwrap();
-        // SAFETY: no sources.
+        // SAFETY: the packet has no buffers outside of itself that would have to live.
         let packet = unsafe { builder.finish() };
         if n % 4 == 0 && n > 0 {
             writer.write_split(packet.head(), packet.len() + 4096, n as u64, n as u64 * 1024);

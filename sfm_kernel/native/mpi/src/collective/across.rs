@@ -55,7 +55,8 @@ pub async fn run(call: &Call, team: &Team<'_>, sites: &Sites) -> Answer {
             let from = from.as_ref().unwrap_or(&all);
             let work = Scratch::like(from);
             all_reduced(&view(0), op, from, &work.items).await?;
-            // SAFETY: our memory and the user's.
+            // SAFETY: both are valid: one is ours, the other the user leaves to the call until it
+            // has ended.
             unsafe { work.items.split(counts)[team.rank].copy_to(into) };
             Ok(())
         }
@@ -231,11 +232,12 @@ impl Values {
     fn combine(&self, number: usize, op: &Op, into: &Items) -> Answer {
         let items = &self.items[..number];
         for pair in items.windows(2) {
-            // SAFETY: our memory.
+            // SAFETY: both lie in memory of this call, which nobody else uses.
             unsafe { pair[0].combine_into(&pair[1], op)? };
         }
         if let Some(total) = items.last() {
-            // SAFETY: our memory and the user's.
+            // SAFETY: both are valid: one is ours, the other the user leaves to the call until it
+            // has ended.
             unsafe { total.copy_to(into) };
         }
         Ok(())
@@ -285,7 +287,8 @@ fn unpack(packed: &mut [u8], blocks: &[Items]) -> Answer {
 
 fn store(from: &Items, to: &Items) -> Answer {
     fits(Caller::another, from.bytes(), to.bytes())?;
-    // SAFETY: our memory and the user's.
+    // SAFETY: both are valid: one is ours, the other the user leaves to the call until it has
+    // ended.
     unsafe { from.copy_to(to) };
     Ok(())
 }

@@ -18,10 +18,10 @@ use super::reduce;
 use super::shared_calls::call_of;
 use super::team::Team;
 use crate::comm::history::LARGEST;
-use crate::comm::meetings::{Meetings, OpenTree, Refused, State};
+use crate::comm::meetings::{Meetings, OpenTree, Refused, SharedTree};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
-use crate::engine::{engine, origin, Alike, What};
+use crate::engine::{engine, origin, Alike, Collective};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op;
@@ -42,9 +42,9 @@ const LAST: u64 = LARGEST as u64 / 2;
 impl Meetings {
     /// A process that has posted in the next call of this communicator, which this process has
     /// not made: the process, its call, and its line.
-    pub fn unread(&self, comm: &Comm) -> Option<(usize, (What, Alike), String)> {
+    pub fn unread(&self, comm: &Comm) -> Option<(usize, (Collective, Alike), String)> {
         let state = self.turn()?;
-        let State::At(open) = &*state else { return None };
+        let SharedTree::At(open) = &*state else { return None };
         let nth = open.nth_of(u64::from(comm.collectives.load(Relaxed) & LARGEST));
         let post = |rank| Some((rank, open.tree.posted(rank, nth)?));
         let (rank, cell) = (0..open.tree.members()).find_map(post)?;
@@ -53,15 +53,15 @@ impl Meetings {
     }
 }
 
-impl State {
+impl SharedTree {
     /// Agree on a tree, if this call is one in which that is done and there is none that can be
     /// used.
     pub fn prepare(&mut self, comm: &Comm, team: &Team) -> Answer {
         let is_usable = match self {
-            State::None(_) => false,
+            SharedTree::None(_) => false,
             // That the latest meeting was broken off, all processes know that have come here; they
             // do not all know it of this call's.
-            State::At(open) => open.tree.broken_by().is_none() && open.nth(team) <= LAST,
+            SharedTree::At(open) => open.tree.broken_by().is_none() && open.nth(team) <= LAST,
         };
         if is_usable || !is_for_agreement(team.number()) {
             return Ok(());
@@ -87,7 +87,7 @@ fn is_for_agreement(number: u64) -> bool {
 
 /// Open the tree, and agree whether every process could: all come to the same result, also those
 /// that this call fails for, because they are interrupted or another has left.
-fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
+fn agree(comm: &Comm, team: &Team) -> (SharedTree, Answer) {
     let path = path_of(comm, team, team.process(0), "tree");
     let opened = open(team, &path, &path_of(comm, team, engine().rank, "new"));
     let mut least = c_int::from(opened.as_ref().is_some_and(|open| !open.tree.is_refused()));
@@ -95,9 +95,9 @@ fn agree(comm: &Comm, team: &Team) -> (State, Answer) {
     let is_agreed = |open: &OpenTree| if all.is_ok() { least == 1 } else { open.tree.decide() };
     let refused = Refused(path);
     let state = match opened.filter(is_agreed) {
-        Some(open) => State::At(open),
+        Some(open) => SharedTree::At(open),
         // If the call has not failed, all have looked for it.
-        None => State::None(Some(refused).filter(|_| all.is_err())),
+        None => SharedTree::None(Some(refused).filter(|_| all.is_err())),
     };
     (state, all)
 }

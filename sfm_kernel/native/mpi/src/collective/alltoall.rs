@@ -12,7 +12,7 @@ pub async fn alltoall(team: &Team<'_>, out: Option<&[Items]>, into: &[Items]) ->
     let out = match out {
         Some(out) => out,
         None => {
-            // SAFETY: the user's buffer.
+            // SAFETY: the user leaves the buffer to the call until it has ended.
             copies = into.iter().map(|items| unsafe { Scratch::copy_of(items) }).collect();
             copied = copies.iter().map(|copy| copy.items.clone()).collect();
             &copied
@@ -27,7 +27,7 @@ pub async fn alltoall(team: &Team<'_>, out: Option<&[Items]>, into: &[Items]) ->
         .map(|distance| (rank + distance) % size)
         .map(|other| team.send(other, &out[other].data()))
         .collect();
-    // SAFETY: the user's buffers, or a copy.
+    // SAFETY: the user leaves the buffers to the call until it has ended, and a copy is ours.
     unsafe { out[rank].hand_to(&into[rank])? };
     all_come(coming).await?;
     all_gone(going).await

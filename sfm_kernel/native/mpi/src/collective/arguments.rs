@@ -7,7 +7,7 @@ use crate::checks::{array, Numbers};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
 use crate::ends;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::Answer;
 use crate::handles::*;
 
@@ -166,7 +166,7 @@ pub unsafe fn barrier(comm: MPI_Comm) -> Answer<Call> {
 
 pub unsafe fn bcast(buffer: UserBuffer, root: c_int, comm: MPI_Comm) -> Answer<Call> {
     let Some(root) = Root::of(&*comm::get(comm)?, root)? else {
-        return Ok(Call::Nothing(What::Bcast));
+        return Ok(Call::Nothing(Collective::Bcast));
     };
     Ok(Call::Bcast { items: buffer.items()?, root: root.rank })
 }
@@ -178,7 +178,7 @@ pub unsafe fn gather(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(What::Gather)) };
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(Collective::Gather)) };
     let local = root.local_block(&sendbuf)?;
     let blocks = root.blocks(&recvbuf, &comm)?;
     Ok(Call::Gather { local, blocks, root: root.rank })
@@ -191,7 +191,7 @@ pub unsafe fn scatter(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(What::Scatter)) };
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing(Collective::Scatter)) };
     let local = root.local_block(&recvbuf)?;
     let blocks = root.blocks(&sendbuf, &comm)?;
     Ok(Call::Scatter { blocks, local, root: root.rank })

@@ -17,7 +17,7 @@ use super::posting::{Posting, Posts};
 use super::presence::complete_described;
 use super::shared_calls::other_message;
 use super::team::Team;
-use crate::comm::meetings::{OpenTree, State, Turn};
+use crate::comm::meetings::{OpenTree, SharedTree, Turn};
 use crate::comm::Comm;
 use crate::engine::report::Arguments;
 use crate::errors::{Answer, Failure};
@@ -51,7 +51,7 @@ pub fn run(comm: &Comm, team: &Team, call: &Call, mut state: Turn<'_>) -> Answer
     if !matches!(route, Route::Messages) {
         state.prepare(comm, team).inspect_err(|failure| team.leave(failure))?;
     }
-    let State::At(open) = &mut *state else {
+    let SharedTree::At(open) = &mut *state else {
         return complete_beside(None, team, arguments, || None, call.run(team));
     };
     if open.tree.come_to(open.nth(team)) {
@@ -103,7 +103,7 @@ fn complete_beside(
 /// The calls of MPI_Finalize's barrier.
 pub fn last_barrier(comm: &Comm, team: &Team) -> Answer {
     let state = comm.meetings.take_turn()?;
-    let open = if let State::At(open) = &*state { Some(open) } else { None };
+    let open = if let SharedTree::At(open) = &*state { Some(open) } else { None };
     let other = || open.and_then(|open| open.other_call(team, None));
     complete_beside(open, team, Vec::new, other, barrier(team))
 }

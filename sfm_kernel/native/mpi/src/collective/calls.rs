@@ -8,7 +8,7 @@ use super::{across, allgather, alltoall, barrier, bcast, between, blocking, gath
 use super::{reduce, reduce_scatter, scan};
 use crate::comm::{self, history, Comm};
 use crate::engine::report::Arguments;
-use crate::engine::{engine, Alike, What};
+use crate::engine::{engine, Alike, Collective};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
@@ -20,7 +20,7 @@ const NEIGHBORS: usize = 6;
 #[derive(Clone)]
 pub enum Call {
     /// This process is in the root's group of an intercommunicator, but is not the root.
-    Nothing(What),
+    Nothing(Collective),
     Barrier,
     Bcast {
         items: Items,
@@ -75,7 +75,7 @@ pub enum Call {
     },
     /// The destinations and sources with their blocks, in the topology's order.
     Neighbors {
-        what: What,
+        what: Collective,
         out: Vec<(usize, Items)>,
         into: Vec<(usize, Items)>,
     },
@@ -83,24 +83,24 @@ pub enum Call {
 
 // SAFETY: the user leaves the memory to the collective until it has ended.
 unsafe impl Send for Call {}
-// SAFETY: as above.
+// SAFETY: the user leaves the memory to the collective, whichever threads continue it.
 unsafe impl Sync for Call {}
 
 impl Call {
-    pub fn what(&self) -> What {
+    pub fn what(&self) -> Collective {
         match self {
             Call::Nothing(what) => *what,
-            Call::Barrier => What::Barrier,
-            Call::Bcast { .. } => What::Bcast,
-            Call::Gather { .. } => What::Gather,
-            Call::Scatter { .. } => What::Scatter,
-            Call::Allgather { .. } => What::Allgather,
-            Call::Alltoall { .. } => What::Alltoall,
-            Call::Reduce { .. } => What::Reduce,
-            Call::Allreduce { .. } => What::Allreduce,
-            Call::ReduceScatter { .. } => What::ReduceScatter,
-            Call::Scan { .. } => What::Scan,
-            Call::Exscan { .. } => What::Exscan,
+            Call::Barrier => Collective::Barrier,
+            Call::Bcast { .. } => Collective::Bcast,
+            Call::Gather { .. } => Collective::Gather,
+            Call::Scatter { .. } => Collective::Scatter,
+            Call::Allgather { .. } => Collective::Allgather,
+            Call::Alltoall { .. } => Collective::Alltoall,
+            Call::Reduce { .. } => Collective::Reduce,
+            Call::Allreduce { .. } => Collective::Allreduce,
+            Call::ReduceScatter { .. } => Collective::ReduceScatter,
+            Call::Scan { .. } => Collective::Scan,
+            Call::Exscan { .. } => Collective::Exscan,
             Call::Neighbors { what, .. } => *what,
         }
     }
@@ -269,7 +269,8 @@ impl Call {
 
 fn copy(from: Option<&Items>, into: &Items) {
     if let Some(from) = from {
-        // SAFETY: two distinct buffers of the user.
+        // SAFETY: they are two distinct buffers, which the user leaves to the call until it has
+        // ended.
         unsafe { from.copy_to(into) };
     }
 }

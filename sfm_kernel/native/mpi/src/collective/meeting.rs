@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use sfm_native::combining_tree::fold::{Kind, ROOM};
+use sfm_native::combining_tree::fold::{CellKind, ROOM};
 use sfm_native::combining_tree::CombiningTree;
 
 use super::calls::Call;
@@ -103,7 +103,7 @@ impl OpenTree {
             return None;
         }
         let result = self.tree.result();
-        if result.kind() == Kind::Raw {
+        if result.kind() == CellKind::Raw {
             contribution.take(result.bytes());
             return Some(Ok(()));
         }

@@ -9,7 +9,9 @@ use sfm_native::packet::{Envelope, LIBRARY};
 
 use crate::comm::history::{self, BEGUN};
 use crate::comm::{self, Comm};
-use crate::engine::{self, engine, origin, report, Alike, Note, Outcome, Pattern, Receiving, What};
+use crate::engine::{
+    self, engine, origin, report, Alike, Collective, Note, Outcome, Pattern, Receiving,
+};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::process;
@@ -60,7 +62,7 @@ impl Caller {
     }
 
     /// That it calls a function.
-    pub fn calls(&self, what: What, alike: Alike, comm: Option<&Comm>) -> String {
+    pub fn calls(&self, what: Collective, alike: Alike, comm: Option<&Comm>) -> String {
         let name = match self.begins {
             _ if self.of_objects || alike.are_objects() => what.method(),
             true => what.begun(),
@@ -80,9 +82,9 @@ impl Caller {
 /// another one before. `context`: of this call's messages; `mark`: of this call (`history`).
 pub fn other_call(
     by: Caller,
-    other: (What, Alike),
+    other: (Collective, Alike),
     context: u64,
-    (what, alike): (What, Alike),
+    (what, alike): (Collective, Alike),
     mark: u32,
 ) -> Failure {
     let comm = comm::of_messages(engine::messages_of_collectives(context));
@@ -109,13 +111,14 @@ pub fn other_call(
 
 /// A reduction of objects that a process has made, and this one has not: its message lies here. The
 /// collective calls of the two differ since then.
-fn earlier_reduction(process: usize, context: u64) -> Option<(Caller, (What, Alike))> {
+fn earlier_reduction(process: usize, context: u64) -> Option<(Caller, (Collective, Alike))> {
     let internal = comm::of_messages(engine::messages_of_collectives(context))?.of_objects()?;
     let (context, turn) = (engine::messages(internal.context), internal.history.turn_of_objects());
     let is_one = |envelope: &Envelope| {
         let (note, tag) = (Note::of(envelope), envelope.tag as c_int);
         let is_it = envelope.context == context && note.rank == process;
-        let is_it = is_it && note.what != What::Message && turn < Some(history::of_objects(tag));
+        let is_it =
+            is_it && note.what != Collective::Message && turn < Some(history::of_objects(tag));
         is_it.then(|| (Caller::of((process, context, tag)), (note.what, note.alike())))
     };
     engine().core.take_in_all();
@@ -175,7 +178,8 @@ fn unreceived_message() -> Option<String> {
     let of_collective = |envelope: &Envelope| {
         let note = Note::of(envelope);
         let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
-        let is_one = envelope.context & LIBRARY != 0 && note.what != What::Message && !is_known();
+        let is_one =
+            envelope.context & LIBRARY != 0 && note.what != Collective::Message && !is_known();
         is_one.then_some((note, envelope.context, envelope.tag as c_int))
     };
     let (note, context, tag) =
@@ -210,8 +214,8 @@ fn difference(process: usize, theirs: &str, at: &str, here: &str, rule: &str) ->
 }
 
 /// The rule that two processes break whose calls differ.
-fn rule(what: What, comm: Option<&Comm>) -> String {
-    if what == What::CommCreateGroup {
+fn rule(what: Collective, comm: Option<&Comm>) -> String {
+    if what == Collective::CommCreateGroup {
         return "all processes of the group call it, with the same tag".into();
     }
     let rule = "all processes of a communicator make the same collective calls in the same order, \
@@ -254,7 +258,7 @@ pub fn of_receive(receiving: &Receiving, outcome: &Outcome) -> Failure {
 /// The error of a receive that was refused a message; `mark`: of its call (`engine::mark`).
 pub fn refused(pattern: &Pattern, refused: &Outcome, mark: u32) -> Failure {
     let (rank, call) = (refused.status.MPI_SOURCE, refused.status.MPI_TAG);
-    let theirs = (What::of(call as u8), Alike::of(refused.status.bytes() as u32));
+    let theirs = (Collective::of(call as u8), Alike::of(refused.status.bytes() as u32));
     let Pattern { context, tag, what, alike, .. } = *pattern;
     other_call(Caller::of((rank as usize, context, tag)), theirs, context, (what, alike), mark)
 }

@@ -8,7 +8,7 @@ use super::team::{all_come, all_gone, Team};
 use crate::checks::Numbers;
 use crate::comm;
 use crate::data::UserBuffer;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::topology::Neighbors;
@@ -39,7 +39,7 @@ fn of(comm: MPI_Comm) -> Answer<Neighbors> {
 
 /// `out` and `into`: a block for each neighbour, in their order. Blocks for MPI_PROC_NULL are
 /// dropped.
-fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) -> Call {
+fn call(what: Collective, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) -> Call {
     let existing = |(rank, items)| Some((usize::try_from(rank).ok()?, items));
     let out = neighbors.destinations.iter().copied().zip(out).filter_map(existing).collect();
     let mut into: Vec<_> = neighbors.sources.iter().copied().zip(into).collect();
@@ -57,14 +57,14 @@ pub unsafe fn neighbor_allgather(
     let neighbors = of(comm)?;
     let out = vec![sendbuf.items()?; neighbors.destinations.len()];
     let into = recvbuf.blocks(neighbors.sources.len())?;
-    Ok(call(What::NeighborAllgather, &neighbors, out, into))
+    Ok(call(Collective::NeighborAllgather, &neighbors, out, into))
 }
 
 pub unsafe fn neighbor_alltoall<B: Blocks>(sendbuf: B, recvbuf: B, comm: MPI_Comm) -> Answer<Call> {
     let neighbors = of(comm)?;
     let out = sendbuf.blocks(neighbors.destinations.len())?;
     let into = recvbuf.blocks(neighbors.sources.len())?;
-    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
+    Ok(call(Collective::NeighborAlltoall, &neighbors, out, into))
 }
 
 pub unsafe fn neighbor_alltoallw(
@@ -84,5 +84,5 @@ pub unsafe fn neighbor_alltoallw(
     let out = typed("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, size)?;
     let size = neighbors.sources.len();
     let into = typed("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, size)?;
-    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
+    Ok(call(Collective::NeighborAlltoall, &neighbors, out, into))
 }

@@ -109,13 +109,14 @@ impl Posts<'_> {
         }
         let into = into.expect("the root has memory for the result");
         if let Some(from) = from {
-            // SAFETY: two distinct buffers of the user.
+            // SAFETY: they are two distinct buffers, which the user leaves to the call until it has
+            // ended.
             unsafe { from.copy_to(into) };
         }
         let to = into.data().contiguous().expect("as `kernel` has checked");
         for rank in (0..self.team.size).filter(|rank| *rank != root) {
             let cell = self.posted(rank).await?;
-            // SAFETY: both hold `count` items.
+            // SAFETY: both hold `count` items of the kernel's type, and only this call uses them.
             unsafe { kernel(cell.bytes.as_ptr().cast(), to.cast(), into.count) };
         }
         Ok(())

@@ -32,13 +32,13 @@ pub async fn reduce(
     let (memory, partial);
     match into.filter(|_| team.rank == first && first == root) {
         Some(into) => {
-            // SAFETY: the user's memory.
+            // SAFETY: the user leaves the memory to the call until it has ended.
             unsafe { from.copy_unless_same(into) };
             partial = into;
         }
         None if children.is_empty() => partial = from,
         None => {
-            // SAFETY: as above.
+            // SAFETY: the user leaves the memory to the call until it has ended.
             memory = unsafe { Scratch::copy_of(from) };
             partial = &memory.items;
         }
@@ -47,7 +47,7 @@ pub async fn reduce(
         let other = Scratch::like(from);
         for child in children {
             team.receive(process(child), other.items.data()).come().await?;
-            // SAFETY: our memory, and the user's.
+            // SAFETY: one is ours, and the user leaves the other to the call until it has ended.
             unsafe {
                 if op.commutes() {
                     other.items.combine_into(partial, op)?;
@@ -103,7 +103,7 @@ async fn doubling(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
     while bit < power {
         let other = process(number ^ bit);
         team.exchange(other, &data, other, received.items.data()).await?;
-        // SAFETY: as above.
+        // SAFETY: one is ours, and the user leaves the other to the call until it has ended.
         unsafe {
             if number & bit != 0 || op.commutes() {
                 received.items.combine_into(items, op)?;
@@ -145,7 +145,7 @@ pub async fn combine_round(team: &Team<'_>, op: &Op, blocks: &[Items]) -> Answer
         let into = &blocks[(rank + 2 * size - step - 1) % size];
         let coming = received.items.slice(0, into.count);
         team.exchange(next, &out.data(), last, coming.data()).await?;
-        // SAFETY: the user's and our own.
+        // SAFETY: the user leaves its memory to the call until it has ended, and the other is ours.
         unsafe { coming.combine_into(into, op)? };
     }
     Ok(())

@@ -19,12 +19,13 @@ pub async fn reduce_scatter(
     counts: &[usize],
     into: &Items,
 ) -> Answer {
-    // SAFETY: the user's buffer.
+    // SAFETY: the user leaves the buffer to the call until it has ended.
     let work = unsafe { Scratch::copy_of(from) };
     let blocks = work.items.split(counts);
     if op.commutes() && from.bytes() >= RING_FROM {
         combine_round(team, op, &blocks).await?;
-        // SAFETY: our memory and the user's.
+        // SAFETY: both are valid: one is ours, the other the user leaves to the call until it has
+        // ended.
         unsafe { blocks[team.rank].copy_to(into) };
         return Ok(());
     }

@@ -7,7 +7,7 @@ use super::items::Items;
 use crate::checks::{count, Numbers};
 use crate::comm::{self, Comm};
 use crate::data::UserBuffer;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::{self, Op};
@@ -28,7 +28,7 @@ pub unsafe fn reduce(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let Some(root) = Root::of(&*comm::get(comm)?, root)? else {
-        return Ok(Call::Nothing(What::Reduce));
+        return Ok(Call::Nothing(Collective::Reduce));
     };
     let from = root.local_block(&UserBuffer { name: "sendbuf", at: sendbuf, ..recvbuf })?;
     let into = match root.is_here {

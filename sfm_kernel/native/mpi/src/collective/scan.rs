@@ -20,7 +20,8 @@ pub async fn scan(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
         }
         if let Some(coming) = coming {
             coming.come().await?;
-            // SAFETY: our memory and the user's.
+            // SAFETY: both are valid: one is ours, the other the user leaves to the call until it
+            // has ended.
             unsafe { received.items.combine_into(items, op)? };
         }
         distance *= 2;
@@ -30,7 +31,7 @@ pub async fn scan(team: &Team<'_>, op: &Op, items: &Items) -> Answer {
 
 /// Scan without this process's operand, into `into`, which rank 0 leaves unchanged.
 pub async fn exscan(team: &Team<'_>, op: &Op, from: &Items, into: &Items) -> Answer {
-    // SAFETY: the user's buffer.
+    // SAFETY: the user leaves the buffer to the call until it has ended.
     let work = unsafe { Scratch::copy_of(from) };
     scan(team, op, &work.items).await?;
     let coming = team.rank.checked_sub(1).map(|rank| team.receive(rank, into.data()));

@@ -35,7 +35,7 @@ const NOBODY: usize = usize::MAX;
 // SAFETY: one thread at a time polls the algorithm, under the lock; its pointers are to memory that
 // the user leaves alone until the collective has ended.
 unsafe impl Send for Schedule {}
-// SAFETY: as above.
+// SAFETY: one thread at a time polls the algorithm, under the lock, whoever has a reference.
 unsafe impl Sync for Schedule {}
 
 impl Schedule {

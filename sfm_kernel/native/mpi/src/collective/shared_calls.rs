@@ -6,7 +6,7 @@ use sfm_native::combining_tree::posts;
 use super::mismatch::{self, fits, other_call, Caller};
 use super::team::Team;
 use crate::comm::meetings::OpenTree;
-use crate::engine::{engine, origin, Alike, What};
+use crate::engine::{engine, origin, Alike, Collective};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
@@ -25,7 +25,7 @@ fn number_of(about: [u64; 2]) -> u64 {
 }
 
 /// True if two calls cannot be the same.
-fn differ(one: (What, Alike), other: (What, Alike)) -> bool {
+fn differ(one: (Collective, Alike), other: (Collective, Alike)) -> bool {
     one.0 != other.0 || one.1.differs(other.1)
 }
 
@@ -37,8 +37,8 @@ pub fn can_be_same(one: [u64; 2], other: [u64; 2]) -> bool {
 }
 
 /// The call in the words of a cell.
-pub fn call_of(about: [u64; 2]) -> (What, Alike) {
-    (What::of(about[1] as u8), Alike::of((about[0] >> ALIKE_AT) as u32))
+pub fn call_of(about: [u64; 2]) -> (Collective, Alike) {
+    (Collective::of(about[1] as u8), Alike::of((about[0] >> ALIKE_AT) as u32))
 }
 
 impl OpenTree {
@@ -110,7 +110,7 @@ pub fn different_post(
 fn differs(
     team: &Team,
     by: impl Fn() -> Caller,
-    theirs: (What, Alike),
+    theirs: (Collective, Alike),
     length: usize,
     bytes: Option<usize>,
 ) -> Failure {

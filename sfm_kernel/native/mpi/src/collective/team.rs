@@ -23,7 +23,7 @@ use crate::comm::{self, Comm, FIRST};
 use crate::counting;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, report, Alike, Mode, Note, Pattern, Receiving, Sending, To, What,
+    self, engine, probed, report, Alike, Collective, Mode, Note, Pattern, Receiving, Sending, To,
 };
 use crate::errors::{Answer, Failure};
 use crate::group::Group;
@@ -38,7 +38,7 @@ pub struct Team<'a> {
     /// How many of them are in the local group. They come first; the remote group of an
     /// intercommunicator follows.
     pub near: usize,
-    pub what: What,
+    pub what: Collective,
     alike: Alike,
     /// As in the messages (`history`).
     mark: u32,
@@ -55,20 +55,20 @@ pub(super) const APART: c_int = 0x4000_0000;
 
 /// A message being sent; None for one that needed no waiting.
 #[must_use]
-pub struct Going(Option<Arc<Sending>>);
+pub struct PendingSend(Option<Arc<Sending>>);
 
 /// A message being received, and the mark of the call that receives it.
 #[must_use]
-pub struct Coming(Arc<Receiving>, u32);
+pub struct PendingReceive(Arc<Receiving>, u32);
 
 impl<'a> Team<'a> {
     /// The team of the next blocking collective of this communicator.
-    pub fn of(comm: &'a Comm, what: What) -> Team<'a> {
+    pub fn of(comm: &'a Comm, what: Collective) -> Team<'a> {
         Team::called(comm, what, Alike::default())
     }
 
     /// The same, with arguments that all processes give alike.
-    pub fn called(comm: &'a Comm, what: What, alike: Alike) -> Team<'a> {
+    pub fn called(comm: &'a Comm, what: Collective, alike: Alike) -> Team<'a> {
         // Not in one step, which would take longer: a communicator has one such call at a time.
         let number = comm.collectives.load(Relaxed);
         comm.collectives.store(number.wrapping_add(1), Relaxed);
@@ -77,7 +77,7 @@ impl<'a> Team<'a> {
 
     /// The team of the next non-blocking collective. These have their own numbers, because they
     /// never match blocking ones.
-    pub fn begun(comm: &Comm, what: What, alike: Alike) -> Team<'static> {
+    pub fn begun(comm: &Comm, what: Collective, alike: Alike) -> Team<'static> {
         let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
         let team = Team::numbered(comm, what, alike, number as c_int | BEGUN);
         let Team { rank, size, near, what, alike, mark, context, tag, sites, .. } = team;
@@ -85,7 +85,7 @@ impl<'a> Team<'a> {
         Team { rank, size, near, what, alike, mark, context, tag, group, sites }
     }
 
-    fn numbered(comm: &'a Comm, what: What, alike: Alike, tag: c_int) -> Team<'a> {
+    fn numbered(comm: &'a Comm, what: Collective, alike: Alike, tag: c_int) -> Team<'a> {
         if counting::is_on() {
             counting::collective();
         }
@@ -130,7 +130,7 @@ impl<'a> Team<'a> {
 
     fn making(context: u64, group: Arc<Group>, rank: usize, tag: c_int) -> Team<'static> {
         let (size, context) = (group.members.len(), engine::collectives(context));
-        let (what, alike) = (What::Making.exactly(), Alike::default());
+        let (what, alike) = (Collective::Making.exactly(), Alike::default());
         let mark = engine::mark(engine::site(), alike);
         let group = Cow::Owned(group);
         Team { rank, size, near: size, what, alike, mark, context, tag, group, sites: None }
@@ -155,7 +155,7 @@ impl<'a> Team<'a> {
     }
 
     /// The call, and the arguments that all processes give alike.
-    pub fn call(&self) -> (What, Alike) {
+    pub fn call(&self) -> (Collective, Alike) {
         (self.what, self.alike)
     }
 
@@ -192,13 +192,13 @@ impl<'a> Team<'a> {
     }
 
     /// Another message of this collective's number in the inbox: its sender, call, and bytes.
-    pub fn other_message(&self) -> Option<(Sent, (What, Alike), usize)> {
+    pub fn other_message(&self) -> Option<(Sent, (Collective, Alike), usize)> {
         let (process, call, bytes) = engine().first_of(self.context, self.tag)?;
         Some(((process, self.context, self.tag), call, bytes))
     }
 
     /// Begin to send; the data must not change until it is sent.
-    pub fn send(&self, dest: usize, data: &Data) -> Going {
+    pub fn send(&self, dest: usize, data: &Data) -> PendingSend {
         // The world rank, because a team that is a subset has ranks of its own.
         let (rank, source) = (self.process(dest), engine().rank as c_int);
         let to = To {
@@ -210,13 +210,13 @@ impl<'a> Team<'a> {
             mark: self.mark,
         };
         // SAFETY: a collective does not return before its messages are sent.
-        Going(unsafe { engine().send(to, Mode::Standard, data) })
+        PendingSend(unsafe { engine().send(to, Mode::Standard, data) })
     }
 
     /// Begin to receive; the message owns the memory until it is complete.
-    pub fn receive(&self, source: usize, data: Data) -> Coming {
+    pub fn receive(&self, source: usize, data: Data) -> PendingReceive {
         // SAFETY: a collective does not return before its messages are complete.
-        Coming(unsafe { engine().receive(&self.pattern(source), data) }, self.mark)
+        PendingReceive(unsafe { engine().receive(&self.pattern(source), data) }, self.mark)
     }
 
     fn pattern(&self, source: usize) -> Pattern {
@@ -275,10 +275,10 @@ impl Taking {
     }
 
     /// Receive the message after `length` has returned.
-    fn receive(&self, data: Data) -> Coming {
-        // SAFETY: as in `Team::receive`.
+    fn receive(&self, data: Data) -> PendingReceive {
+        // SAFETY: a collective does not return before its messages are complete.
         let taken = unsafe { engine().receive_taken(&self.message, self.pattern.what, data) };
-        Coming(taken.shared(), self.mark)
+        PendingReceive(taken.shared(), self.mark)
     }
 }
 
@@ -289,14 +289,14 @@ impl Drop for Taking {
     }
 }
 
-impl Going {
+impl PendingSend {
     pub async fn gone(self) -> Answer {
         let Some(sending) = &self.0 else { return Ok(()) };
         checked(ended(sending.dest, || sending.end.get()).await)
     }
 }
 
-impl Drop for Going {
+impl Drop for PendingSend {
     /// The collective has failed: its memory is released, although the message may still be sent.
     fn drop(&mut self) {
         if let Some(sending) = self.0.take_if(|sending| !sending.end.is_done()) {
@@ -305,7 +305,7 @@ impl Drop for Going {
     }
 }
 
-impl Coming {
+impl PendingReceive {
     pub async fn come(self) -> Answer {
         let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
@@ -321,21 +321,21 @@ impl Coming {
     }
 }
 
-impl Drop for Coming {
+impl Drop for PendingReceive {
     /// The collective has failed: nothing may be written any more to memory that is released.
     fn drop(&mut self) {
         engine().release(&self.0);
     }
 }
 
-pub async fn all_gone(all: Vec<Going>) -> Answer {
+pub async fn all_gone(all: Vec<PendingSend>) -> Answer {
     for message in all {
         message.gone().await?;
     }
     Ok(())
 }
 
-pub async fn all_come(all: Vec<Coming>) -> Answer {
+pub async fn all_come(all: Vec<PendingReceive>) -> Answer {
     for message in all {
         message.come().await?;
     }

@@ -13,7 +13,7 @@ use sfm_native::sync::lock;
 
 use super::Comm;
 use crate::engine::report::Arguments;
-use crate::engine::{engine, report, site_of, Alike, What};
+use crate::engine::{engine, report, site_of, Alike, Collective};
 use crate::op;
 
 /// The largest number of a collective; the numbers of a communicator repeat after it.
@@ -24,10 +24,10 @@ pub const BEGUN: i32 = 0x2000_0000;
 /// Calls that are kept of either kind, blocking and non-blocking.
 const KEPT: usize = 8;
 
-/// From the lowest bit on: `Alike`, the number of the call in the program (`unfinished`), `What`,
+/// From the lowest bit on: `Alike`, the number of the call in the program (`unfinished`), `Collective`,
 /// and the number on the communicator plus one. Only the thread in the call writes.
 #[derive(Default)]
-pub struct History([AtomicU64; 2 * KEPT], Mutex<VecDeque<(u64, What, u32)>>);
+pub struct History([AtomicU64; 2 * KEPT], Mutex<VecDeque<(u64, Collective, u32)>>);
 
 /// Reductions of objects that are kept, and calls of processes that make a communicator alone.
 const OBJECTS_KEPT: usize = 3;
@@ -55,14 +55,14 @@ const NUMBER_AT: u32 = WHAT_AT + WHAT_BITS;
 
 impl History {
     /// Note a call; `mark`: as in its messages.
-    pub fn note(&self, number: i32, what: What, mark: u32) {
+    pub fn note(&self, number: i32, what: Collective, mark: u32) {
         let nth = number as usize % KEPT + if number & BEGUN == 0 { 0 } else { KEPT };
         let entry = u64::from(mark) | (what as u64) << WHAT_AT;
         self.0[nth].store(entry | (number as u64 + 1) << NUMBER_AT, Relaxed);
     }
 
     /// Note a reduction of objects by the tag of its messages; `mark`: as in these.
-    pub fn note_of_objects(&self, tag: i32, what: What, mark: u32) {
+    pub fn note_of_objects(&self, tag: i32, what: Collective, mark: u32) {
         let (number, mut latest) = (of_objects(tag), lock(&self.1));
         if latest.front().is_none_or(|(known, ..)| *known != number) {
             latest.truncate(OBJECTS_KEPT - 1);
@@ -71,7 +71,7 @@ impl History {
     }
 
     /// Note a call in which some processes make a communicator alone.
-    pub fn note_apart(&self, tag: i32, what: What, mark: u32) {
+    pub fn note_apart(&self, tag: i32, what: Collective, mark: u32) {
         let mut latest = lock(&self.1);
         latest.truncate(OBJECTS_KEPT - 1);
         latest.push_front((apart(tag), what, mark));
@@ -107,7 +107,7 @@ impl History {
         let nth = |word: &u64| (word >> NUMBER_AT) as i32 & !BEGUN;
         words.sort_unstable_by_key(|word| std::cmp::Reverse(nth(word)));
         let calls = words.into_iter().filter(|word| *word != 0).map(|word| {
-            let what = What::of((word >> WHAT_AT) as u8 & ((1 << WHAT_BITS) - 1));
+            let what = Collective::of((word >> WHAT_AT) as u8 & ((1 << WHAT_BITS) - 1));
             let mark = word as u32 & ((1 << WHAT_AT) - 1);
             let given = match comm.is_internal {
                 true => vec![], // the program has not given them

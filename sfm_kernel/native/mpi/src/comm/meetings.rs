@@ -18,7 +18,7 @@ use crate::handles::*;
 #[derive(Default)]
 pub struct Meetings {
     lock: BiasedLock,
-    state: UnsafeCell<State>,
+    state: UnsafeCell<SharedTree>,
 }
 
 // SAFETY: the state is reached through `Turn` alone, of which there is one at a time.
@@ -30,15 +30,15 @@ pub struct Turn<'a> {
     _guard: Guard<'a>,
 }
 
-pub enum State {
+pub enum SharedTree {
     /// The last tree was refused, maybe before all had looked for it: then its file is held here.
     None(#[allow(dead_code)] Option<Refused>),
     At(OpenTree),
 }
 
-impl Default for State {
-    fn default() -> State {
-        State::None(None)
+impl Default for SharedTree {
+    fn default() -> SharedTree {
+        SharedTree::None(None)
     }
 }
 
@@ -67,8 +67,8 @@ impl Meetings {
             fail(MPI_ERR_OTHER, text)
         })?;
         // Calls have other numbers now, for all processes.
-        if matches!(&*state, State::At(open) if open.epoch != super::epoch()) {
-            *state = State::default();
+        if matches!(&*state, SharedTree::At(open) if open.epoch != super::epoch()) {
+            *state = SharedTree::default();
         }
         Ok(state)
     }
@@ -81,17 +81,17 @@ impl Meetings {
 }
 
 impl Deref for Turn<'_> {
-    type Target = State;
+    type Target = SharedTree;
 
-    fn deref(&self) -> &State {
-        // SAFETY: nobody else has a turn.
+    fn deref(&self) -> &SharedTree {
+        // SAFETY: there is one turn at a time, and this is it, so nobody writes meanwhile.
         unsafe { &*self.meetings.state.get() }
     }
 }
 
 impl DerefMut for Turn<'_> {
-    fn deref_mut(&mut self) -> &mut State {
-        // SAFETY: as above.
+    fn deref_mut(&mut self) -> &mut SharedTree {
+        // SAFETY: there is one turn at a time, and this is it, so nobody else has a reference.
         unsafe { &mut *self.meetings.state.get() }
     }
 }

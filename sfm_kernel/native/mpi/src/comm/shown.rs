@@ -203,22 +203,17 @@ impl Comm {
 /// The names of a group's first processes, and the number of the others.
 fn members_shown(group: &Group) -> String {
     const SHOWN: usize = 4;
-    let all: Vec<_> = group.members.iter().map(|member| *member as usize).collect();
-    let mut shown: Vec<_> = all.iter().take(SHOWN).map(|member| name_of(*member)).collect();
-    let last = match all.len() - shown.len() {
-        0 => shown.pop().unwrap_or_default(),
-        others => format!("{others} more"),
-    };
-    match shown.is_empty() {
-        true => last,
-        false => format!("{} and {last}", shown.join(", ")),
-    }
-}
-
-/// A process's name in sentences.
-fn name_of(process: usize) -> String {
-    match shown(process) {
+    let name = |member: &c_int| match shown(*member as usize) {
         Name::Text(text) => text,
         rank => rank.to_string(),
+    };
+    let mut names: Vec<_> = group.members.iter().take(SHOWN).map(name).collect();
+    let last = match group.members.len() - names.len() {
+        0 => names.pop().unwrap_or_default(),
+        others => format!("{others} more"),
+    };
+    match names.is_empty() {
+        true => last,
+        false => format!("{} and {last}", names.join(", ")),
     }
 }

@@ -55,7 +55,8 @@ impl Visitor for Packing {
     }
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        // SAFETY: the caller's promise to `pack`.
+        // SAFETY: the caller of `pack` promises valid memory for all runs, and room for their
+        // bytes.
         unsafe {
             let from = self.from.wrapping_offset(at);
             copy_runs(from, stride, self.to, bytes as isize, bytes, count);
@@ -70,7 +71,7 @@ impl Visitor for Unpacking {
     }
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        // SAFETY: the caller's promise to `unpack`.
+        // SAFETY: the caller of `unpack` promises valid memory for all runs, which it alone uses.
         unsafe {
             let to = self.to.wrapping_offset(at);
             copy_runs(self.from, bytes as isize, to, stride, bytes, count);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sfm_native::core::{Found, Payload};
 use sfm_native::matching::{Numbers, Template};
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::operation::Outcome;
 use super::{Engine, Sending};
 
@@ -23,13 +23,19 @@ impl Engine {
         let envelope = &sending.envelope;
         let note = Note::of(envelope);
         if self.drop_waiting(sending) {
-            if note.kind != Kind::Plain {
+            if note.kind != MessageKind::Plain {
                 self.take_answered(note.number);
             }
             sending.end.set(Outcome::cancelled());
-        } else if note.kind != Kind::Plain {
+        } else if note.kind != MessageKind::Plain {
             let context = envelope.context.to_le_bytes();
-            self.send_control(Kind::Cancel, sending.dest, note.number, envelope.tag, &context);
+            self.send_control(
+                MessageKind::Cancel,
+                sending.dest,
+                note.number,
+                envelope.tag,
+                &context,
+            );
         }
     }
 
@@ -44,7 +50,7 @@ impl Engine {
             let of = found.packet.envelope().map(|envelope| Note::of(&envelope));
             let is_it = of.is_some_and(|of| of.rank == note.rank && of.number == note.number);
             if is_it && self.core.take(&found).is_some() {
-                return self.send_control(Kind::Cancelled, note.rank, note.number, 0, &[]);
+                return self.send_control(MessageKind::Cancelled, note.rank, note.number, 0, &[]);
             }
         }
     }

@@ -10,7 +10,7 @@ use super::offers::Offer;
 use super::operation::Outcome;
 use super::queue::Waiting;
 use super::together::{Accept, Helped};
-use super::{cancelling, engine, lock, Alike, Engine, Receiving, Sending, What, CONTROL};
+use super::{cancelling, engine, lock, Alike, Collective, Engine, Receiving, Sending, CONTROL};
 use crate::process;
 
 /// The kind of a message. The note of its envelope has the kind, then the collective call it
@@ -19,7 +19,7 @@ use crate::process;
 /// the call that sent it (`unfinished`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Kind {
+pub enum MessageKind {
     /// It carries its bytes.
     Plain = 0,
     /// It carries its bytes, and the sender waits for the receive to match it.
@@ -52,25 +52,26 @@ pub enum Kind {
     Left = 13,
 }
 
-impl Kind {
-    fn of(note: u64) -> Kind {
-        use Kind::*;
-        match note & 0xf {
-            1 => Synchronous,
-            2 => Offer,
-            3 => Received,
-            4 => Accepted,
-            5 => Pull,
-            6 => Streamed,
-            7 => Cancel,
-            8 => Cancelled,
-            9 => Nudge,
-            10 => Access,
-            11 => Accessed,
-            12 => Unreceived,
-            13 => Left,
-            _ => Plain,
-        }
+impl MessageKind {
+    fn of(note: u64) -> MessageKind {
+        use MessageKind::*;
+        const ALL: [MessageKind; 14] = [
+            Plain,
+            Synchronous,
+            Offer,
+            Received,
+            Accepted,
+            Pull,
+            Streamed,
+            Cancel,
+            Cancelled,
+            Nudge,
+            Access,
+            Accessed,
+            Unreceived,
+            Left,
+        ];
+        ALL.get(note as usize & 0xf).copied().unwrap_or(Plain)
     }
 }
 
@@ -82,8 +83,8 @@ pub(super) const NUMBERS: u32 = 1 << (64 - NUMBER_AT);
 /// The fields in the note of an envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    pub kind: Kind,
-    pub what: What,
+    pub kind: MessageKind,
+    pub what: Collective,
     /// The number (`process`) of its sender.
     pub rank: usize,
     pub number: u32,
@@ -93,13 +94,13 @@ impl Note {
     pub fn of(envelope: &Envelope) -> Note {
         let note = envelope.note;
         let rank = (note >> 12) as usize & ((1 << process::BITS) - 1);
-        let (what, number) = (What::of((note >> 4) as u8), (note >> NUMBER_AT) as u32);
-        Note { kind: Kind::of(note), what, rank, number }
+        let (what, number) = (Collective::of((note >> 4) as u8), (note >> NUMBER_AT) as u32);
+        Note { kind: MessageKind::of(note), what, rank, number }
     }
 
     /// The arguments of a collective call, from one of its plain messages.
     pub fn alike(&self) -> Alike {
-        Alike::of(if self.kind == Kind::Plain { self.number } else { 0 })
+        Alike::of(if self.kind == MessageKind::Plain { self.number } else { 0 })
     }
 
     pub fn word(&self) -> u64 {
@@ -114,8 +115,7 @@ pub struct Upper {
     pub window_message: fn(Note, i64, Payload<'_>),
     /// Work on the messages that are kept.
     pub window_work: fn(&Engine),
-    /// That a process has never received so many messages of a call of this number, with these
-    /// arguments.
+    /// A process has never received so many messages of this call, with these arguments.
     pub never_received: fn(usize, u32, usize, &str),
 }
 
@@ -142,33 +142,36 @@ impl Receiver for Answers {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let (engine, note) = (engine(), Note::of(envelope));
         match note.kind {
-            Kind::Streamed => engine.take_streamed(envelope, payload),
-            Kind::Received => engine.queue_todo(Todo::Received(note.number)),
-            Kind::Pull => engine.queue_todo(Todo::Pull(note, envelope.tag)),
-            Kind::Accepted => {
+            MessageKind::Streamed => engine.take_streamed(envelope, payload),
+            MessageKind::Received => engine.queue_todo(Todo::Received(note.number)),
+            MessageKind::Pull => engine.queue_todo(Todo::Pull(note, envelope.tag)),
+            MessageKind::Accepted => {
                 if let Some(accept) = Accept::read(payload) {
                     engine.queue_todo(Todo::Accepted(note, accept));
                 }
             }
-            Kind::Cancel => {
+            MessageKind::Cancel => {
                 if let Some(context) = cancelling::context_of(payload) {
                     engine.queue_todo(Todo::Forget(note, envelope.tag, context));
                 }
             }
-            Kind::Cancelled => engine.queue_todo(Todo::Cancelled(note.number)),
-            Kind::Left => engine.note_leaving(&note, envelope.tag, payload),
-            Kind::Access | Kind::Accessed => {
+            MessageKind::Cancelled => engine.queue_todo(Todo::Cancelled(note.number)),
+            MessageKind::Left => engine.note_leaving(&note, envelope.tag, payload),
+            MessageKind::Access | MessageKind::Accessed => {
                 (engine.upper.window_message)(note, envelope.tag, payload);
                 engine.queue_todo(Todo::Windows);
             }
-            Kind::Unreceived => {
+            MessageKind::Unreceived => {
                 let mut text = vec![0; payload.len()];
                 // SAFETY: the buffer has room for all of it.
                 unsafe { payload.copy(text.as_mut_ptr(), text.len()) };
                 let text = String::from_utf8_lossy(&text).into_owned();
                 engine.queue_todo(Todo::Unreceived(note, envelope.tag, text));
             }
-            Kind::Nudge | Kind::Plain | Kind::Synchronous | Kind::Offer => {}
+            MessageKind::Nudge
+            | MessageKind::Plain
+            | MessageKind::Synchronous
+            | MessageKind::Offer => {}
         }
     }
 }
@@ -211,7 +214,9 @@ impl Engine {
 
     pub(super) fn carry_out(&self, todo: Todo, helped: &mut Helped) {
         match todo {
-            Todo::Answer(rank, number) => self.send_control(Kind::Received, rank, number, 0, &[]),
+            Todo::Answer(rank, number) => {
+                self.send_control(MessageKind::Received, rank, number, 0, &[])
+            }
             Todo::Fetch(receiving, envelope, offer) => {
                 self.fetch(&receiving, envelope, offer, helped)
             }
@@ -247,19 +252,19 @@ impl Engine {
 
     /// Make a peer check again what it waits for.
     pub fn nudge(&self, rank: usize) {
-        self.send_control(Kind::Nudge, rank, 0, 0, &[]);
+        self.send_control(MessageKind::Nudge, rank, 0, 0, &[]);
     }
 
     /// Send a control message of many bytes, such as an operation on a window.
     pub fn send_large_control(
         &self,
-        kind: Kind,
+        kind: MessageKind,
         rank: usize,
         number: u32,
         tag: i64,
         bytes: Vec<u8>,
     ) {
-        let note = Note { kind, what: What::Message, rank: self.rank, number }.word();
+        let note = Note { kind, what: Collective::Message, rank: self.rank, number }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag, note };
         self.put(rank, Waiting::many(envelope, bytes));
     }
@@ -267,13 +272,13 @@ impl Engine {
     /// Send a peer a control message about the message that it keeps under `number`.
     pub(super) fn send_control(
         &self,
-        kind: Kind,
+        kind: MessageKind,
         rank: usize,
         number: u32,
         tag: i64,
         bytes: &[u8],
     ) {
-        let note = Note { kind, what: What::Message, rank: self.rank, number }.word();
+        let note = Note { kind, what: Collective::Message, rank: self.rank, number }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag, note };
         self.put(rank, Waiting::control(envelope, bytes));
     }

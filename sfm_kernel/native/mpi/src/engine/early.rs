@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use sfm_native::core::Payload;
 
-use super::control::{Kind, Note};
-use super::{lock, Engine, What};
+use super::control::{MessageKind, Note};
+use super::{lock, Collective, Engine};
 use crate::group::Group;
 use crate::handles::c_int;
 
 #[derive(Clone, Copy)]
 pub struct LeftCall {
     pub rank: usize,
-    pub what: What,
+    pub what: Collective,
     /// The process that has ended; None if `rank` was interrupted.
     pub lost: Option<usize>,
     context: u64,
@@ -40,7 +40,7 @@ impl Engine {
     /// Leave a call of these `members`, which include this process; `lost` has ended.
     pub fn leave_call(
         &self,
-        what: What,
+        what: Collective,
         (context, number): (u64, u32),
         lost: Option<usize>,
         members: &[c_int],
@@ -51,7 +51,7 @@ impl Engine {
         let words = [context.to_le_bytes(), lost.to_le_bytes()].concat();
         let others = members.iter().map(|member| *member as usize);
         for other in others.filter(|other| *other != self.rank) {
-            self.send_control(Kind::Left, other, what as u32, number.into(), &words);
+            self.send_control(MessageKind::Left, other, what as u32, number.into(), &words);
         }
     }
 
@@ -63,7 +63,7 @@ impl Engine {
         }
         let [context, lost] = words.map(u64::from_le_bytes);
         let lost = (lost != NOBODY).then_some(lost as usize);
-        let (rank, what, number) = (note.rank, What::of(note.number as u8), number as u32);
+        let (rank, what, number) = (note.rank, Collective::of(note.number as u8), number as u32);
         self.add_left_call(LeftCall { rank, what, lost, context, number, is_reported: false });
     }
 

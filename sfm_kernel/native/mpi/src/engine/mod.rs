@@ -28,10 +28,11 @@
 //! wait        progress, waiting, and the detection of dead processes
 //! stepwise    operations of several steps, such as non-blocking collectives
 //! sockets     waiting for a socket
-//! what        the collective call that a message belongs to
+//! collective  the collective call that a message belongs to
 //! ```
 
 mod cancelling;
+mod collective;
 mod control;
 mod early;
 mod landing;
@@ -53,7 +54,6 @@ mod streaming;
 mod tests;
 mod together;
 mod wait;
-mod what;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -63,7 +63,8 @@ use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 use sfm_native::sync::lock;
 
-pub use control::{Kind, Note, Upper};
+pub use collective::{mark, site_of, Alike, Collective};
+pub use control::{MessageKind, Note, Upper};
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, probed, Pattern, Receiving, Taken};
@@ -71,9 +72,8 @@ pub use sending::{Mode, Sending, To};
 pub use sockets::wait_for_socket;
 pub use stepwise::Stepwise;
 pub use wait::{text_of_loss, About, From};
-pub use what::{mark, site_of, Alike, What};
 
-use crate::home::Home;
+use crate::membership::Membership;
 use crate::process;
 use control::Todo;
 use peers::Peers;
@@ -82,7 +82,7 @@ use together::Unfinished;
 
 pub struct Engine {
     pub core: Arc<Core>,
-    pub endpoint: Box<dyn Home>,
+    pub endpoint: Box<dyn Membership>,
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
@@ -139,13 +139,13 @@ static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 pub fn engine() -> &'static Engine {
     let engine = ENGINE.load(Ordering::Acquire);
     assert!(!engine.is_null(), "MPI was not initialized");
-    // SAFETY: set by `start`, and never freed.
+    // SAFETY: it is not null, and what `start` has stored is never freed.
     unsafe { &*engine }
 }
 
 /// The engine, if MPI was initialized.
 pub fn running() -> Option<&'static Engine> {
-    // SAFETY: as in `engine`.
+    // SAFETY: it is null, or what `start` has stored, which is never freed.
     unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
 }
 
@@ -160,7 +160,7 @@ pub fn is_python() -> bool {
 }
 
 /// Start the engine. The process has joined its world: from now on it can send messages.
-pub fn start(endpoint: Box<dyn Home>, upper: Upper) -> &'static Engine {
+pub fn start(endpoint: Box<dyn Membership>, upper: Upper) -> &'static Engine {
     let this = process::this();
     let peers = Peers::new(this.first_number(), this.size);
     let engine = Engine::new(endpoint, this.number() as usize, peers, upper);
@@ -174,7 +174,7 @@ pub fn start(endpoint: Box<dyn Home>, upper: Upper) -> &'static Engine {
 }
 
 impl Engine {
-    fn new(endpoint: Box<dyn Home>, rank: usize, peers: Peers, upper: Upper) -> Engine {
+    fn new(endpoint: Box<dyn Membership>, rank: usize, peers: Peers, upper: Upper) -> Engine {
         Engine {
             rank,
             peers,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::landing::Landing;
 use super::operation::Outcome;
 use super::queue::SMALL;
@@ -68,7 +68,7 @@ pub(super) fn read<T: Copy>(payload: Payload<'_>) -> Option<T> {
 }
 
 pub(super) fn bytes_of<T>(value: &T) -> &[u8] {
-    // SAFETY: integers without gaps between them.
+    // SAFETY: the value consists of integers without gaps, so that all its bytes are initialized.
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
@@ -108,7 +108,7 @@ pub fn let_peers_read() {
     if scope.is_ok_and(|scope| scope.trim() == "1") {
         const PR_SET_PTRACER: i32 = 0x5961_6d61;
         const ANY: libc::c_ulong = libc::c_ulong::MAX;
-        // SAFETY: no memory is involved.
+        // SAFETY: the call takes numbers only, and touches no memory.
         unsafe { libc::prctl(PR_SET_PTRACER, ANY, 0, 0, 0) };
     }
 }
@@ -140,7 +140,7 @@ pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: 
 /// A word of another process's memory; None if the kernel does not let us read it.
 fn word(pid: u64, at: usize) -> Option<u64> {
     let mut found = 0u64;
-    // SAFETY: eight bytes of ours.
+    // SAFETY: the eight bytes of `found` are ours, and the kernel checks the other process's side.
     unsafe { copy(pid, (&raw mut found).cast(), at, 8, false) }.then_some(found)
 }
 
@@ -172,7 +172,8 @@ impl Fetch {
     pub fn copy(&self, range: Range<usize>) -> bool {
         let (at, from) =
             (self.landing.start().wrapping_add(range.start), self.offer.address + range.start);
-        // SAFETY: a part of the destination.
+        // SAFETY: the range is a part of the destination, which the receive owns until it has
+        // ended.
         let copy = || unsafe { copy(self.offer.from.pid, at, from, range.len(), false) };
         self.receiving.write(copy).unwrap_or(true)
     }
@@ -249,7 +250,7 @@ impl Engine {
         }
         fetch.landing.finish(receiving);
         let note = fetch.note();
-        self.send_control(Kind::Received, note.rank, note.number, 0, &[]);
+        self.send_control(MessageKind::Received, note.rank, note.number, 0, &[]);
         receiving.finish(&fetch.envelope, fetch.offer.length);
         self.wake_resting();
     }

@@ -5,11 +5,11 @@ use std::sync::{Mutex, OnceLock};
 
 use sfm_native::packet::Envelope;
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::path::Path;
 use super::queue::{queue_of, Queue};
 use super::{limits, lock, Engine, CONTROL};
-use crate::home::Found;
+use crate::membership::Found;
 
 pub struct Peer {
     /// Its number (`process`).
@@ -41,7 +41,7 @@ pub enum Sent {
 /// How many bytes of such messages may be in transit.
 fn limit(envelope: &Envelope) -> u64 {
     match Note::of(envelope).kind {
-        Kind::Streamed => limits::POURING.get() as u64,
+        MessageKind::Streamed => limits::POURING.get() as u64,
         _ if envelope.context == CONTROL => u64::MAX,
         _ => match limits::BUFFERING.get() {
             0 => limits::ROOM as u64,

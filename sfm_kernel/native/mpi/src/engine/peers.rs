@@ -35,7 +35,7 @@ impl Peers {
     }
 
     fn other(&self, process: usize) -> &'static Peer {
-        // SAFETY: null, or never freed.
+        // SAFETY: it is null, or a peer in `others`, none of which is ever freed.
         if let Some(latest) = unsafe { self.latest.load(Acquire).as_ref() } {
             if latest.rank == process {
                 return latest;

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use sfm_native::packet::{account, Envelope};
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::operation::Outcome;
 use super::path::Path;
 use super::peer::{Peer, Sent};
-use super::{lock, Engine, Sending, What, CONTROL};
+use super::{lock, Collective, Engine, Sending, CONTROL};
 use crate::handles::*;
 
 /// Bytes of a large message that are streamed at a time.
@@ -62,7 +62,9 @@ impl Waiting {
 
     /// All bytes of a send, for the receive that the peer knows under `key`.
     pub fn stream(sending: Arc<Sending>, key: i64) -> Waiting {
-        let note = Note { kind: Kind::Streamed, what: What::Message, rank: 0, number: 0 }.word();
+        let note =
+            Note { kind: MessageKind::Streamed, what: Collective::Message, rank: 0, number: 0 }
+                .word();
         let envelope = Envelope { context: CONTROL, source: 0, tag: key, note };
         Waiting { envelope, bytes: Bytes::Streamed(sending, 0) }
     }

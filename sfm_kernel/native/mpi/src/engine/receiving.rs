@@ -8,10 +8,10 @@ use sfm_native::core::{Found, Payload, Receiver};
 use sfm_native::matching::Numbers;
 use sfm_native::packet::{Envelope, Packet};
 
-use super::control::{Kind, Note, Todo};
+use super::control::{MessageKind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, lock, Alike, Engine, What};
+use super::{engine, lock, Alike, Collective, Engine};
 use crate::counting;
 use crate::data::Data;
 use crate::handles::*;
@@ -86,7 +86,7 @@ impl Receiving {
 
     /// Fail, because the message belongs to another collective call than this receive.
     fn refuse(&self, note: &Note) {
-        if note.kind != Kind::Plain {
+        if note.kind != MessageKind::Plain {
             engine().queue_todo(Todo::Answer(note.rank, note.number));
         }
         let (rank, what) = (note.rank as c_int, c_int::from(note.what as u8));
@@ -101,7 +101,7 @@ impl Receiving {
             self.refuse(&note);
             return None;
         }
-        if note.kind == Kind::Offer {
+        if note.kind == MessageKind::Offer {
             let offer = Offer::read(payload);
             if offer.is_none() {
                 self.end.set(Outcome::failed(MPI_ERR_INTERN));
@@ -111,7 +111,7 @@ impl Receiving {
         // SAFETY: the receive owns the memory until it has ended.
         unsafe { self.data.fill(payload) };
         self.finish(envelope, payload.len());
-        if note.kind == Kind::Synchronous {
+        if note.kind == MessageKind::Synchronous {
             engine().queue_todo(Todo::Answer(note.rank, note.number));
         }
         None
@@ -157,7 +157,7 @@ pub struct Pattern {
     pub tag: c_int,
     /// The sender (`process`); None for any.
     pub from: Option<usize>,
-    pub what: What,
+    pub what: Collective,
     pub alike: Alike,
 }
 
@@ -165,10 +165,11 @@ impl Pattern {
     /// True for a message of another collective call, or of the same call with other arguments.
     /// Only plain messages say what these are, and some of mpi4py's do not say the call.
     pub fn contradicts(&self, note: &Note) -> bool {
-        if note.what == What::Message || self.what == What::Message {
+        if note.what == Collective::Message || self.what == Collective::Message {
             return false;
         }
-        note.what != self.what || note.kind == Kind::Plain && note.alike().differs(self.alike)
+        note.what != self.what
+            || note.kind == MessageKind::Plain && note.alike().differs(self.alike)
     }
 
     /// The source and the tag, None for any, and the context.
@@ -192,7 +193,7 @@ pub fn found(packet: &Packet) -> MPI_Status {
 /// The same from a message's envelope and bytes.
 pub fn probed(envelope: &Envelope, bytes: &[u8]) -> MPI_Status {
     let length = match Note::of(envelope).kind {
-        Kind::Offer => Offer::read(Payload(bytes, &[])).map_or(0, |offer| offer.length),
+        MessageKind::Offer => Offer::read(Payload(bytes, &[])).map_or(0, |offer| offer.length),
         _ => bytes.len(),
     };
     status_of(envelope, length)
@@ -223,7 +224,7 @@ impl Engine {
     ///
     /// # Safety
     /// As for `receive`.
-    pub unsafe fn receive_taken(&self, message: &Message, what: What, data: Data) -> Taken {
+    pub unsafe fn receive_taken(&self, message: &Message, what: Collective, data: Data) -> Taken {
         let (envelope, bytes) = message.get().expect("only what has come has a handle");
         let pattern = Pattern {
             context: envelope.context,
@@ -259,7 +260,11 @@ impl Engine {
 
     /// The first message with this tag, which stays in the inbox: its sender, its call, and its
     /// bytes.
-    pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, (What, Alike), usize)> {
+    pub fn first_of(
+        &self,
+        context: u64,
+        tag: c_int,
+    ) -> Option<(usize, (Collective, Alike), usize)> {
         let numbers = Numbers { source: None, tag: Some(tag.into()) };
         let Found::Ask(first) = self.core.find_envelope(context, numbers, false)? else {
             return None;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use sfm_native::packet::Envelope;
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::offers::{Offer, VALID};
 use super::operation::{End, Outcome};
 use super::peer::Sent;
 use super::queue::Waiting;
-use super::{limits, lock, site_of, Engine, What};
+use super::{limits, lock, site_of, Collective, Engine};
 use crate::counting;
 use crate::data::Data;
 use crate::handles::*;
@@ -45,7 +45,8 @@ struct Bytes {
 
 // SAFETY: the user leaves the memory unchanged until the send has ended.
 unsafe impl Send for Sending {}
-// SAFETY: as above.
+// SAFETY: the user leaves the memory unchanged until the send has ended, and the rest is atomic
+// or behind a lock.
 unsafe impl Sync for Sending {}
 
 impl Sending {
@@ -67,7 +68,8 @@ impl Sending {
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
         if bytes.copy.is_none() && bytes.length > 0 {
-            // SAFETY: the bytes are valid until now.
+            // SAFETY: the user leaves the bytes valid until the send has ended, which it has not
+            // yet.
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
             bytes.copy = Some(copy);
@@ -99,7 +101,7 @@ pub struct To {
     /// The sender's rank in the communicator.
     pub source: c_int,
     pub tag: c_int,
-    pub what: What,
+    pub what: Collective,
     /// The number of the program's call that sends it (`unfinished`); for a message of a collective
     /// its mark (`history`).
     pub mark: u32,
@@ -109,7 +111,7 @@ impl To {
     /// The number of the program's call.
     pub fn site(&self) -> u32 {
         match self.what {
-            What::Message => self.mark,
+            Collective::Message => self.mark,
             _ => site_of(self.mark),
         }
     }
@@ -148,15 +150,15 @@ impl Engine {
             || length > limits::ALWAYS_FITS && length > self.longest(to.rank);
         let offered = is_large && to.rank != self.rank;
         let kind = match mode {
-            _ if offered => Kind::Offer,
-            Mode::Standard => Kind::Plain,
-            Mode::Synchronous => Kind::Synchronous,
+            _ if offered => MessageKind::Offer,
+            Mode::Standard => MessageKind::Plain,
+            Mode::Synchronous => MessageKind::Synchronous,
         };
-        let number = if kind == Kind::Plain { to.mark } else { 0 };
+        let number = if kind == MessageKind::Plain { to.mark } else { 0 };
         let mut note = Note { kind, what: to.what, rank: self.rank, number };
         let (source, tag) = (i64::from(to.source), i64::from(to.tag));
         let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };
-        if kind == Kind::Plain {
+        if kind == MessageKind::Plain {
             // SAFETY: the callers of `send` and `send_copy` promise that the bytes are valid.
             if unsafe { self.try_send(to.rank, &envelope, from, length) } == Sent::Gone {
                 return None;
@@ -165,11 +167,11 @@ impl Engine {
             note.number = lock(&self.answered).next();
             envelope.note = note.word();
         }
-        let ends_gone = kind == Kind::Plain;
+        let ends_gone = kind == MessageKind::Plain;
         let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, copy: packed }));
         let valid = AtomicU64::new(VALID);
         let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, valid, ends_gone });
-        if kind != Kind::Plain {
+        if kind != MessageKind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());
         }
         if offered {

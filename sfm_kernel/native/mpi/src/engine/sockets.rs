@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::RawFd;
 
-use super::{report, running, From, What};
+use super::{report, running, Collective, From};
 use crate::sockets::is_ready;
 
 /// Milliseconds between two calls of `advance`: waiting for a socket takes longer.
@@ -12,7 +12,8 @@ const PAUSE: i32 = 5;
 /// Wait until a socket can be read from (POLLIN) or written to. Observers see one that waits for
 /// another program as a call that polls: processes that they do not know may end it.
 pub fn wait_for_socket(fd: RawFd, events: i16) -> io::Result<()> {
-    let meets = matches!(What::Making.exactly(), What::CommAccept | What::CommConnect);
+    let meets =
+        matches!(Collective::Making.exactly(), Collective::CommAccept | Collective::CommConnect);
     let waited = loop {
         if let Some(engine) = running() {
             engine.advance();

@@ -1,5 +1,4 @@
-//! Operations of several steps, which go on beside the program: non-blocking collectives, and other
-//! schedules.
+//! Operations of several steps, which go on beside the program, such as non-blocking collectives.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

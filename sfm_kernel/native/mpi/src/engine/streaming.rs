@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
 
-use super::control::{Kind, Note};
+use super::control::{MessageKind, Note};
 use super::landing::Landing;
 use super::offers::Offer;
 use super::together::Shared;
@@ -49,7 +49,7 @@ impl Streaming {
         let (Of::Whole(Whole { landing: Landing { to, .. }, .. }) | Of::Chunks(to, _)) = &self.of;
         let (start, room) = (to.contiguous().expect("it is contiguous"), to.len());
         if at < room {
-            // SAFETY: inside the message's memory.
+            // SAFETY: `at` is less than `room`, so all is written inside of the message's memory.
             self.receiving.write(|| unsafe { payload.copy(start.add(at), room - at) });
         }
         match &mut self.of {
@@ -77,7 +77,7 @@ impl Engine {
     pub(super) fn pull(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
         let note = Note::of(envelope);
         let key = self.stream_to(Streaming::of_message(receiving, *envelope, offer.length));
-        self.send_control(Kind::Pull, note.rank, note.number, i64::from(key), &[]);
+        self.send_control(MessageKind::Pull, note.rank, note.number, i64::from(key), &[]);
     }
 
     /// The number by which fragments name their destination.

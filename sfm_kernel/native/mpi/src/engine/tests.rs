@@ -14,15 +14,15 @@ use sfm_native::core::Core;
 use super::control::Todo;
 use super::peers::Peers;
 use super::wait::Until;
-use super::{Engine, Mode, Note, To, Upper, What};
+use super::{Collective, Engine, Mode, Note, To, Upper};
 use crate::data::Data;
 use crate::errors::Answer;
-use crate::home::{Found, Home};
+use crate::membership::{Found, Membership};
 
 /// A process whose peers have not joined.
 struct Alone(Arc<Core>);
 
-impl Home for Alone {
+impl Membership for Alone {
     fn core(&self) -> &Arc<Core> {
         &self.0
     }
@@ -62,9 +62,9 @@ fn a_thread_that_ends_another_ones_operation_wakes_it() {
         never_received: |_, _, _, _| (),
     };
     let engine = Engine::new(Box::new(Alone(core)), 0, Peers::new(None, 0), upper);
-    let to = To { context: 1, rank: 1, source: 0, tag: 0, what: What::Message, mark: 0 };
+    let to = To { context: 1, rank: 1, source: 0, tag: 0, what: Collective::Message, mark: 0 };
     let data = Data::bytes(std::ptr::null_mut(), 0);
-    // SAFETY: there are no bytes.
+    // SAFETY: the message has no bytes, so no memory has to stay valid.
     let sending = unsafe { engine.send(to, Mode::Synchronous, &data) }.expect("nobody answers");
     let woken = thread::scope(|scope| {
         let resting = scope.spawn(|| {

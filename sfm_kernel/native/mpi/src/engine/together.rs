@@ -19,12 +19,12 @@ use sfm_native::core::Payload;
 use sfm_native::packet::Envelope;
 use sfm_native::ring_file::RingFile;
 
-use super::control::{Kind, Note, Todo};
+use super::control::{MessageKind, Note, Todo};
 use super::offers::{bytes_of, check_valid, read, Fetch, VALID};
 use super::peer::Sent;
 use super::queue::{Waiting, SMALL};
 use super::streaming::Streaming;
-use super::{lock, Engine, Sending, What, CONTROL};
+use super::{lock, Collective, Engine, Sending, CONTROL};
 use crate::handles::*;
 
 /// A chunk that one side claims. Larger ones keep both waiting at the end, and of smaller ones the
@@ -108,7 +108,7 @@ impl Engine {
         let streaming = Streaming::of_chunks(&fetch.receiving, fetch.to().clone(), shared.clone());
         let (length, nth, key) = (fetch.to().len(), shared.nth as u32, self.stream_to(streaming));
         let accept = Accept { length, key: key.into(), claim: nth, number };
-        self.send_control(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
+        self.send_control(MessageKind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
         let fetching = Fetching { fetch, shared, number, key, own: 0, is_fetched: true };
         self.go_on(fetching, helped, 0);
     }
@@ -270,7 +270,9 @@ impl Engine {
         let Helping { sending, rank, accept, shared } = helping;
         let peer = self.peer(*rank);
         let (context, tag) = (CONTROL, accept.key as i64);
-        let note = Note { kind: Kind::Streamed, what: What::Message, rank: 0, number: 0 }.word();
+        let note =
+            Note { kind: MessageKind::Streamed, what: Collective::Message, rank: 0, number: 0 }
+                .word();
         let envelope = Envelope { context, source: 0, tag, note };
         let step = sending.with_bytes(|from, length| {
             let length = length.min(accept.length);

@@ -13,7 +13,7 @@ use sfm_native::segment::Activity;
 use super::{report, Engine};
 use crate::errors::{of_world, Answer};
 use crate::handles::*;
-use crate::home::Here;
+use crate::membership::Here;
 use crate::{counting, process};
 
 /// The processes whose end makes waiting useless. One that has ended matters only if something is

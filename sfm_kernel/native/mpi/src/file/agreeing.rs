@@ -4,19 +4,19 @@ use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::collective::words;
 use crate::comm::Comm;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 /// The values of all processes, by rank. No process returns before all have come.
 pub fn all<T: Copy>(comm: &Comm, value: T) -> Answer<Vec<T>> {
-    let team = Team::of(comm, What::File);
+    let team = Team::of(comm, Collective::File);
     complete(&team, words::one_of_each(&team, value))
 }
 
 /// A value that rank 0 computes and broadcasts.
 pub fn from_first<T: Copy + Default>(comm: &Comm, compute: impl FnOnce() -> T) -> Answer<T> {
-    let team = Team::of(comm, What::File);
+    let team = Team::of(comm, Collective::File);
     let value = if team.rank == 0 { compute() } else { T::default() };
     complete(&team, words::from_root(&team, value, 0))
 }

@@ -38,7 +38,7 @@ impl File {
         lock.l_whence = libc::SEEK_SET as _;
         (lock.l_start, lock.l_len) = (start, length);
         loop {
-            // SAFETY: reads the lock.
+            // SAFETY: the call reads `lock`, which lives until it returns.
             let code =
                 unsafe { libc::fcntl(self.descriptor.as_raw_fd(), libc::F_OFD_SETLKW, &lock) };
             let error = io::Error::last_os_error();

@@ -153,39 +153,28 @@ impl File {
     /// Refuse an access at any position but the shared file pointer, if the file was opened with
     /// MPI_MODE_SEQUENTIAL.
     pub fn must_have_positions(&self) -> Answer {
-        if !self.amode.has(MPI_MODE_SEQUENTIAL) {
-            return Ok(());
-        }
-        let text = format!(
-            "{:?} was opened with MPI_MODE_SEQUENTIAL, where only the functions with _shared and \
-             _ordered in their names read and write; open it without that mode",
-            self.name
-        );
-        Err(fail(MPI_ERR_UNSUPPORTED_OPERATION, text))
+        let rule = "MPI_MODE_SEQUENTIAL, where only the functions with _shared and _ordered in \
+            their names read and write; open it without that mode";
+        self.must_not_be(MPI_MODE_SEQUENTIAL, MPI_ERR_UNSUPPORTED_OPERATION, rule)
     }
 
     pub fn must_be_writable(&self) -> Answer {
-        if !self.amode.has(MPI_MODE_RDONLY) {
-            return Ok(());
-        }
-        let text = format!(
-            "{:?} was opened with MPI_MODE_RDONLY, and cannot be changed; open it with \
-             MPI_MODE_WRONLY or MPI_MODE_RDWR",
-            self.name
-        );
-        Err(fail(MPI_ERR_READ_ONLY, text))
+        let rule = "MPI_MODE_RDONLY, and cannot be changed; open it with MPI_MODE_WRONLY or \
+            MPI_MODE_RDWR";
+        self.must_not_be(MPI_MODE_RDONLY, MPI_ERR_READ_ONLY, rule)
     }
 
     fn must_be_readable(&self) -> Answer {
-        if !self.amode.has(MPI_MODE_WRONLY) {
-            return Ok(());
+        let rule = "MPI_MODE_WRONLY, and cannot be read; open it with MPI_MODE_RDONLY or \
+            MPI_MODE_RDWR";
+        self.must_not_be(MPI_MODE_WRONLY, MPI_ERR_ACCESS, rule)
+    }
+
+    fn must_not_be(&self, mode: c_int, code: c_int, rule: &str) -> Answer {
+        match self.amode.has(mode) {
+            false => Ok(()),
+            true => Err(fail(code, format!("{:?} was opened with {rule}", self.name))),
         }
-        let text = format!(
-            "{:?} was opened with MPI_MODE_WRONLY, and cannot be read; open it with \
-             MPI_MODE_RDONLY or MPI_MODE_RDWR",
-            self.name
-        );
-        Err(fail(MPI_ERR_ACCESS, text))
     }
 
     /// A system error on this file as an MPI error.

@@ -9,7 +9,7 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SplitKind {
     AtAll,
     All,
     Ordered,
@@ -18,7 +18,7 @@ pub enum Kind {
 /// A split collective in progress. Its data has moved already, as the standard allows.
 pub struct Split {
     direction: Direction,
-    kind: Kind,
+    kind: SplitKind,
     buf: usize,
     status: MPI_Status,
     /// The call that has begun it (`unfinished`).
@@ -27,12 +27,12 @@ pub struct Split {
 
 impl Split {
     /// The name without `_begin` or `_end`, such as `MPI_File_read_at_all`.
-    fn name(direction: Direction, kind: Kind) -> String {
+    fn name(direction: Direction, kind: SplitKind) -> String {
         let direction = if direction == Direction::Read { "read" } else { "write" };
         let kind = match kind {
-            Kind::AtAll => "at_all",
-            Kind::All => "all",
-            Kind::Ordered => "ordered",
+            SplitKind::AtAll => "at_all",
+            SplitKind::All => "all",
+            SplitKind::Ordered => "ordered",
         };
         format!("MPI_File_{direction}_{kind}")
     }
@@ -55,7 +55,7 @@ impl File {
 
 /// # Safety
 /// As for `Access::perform`.
-pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
+pub unsafe fn begin(kind: SplitKind, access: Access) -> Answer {
     let file = get(access.fh)?;
     let split = || lock(&file.split);
     if let Some(open) = &*split() {
@@ -77,7 +77,7 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
 /// `status` is MPI_STATUS_IGNORE or may be written to.
 pub unsafe fn end(
     fh: MPI_File,
-    (direction, kind): (Direction, Kind),
+    (direction, kind): (Direction, SplitKind),
     buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Answer {

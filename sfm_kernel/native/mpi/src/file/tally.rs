@@ -7,7 +7,7 @@ use sfm_endpoint::{callers, sites};
 use sfm_native::sync::lock;
 
 use super::{agreeing, File, FILES};
-use crate::engine::{self, origin, What};
+use crate::engine::{self, origin, Collective};
 use crate::errors::Answer;
 
 /// The calls of one process.
@@ -17,7 +17,7 @@ pub struct Tally {
     /// Of the kinds of the calls, in their order.
     hash: u64,
     /// The kind of the last one, and its number (`unfinished`).
-    last: Option<(What, u32)>,
+    last: Option<(Collective, u32)>,
 }
 
 /// What the end of the program says.
@@ -44,7 +44,7 @@ impl File {
         if self.comm.size() == 1 || !are_all.iter().any(|part| name.contains(part)) {
             return;
         }
-        let what = What::File.exactly();
+        let what = Collective::File.exactly();
         let mut tally = lock(&self.tally);
         tally.count += 1;
         tally.hash = tally.hash.wrapping_mul(31).wrapping_add(what as u64);

@@ -9,14 +9,13 @@ use crate::errors::Answer;
 use crate::handles::*;
 use crate::request::{self, Partner, Work};
 
-/// The team of the non-blocking form.
-fn begun(comm: MPI_Comm, call: &Call) -> Answer<Team<'static>> {
+/// The team of the non-blocking form, and what its request waits for.
+fn begun(comm: MPI_Comm, call: &Call) -> Answer<(Team<'static>, Partner)> {
+    call.check()?;
     let comm = comm::get(comm)?;
-    Ok(Team::begun(&comm, call.what(), call.alike(&comm)))
-}
-
-fn partner(team: &Team) -> Partner {
-    Partner::All(team.number(), team.call().1)
+    let team = Team::begun(&comm, call.what(), call.alike(&comm));
+    let partner = Partner::All(team.number(), team.call().1);
+    Ok((team, partner))
 }
 
 /// Run the non-blocking form.
@@ -31,9 +30,7 @@ fn begin(team: Team<'static>, call: Call) -> Work {
 /// # Safety
 /// `request` is null, which is refused, or may be written to.
 pub(crate) unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
-    call.check()?;
-    let team = begun(comm, &call)?;
-    let partner = partner(&team);
+    let (team, partner) = begun(comm, &call)?;
     put("request", request, request::open(comm, partner, begin(team, call)))
 }
 
@@ -42,12 +39,10 @@ pub(crate) unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request)
 /// # Safety
 /// As for `open`.
 pub(crate) unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
-    call.check()?;
     // The call gets its number when the request is made, not when it is started, because processes
     // may start several requests in different orders. The starts of one request follow each other
     // at every process.
-    let team = begun(comm, &call)?;
-    let partner = partner(&team);
+    let (team, partner) = begun(comm, &call)?;
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, partner, start))
 }

@@ -7,7 +7,7 @@ use crate::collective::presence::{complete, complete_described};
 use crate::collective::schedule::Schedule;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::{Alike, What};
+use crate::engine::{Alike, Collective};
 use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
@@ -42,7 +42,7 @@ pub unsafe fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut M
 unsafe fn dup(comm: MPI_Comm, info: Info, newcomm: *mut MPI_Comm) -> Answer {
     let old = comm::get(comm)?;
     none_yet(newcomm)?;
-    let team = Team::of(&old, What::Making);
+    let team = Team::of(&old, Collective::Making);
     let number = complete(&team, making::agree(&team))?;
     put("newcomm", newcomm, comm::open(duplicate(comm, &old, number, info)?))
 }
@@ -72,7 +72,8 @@ unsafe fn idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = comm::get(comm)?;
-    let (team, address) = (Team::begun(&old, What::Making, Alike::default()), newcomm as usize);
+    let (team, address) =
+        (Team::begun(&old, Collective::Making, Alike::default()), newcomm as usize);
     none_yet(newcomm)?;
     let all = team.clone();
     let algorithm = async move {
@@ -89,7 +90,7 @@ pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Co
     let old = comm::get(comm)?;
     none_yet(newcomm)?;
     let group = within(&old, group)?;
-    let team = Team::of(&old, What::Making);
+    let team = Team::of(&old, Collective::Making);
     let made = match group.calling_rank() {
         _ if old.remote.is_some() => complete(&team, inter::subset(&old, &team, group))?,
         None => None,
@@ -136,7 +137,7 @@ pub unsafe fn comm_split(
         let text = format!("argument color is {color}; give 0 or more, or MPI_UNDEFINED");
         return Err(fail(MPI_ERR_ARG, text));
     }
-    let team = Team::of(&old, What::Making);
+    let team = Team::of(&old, Collective::Making);
     let made = complete(&team, making::split(&old, &team, color, key))?;
     put("newcomm", newcomm, making::open(made))
 }

@@ -8,7 +8,7 @@ use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::collective::words;
 use crate::comm;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer, Failure};
 use crate::graph::{check_ranks, check_weights, Distributed, Ends};
 use crate::handles::*;
@@ -109,7 +109,7 @@ pub unsafe fn dist_graph_create(
         is_weighted: weights.is_some(),
     };
     let edges: Vec<Edge> = sources.enumerate().map(edge).collect();
-    let team = Team::of(&old, What::Making);
+    let team = Team::of(&old, Collective::Making);
     let all = complete(&team, words::all(&team, &edges))?;
     let is_weighted = all.first().map_or(weights.is_some(), |edge| edge.is_weighted);
     let mut graph = Distributed { is_weighted, ..Distributed::default() };

@@ -4,7 +4,7 @@
 use crate::data::UserBuffer;
 use crate::errors::Answer;
 use crate::file::access::{Access, Direction, Start};
-use crate::file::split::{self, Kind};
+use crate::file::split::{self, SplitKind};
 use crate::handles::*;
 
 pub unsafe fn file_access_at(
@@ -33,7 +33,7 @@ pub unsafe fn file_access_at_all_begin(
     offset: MPI_Offset,
     buffer: UserBuffer,
 ) -> Answer {
-    split::begin(Kind::AtAll, Access { fh, direction, start: Start::At(offset), buffer })
+    split::begin(SplitKind::AtAll, Access { fh, direction, start: Start::At(offset), buffer })
 }
 
 pub unsafe fn file_access_at_all_end(
@@ -42,7 +42,7 @@ pub unsafe fn file_access_at_all_end(
     buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Answer {
-    split::end(fh, (direction, Kind::AtAll), buf, status)
+    split::end(fh, (direction, SplitKind::AtAll), buf, status)
 }
 
 pub unsafe fn file_access(
@@ -68,7 +68,7 @@ pub unsafe fn file_access_all_begin(
     fh: MPI_File,
     buffer: UserBuffer,
 ) -> Answer {
-    split::begin(Kind::All, Access { fh, direction, start: Start::Individual, buffer })
+    split::begin(SplitKind::All, Access { fh, direction, start: Start::Individual, buffer })
 }
 
 pub unsafe fn file_access_all_end(
@@ -77,7 +77,7 @@ pub unsafe fn file_access_all_end(
     buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Answer {
-    split::end(fh, (direction, Kind::All), buf, status)
+    split::end(fh, (direction, SplitKind::All), buf, status)
 }
 
 pub unsafe fn file_access_shared(
@@ -112,7 +112,7 @@ pub unsafe fn file_access_ordered_begin(
     fh: MPI_File,
     buffer: UserBuffer,
 ) -> Answer {
-    split::begin(Kind::Ordered, Access { fh, direction, start: Start::Ordered, buffer })
+    split::begin(SplitKind::Ordered, Access { fh, direction, start: Start::Ordered, buffer })
 }
 
 pub unsafe fn file_access_ordered_end(
@@ -121,5 +121,5 @@ pub unsafe fn file_access_ordered_end(
     buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Answer {
-    split::end(fh, (direction, Kind::Ordered), buf, status)
+    split::end(fh, (direction, SplitKind::Ordered), buf, status)
 }

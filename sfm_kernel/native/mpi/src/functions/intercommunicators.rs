@@ -4,7 +4,7 @@ use crate::checks::{self, put};
 use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::comm;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::making::inter;
@@ -41,7 +41,7 @@ pub unsafe fn intercomm_merge(
     if both.remote.is_none() {
         return Err(fail(MPI_ERR_COMM, "argument intercomm is not an intercommunicator"));
     }
-    let team = Team::of(&both, What::Making);
+    let team = Team::of(&both, Collective::Making);
     let made = complete(&team, inter::merge(&both, &team, high != 0))?;
     put("newintracomm", newintracomm, comm::open(made))
 }

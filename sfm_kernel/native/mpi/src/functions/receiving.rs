@@ -7,7 +7,9 @@ use crate::collective::mismatch;
 use crate::comm;
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{self, engine, probed, About, From, Outcome, Pattern, Receiving, Taken, What};
+use crate::engine::{
+    self, engine, probed, About, Collective, From, Outcome, Pattern, Receiving, Taken,
+};
 use crate::errors::{fail, Answer, On, INTERRUPTED};
 use crate::handles::*;
 use crate::message::{self, Message};
@@ -227,7 +229,7 @@ unsafe fn begin_taken(
         return Ok(None);
     }
     let taken = message::release(taken)?;
-    Ok(Some((engine().receive_taken(&taken, What::Message, data), taken.comm)))
+    Ok(Some((engine().receive_taken(&taken, Collective::Message, data), taken.comm)))
 }
 
 pub unsafe fn mrecv(buf: UserBuffer, message: *mut MPI_Message, status: *mut MPI_Status) -> Answer {

@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::{Data, UserBuffer};
 use crate::ends;
-use crate::engine::{self, engine, limits, About, From, Mode, Outcome, Sending, To, What};
+use crate::engine::{self, engine, limits, About, Collective, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::latest::Used;
@@ -107,7 +107,7 @@ pub unsafe fn send_init(
     let Arguments { data, to, .. } = arguments;
     // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
-        let to = to.map(|to| To { mark: engine::site(), what: What::Message, ..to });
+        let to = to.map(|to| To { mark: engine::site(), what: Collective::Message, ..to });
         begin(&on, &data, to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))

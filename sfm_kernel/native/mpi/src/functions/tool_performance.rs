@@ -9,7 +9,7 @@ use crate::tool::texts::{give, offer};
 use crate::tool::{self, enums};
 
 fn variable(index: c_int) -> Answer<&'static Variable> {
-    tool::nth(&performance::ALL, index, "performance variable")
+    tool::nth(performance::ALL, index, "performance variable")
 }
 
 pub unsafe fn t_pvar_get_num(num_pvar: *mut c_int) -> Answer {
@@ -53,7 +53,7 @@ pub unsafe fn t_pvar_get_index(
     let name = text("name", name)?;
     let is_it = |variable: &Variable| variable.name == name && variable.class == var_class;
     let kind = "performance variable of this class";
-    put("pvar_index", pvar_index, tool::index_of(&performance::ALL, is_it, kind, &name)?)
+    put("pvar_index", pvar_index, tool::index_of(performance::ALL, is_it, kind, &name)?)
 }
 
 pub unsafe fn t_pvar_session_create(pe_session: *mut MPI_T_pvar_session) -> Answer {

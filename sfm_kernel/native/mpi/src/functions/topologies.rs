@@ -7,7 +7,7 @@ use crate::checks::{self, array, array_mut, put};
 use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::comm::{self, Comm};
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::latest::Used;
@@ -50,7 +50,7 @@ pub(super) fn with_topology(
     key: c_int,
     topology: Topology,
 ) -> Answer<MPI_Comm> {
-    let team = Team::of(old, What::Making);
+    let team = Team::of(old, Collective::Making);
     let mut made = complete(&team, making::split(old, &team, color, key))?;
     if let Some(made) = &mut made {
         made.topology = Some(topology);

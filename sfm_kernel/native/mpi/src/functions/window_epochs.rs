@@ -1,7 +1,7 @@
 //! Epochs of windows: fence, post, start, complete, wait, locks, flushes.
 
 use crate::checks::put;
-use crate::engine::{self, What};
+use crate::engine::{self, Collective};
 use crate::errors::{fail, Answer};
 use crate::group;
 use crate::handles::*;
@@ -32,7 +32,7 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> Answer {
     let window = window::get(win)?;
     asserts(assert, &[NOSTORE, NOPUT, NOPRECEDE, NOSUCCEED])?;
     window.epochs().may_fence(assert)?;
-    window.fence(What::Fence)?;
+    window.fence(Collective::Fence)?;
     let mut epochs = window.epochs();
     epochs.fenced(assert);
     epochs.accessed_by(engine::site());

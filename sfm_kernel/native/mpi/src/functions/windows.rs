@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::checks::{self, put, Results};
 use crate::comm::{self, Comm};
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer, On};
 use crate::handles::*;
 use crate::info::{self, Hints};
@@ -119,7 +119,7 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
     };
     ended
         .and_then(|()| window.attributes.clear(handle))
-        .and_then(|()| window.fence(What::WinFree))
+        .and_then(|()| window.fence(Collective::WinFree))
         .map_err(|failure| failure.on(On::Win(handle)))?;
     service::stop(Some(&window));
     window::release(handle);

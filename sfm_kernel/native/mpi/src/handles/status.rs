@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn completing_one_operation_leaves_the_error_field_alone() {
         let mut status = MPI_Status { MPI_ERROR: 99, ..Default::default() };
-        // SAFETY: `status` is a status.
+        // SAFETY: `status` is a status, which lives until the call returns.
         unsafe { MPI_Status::new(1, 2, 3).put(&mut status) };
         assert_eq!((status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), (1, 2, 99));
     }

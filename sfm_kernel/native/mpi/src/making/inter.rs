@@ -8,7 +8,7 @@ use crate::collective::team::Team;
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
 use crate::engine::report::Arguments;
-use crate::engine::What;
+use crate::engine::Collective;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -54,7 +54,7 @@ pub fn create(
     peers: Option<(&Comm, usize)>,
     tag: c_int,
 ) -> Answer<Comm> {
-    let team = Team::of(local, What::Making);
+    let team = Team::of(local, Collective::Making);
     let across = peers.map(|(comm, other)| {
         let before = if comm.remote.is_some() { comm.size() as usize } else { 0 };
         (Team::apart(comm, comm.everybody().into_owned(), comm.rank as usize, tag), before + other)

@@ -143,7 +143,7 @@ impl Outgoing {
         if let Some(to) = to {
             *lock(&NEVER_STARTED).entry((to.rank, to.site())).or_default() += 1;
             let to = To { context, ..to };
-            // SAFETY: the words are valid.
+            // SAFETY: the words are valid, and a copy of them is sent.
             unsafe { engine().send_copy(to, Mode::Standard, &as_data(&partitioning.words())) };
         }
         let to = to.map(|to| To { context: engine::partitions(comm.context), ..to });
@@ -191,7 +191,8 @@ impl Outgoing {
         for nth in partitions.map(|nth| nth as usize) {
             let partition = self.data.slice(self.partitioning.range(nth));
             let to = self.to.map(|to| To { tag: self.partitioning.tag(nth), ..to });
-            // SAFETY: the program has declared it ready.
+            // SAFETY: the program has declared the partition ready, and leaves it alone until the
+            // end.
             let going = to.and_then(|to| unsafe { engine().send(to, Mode::Standard, &partition) });
             let mut round = lock(&self.round);
             round.going.extend(going);

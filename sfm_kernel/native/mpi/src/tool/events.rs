@@ -63,11 +63,11 @@ struct Callback {
 pub struct Registration {
     kind: Happened,
     scope: Scope,
-    state: Mutex<State>,
+    state: Mutex<EventQueue>,
 }
 
 #[derive(Default)]
-struct State {
+struct EventQueue {
     /// By the level of safety that each promises.
     callbacks: [Option<Callback>; 4],
     dropped_handler: MPI_T_event_dropped_cb_function,
@@ -82,7 +82,7 @@ static INSTANCES: Registry<Instance> = Registry::new();
 static DELIVERING: Mutex<()> = Mutex::new(());
 
 impl Registration {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EventQueue> {
         lock(&self.state)
     }
 }

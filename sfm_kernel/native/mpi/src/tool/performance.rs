@@ -71,205 +71,99 @@ const COUNTERS: Variable =
 const PACKETS: Variable =
     Variable { category: Category::Packets, verbosity: MPI_T_VERBOSITY_MPIDEV_BASIC, ..COUNTER };
 
-pub static ALL: [Variable; 28] = [
-    Variable {
-        name: "messages_sent",
-        about: "messages that the program has sent, without those of collectives",
-        read: |_| total(|flow| flow.sent.messages),
-        ..COUNTER
-    },
-    Variable {
-        name: "bytes_sent",
-        about: "bytes of the messages that the program has sent",
-        read: |_| total(|flow| flow.sent.bytes),
-        ..BYTES
-    },
-    Variable {
-        name: "messages_received",
-        about: "messages that the program has received, without those of collectives",
-        read: |_| total(|flow| flow.received.messages),
-        ..COUNTER
-    },
-    Variable {
-        name: "bytes_received",
-        about: "bytes of the messages that the program has received",
-        read: |_| total(|flow| flow.received.bytes),
-        ..BYTES
-    },
-    Variable {
-        name: "comm_messages_sent",
-        about: "messages that the program has sent to each rank of a communicator",
-        read: |scope| each(scope, |flow| flow.sent.messages),
-        ..COUNTERS
-    },
-    Variable {
-        name: "comm_bytes_sent",
-        about: "bytes of the messages that the program has sent to each rank of a communicator",
-        class: MPI_T_PVAR_CLASS_AGGREGATE,
-        read: |scope| each(scope, |flow| flow.sent.bytes),
-        ..COUNTERS
-    },
-    Variable {
-        name: "comm_messages_received",
-        about: "messages that the program has received from each rank of a communicator",
-        read: |scope| each(scope, |flow| flow.received.messages),
-        ..COUNTERS
-    },
-    Variable {
-        name: "comm_bytes_received",
-        about:
-            "bytes of the messages that the program has received from each rank of a communicator",
-        class: MPI_T_PVAR_CLASS_AGGREGATE,
-        read: |scope| each(scope, |flow| flow.received.bytes),
-        ..COUNTERS
-    },
-    Variable {
-        name: "unexpected_messages",
-        about: "messages of the program that have arrived, and that no receive has taken yet",
-        read: |scope| vec![queued(scope).messages],
-        ..LEVEL
-    },
-    Variable {
-        name: "unexpected_bytes",
-        about: "bytes of the messages that have arrived, and that no receive has taken yet",
-        read: |scope| vec![queued(scope).bytes],
-        ..LEVEL
-    },
-    Variable {
-        name: "unexpected_messages_highest",
-        about: "the largest number of messages that were there at a time without a receive",
-        class: MPI_T_PVAR_CLASS_HIGHWATERMARK,
-        how: How::Highest,
-        read: |scope| vec![queued(scope).messages],
-        ..LEVEL
-    },
-    Variable {
-        name: "comm_unexpected_messages",
-        about: "messages on a communicator that have arrived, and that no receive has taken yet",
-        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
-        is_of_comm: true,
-        read: |scope| vec![queued(scope).messages],
-        ..LEVEL
-    },
-    Variable {
-        name: "posted_receives",
-        about: "receives of the program that have begun, and whose message has not come yet",
-        read: |scope| vec![posted(scope)],
-        ..LEVEL
-    },
-    Variable {
-        name: "comm_posted_receives",
-        about: "receives on a communicator that have begun, and whose message has not come yet",
-        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
-        is_of_comm: true,
-        read: |scope| vec![posted(scope)],
-        ..LEVEL
-    },
-    Variable {
-        name: "waiting_sends",
-        about: "messages that wait until their receivers have room, or have received earlier ones",
-        read: |_| of_engine(|engine| (0..engine.size()).map(|rank| waiting(engine, rank)).sum()),
-        ..LEVEL
-    },
-    Variable {
-        name: "comm_waiting_sends",
-        about: "messages to each process of a communicator that wait for it, on any communicator",
-        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
-        is_of_comm: true,
-        read: waiting_for_members,
-        ..LEVEL
-    },
-    Variable {
-        name: "unanswered_sends",
-        about: "large and synchronous sends whose receiver has not answered yet",
-        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
-        read: |_| of_engine(|engine| engine.unanswered() as u64),
-        ..LEVEL
-    },
-    Variable {
-        name: "state",
-        about: "the state of the process; if another thread reads it, the call that blocks",
-        category: Category::Waiting,
-        class: MPI_T_PVAR_CLASS_STATE,
-        unit: Unit::Item(Of::State),
-        read: |_| {
-            vec![running().map_or(Activity::Idle as u64, |engine| state(engine.core.shared()))]
-        },
-        ..LEVEL
-    },
-    Variable {
-        name: "calls_that_waited",
-        about: "calls that could not return at once",
-        category: Category::Waiting,
-        read: |_| vec![counting::waits().0],
-        ..COUNTER
-    },
-    Variable {
-        name: "time_waited",
-        about: "how long calls have waited: seconds",
-        category: Category::Waiting,
-        class: MPI_T_PVAR_CLASS_TIMER,
-        unit: Unit::Seconds,
-        read: |_| vec![counting::waits().1],
-        ..COUNTER
-    },
-    Variable {
-        name: "collectives_begun",
-        about: "collective calls, of any kind and on any communicator",
-        category: Category::Collectives,
-        read: |_| vec![counting::collectives()],
-        ..COUNTER
-    },
-    Variable {
-        name: "collectives_under_way",
-        about: "non-blocking collectives that have begun and not ended",
-        category: Category::Collectives,
-        read: |_| of_engine(|engine| engine.running.load(Relaxed) as u64),
-        ..LEVEL
-    },
-    Variable {
-        name: "collective_messages_sent",
-        about: "messages that collectives have sent",
-        category: Category::Collectives,
-        verbosity: MPI_T_VERBOSITY_TUNER_DETAIL,
-        read: |_| vec![counting::in_all(true).sent.messages],
-        ..COUNTER
-    },
-    Variable {
-        name: "collective_bytes_sent",
-        about: "bytes of the messages that collectives have sent",
-        category: Category::Collectives,
-        verbosity: MPI_T_VERBOSITY_TUNER_DETAIL,
-        read: |_| vec![counting::in_all(true).sent.bytes],
-        ..BYTES
-    },
-    Variable {
-        name: "packets_sent",
-        about: "packets sent to other processes: messages, and control messages about them",
-        read: |_| of_segment(|shared| shared.sent.load(Relaxed)),
-        ..PACKETS
-    },
-    Variable {
-        name: "packets_arrived",
-        about: "packets that came into the inbox, or to a receive that was posted",
-        read: |_| of_segment(|shared| shared.arrived.load(Relaxed)),
-        ..PACKETS
-    },
-    Variable {
-        name: "events_traced",
-        about: "events that were written into the trace, which observers draw as a timeline",
-        read: |_| of_segment(|shared| shared.trace.count()),
-        ..PACKETS
-    },
-    Variable {
-        name: "processes",
-        about: "processes of MPI_COMM_WORLD",
-        category: Category::Packets,
-        class: MPI_T_PVAR_CLASS_SIZE,
-        read: |_| of_engine(|engine| engine.size() as u64),
-        ..LEVEL
-    },
-];
+/// Of each: the variable that it is like, where it differs, its name and description, its reading.
+macro_rules! variables {
+    ($($base:ident $({ $($field:ident: $value:expr),* })?,
+       $name:ident: $about:literal, $read:expr;)*) => {
+        &[$(Variable {
+            name: stringify!($name),
+            about: $about,
+            read: $read,
+            $($($field: $value,)*)?
+            ..$base
+        }),*]
+    };
+}
+
+pub static ALL: &[Variable] = variables! {
+    COUNTER, messages_sent: "messages that the program has sent, without those of collectives",
+        |_| total(|flow| flow.sent.messages);
+    BYTES, bytes_sent: "bytes of the messages that the program has sent",
+        |_| total(|flow| flow.sent.bytes);
+    COUNTER, messages_received:
+        "messages that the program has received, without those of collectives",
+        |_| total(|flow| flow.received.messages);
+    BYTES, bytes_received: "bytes of the messages that the program has received",
+        |_| total(|flow| flow.received.bytes);
+    COUNTERS, comm_messages_sent:
+        "messages that the program has sent to each rank of a communicator",
+        |scope| each(scope, |flow| flow.sent.messages);
+    COUNTERS { class: MPI_T_PVAR_CLASS_AGGREGATE }, comm_bytes_sent:
+        "bytes of the messages that the program has sent to each rank of a communicator",
+        |scope| each(scope, |flow| flow.sent.bytes);
+    COUNTERS, comm_messages_received:
+        "messages that the program has received from each rank of a communicator",
+        |scope| each(scope, |flow| flow.received.messages);
+    COUNTERS { class: MPI_T_PVAR_CLASS_AGGREGATE }, comm_bytes_received:
+        "bytes of the messages that the program has received from each rank of a communicator",
+        |scope| each(scope, |flow| flow.received.bytes);
+    LEVEL, unexpected_messages:
+        "messages of the program that have arrived, and that no receive has taken yet",
+        |scope| vec![queued(scope).messages];
+    LEVEL, unexpected_bytes:
+        "bytes of the messages that have arrived, and that no receive has taken yet",
+        |scope| vec![queued(scope).bytes];
+    LEVEL { class: MPI_T_PVAR_CLASS_HIGHWATERMARK, how: How::Highest }, unexpected_messages_highest:
+        "the largest number of messages that were there at a time without a receive",
+        |scope| vec![queued(scope).messages];
+    LEVEL { verbosity: MPI_T_VERBOSITY_TUNER_BASIC, is_of_comm: true }, comm_unexpected_messages:
+        "messages on a communicator that have arrived, and that no receive has taken yet",
+        |scope| vec![queued(scope).messages];
+    LEVEL, posted_receives:
+        "receives of the program that have begun, and whose message has not come yet",
+        |scope| vec![posted(scope)];
+    LEVEL { verbosity: MPI_T_VERBOSITY_TUNER_BASIC, is_of_comm: true }, comm_posted_receives:
+        "receives on a communicator that have begun, and whose message has not come yet",
+        |scope| vec![posted(scope)];
+    LEVEL, waiting_sends:
+        "messages that wait until their receivers have room, or have received earlier ones",
+        |_| of_engine(|engine| (0..engine.size()).map(|rank| waiting(engine, rank)).sum());
+    LEVEL { verbosity: MPI_T_VERBOSITY_TUNER_BASIC, is_of_comm: true }, comm_waiting_sends:
+        "messages to each process of a communicator that wait for it, on any communicator",
+        waiting_for_members;
+    LEVEL { verbosity: MPI_T_VERBOSITY_TUNER_BASIC }, unanswered_sends:
+        "large and synchronous sends whose receiver has not answered yet",
+        |_| of_engine(|engine| engine.unanswered() as u64);
+    LEVEL { category: Category::Waiting, class: MPI_T_PVAR_CLASS_STATE,
+            unit: Unit::Item(Of::State) }, state:
+        "the state of the process; if another thread reads it, the call that blocks",
+        |_| vec![running().map_or(Activity::Idle as u64, |it| state(it.core.shared()))];
+    COUNTER { category: Category::Waiting }, calls_that_waited:
+        "calls that could not return at once", |_| vec![counting::waits().0];
+    COUNTER { category: Category::Waiting, class: MPI_T_PVAR_CLASS_TIMER, unit: Unit::Seconds },
+        time_waited: "how long calls have waited: seconds", |_| vec![counting::waits().1];
+    COUNTER { category: Category::Collectives }, collectives_begun:
+        "collective calls, of any kind and on any communicator", |_| vec![counting::collectives()];
+    LEVEL { category: Category::Collectives }, collectives_under_way:
+        "non-blocking collectives that have begun and not ended",
+        |_| of_engine(|engine| engine.running.load(Relaxed) as u64);
+    COUNTER { category: Category::Collectives, verbosity: MPI_T_VERBOSITY_TUNER_DETAIL },
+        collective_messages_sent: "messages that collectives have sent",
+        |_| vec![counting::in_all(true).sent.messages];
+    BYTES { category: Category::Collectives, verbosity: MPI_T_VERBOSITY_TUNER_DETAIL },
+        collective_bytes_sent: "bytes of the messages that collectives have sent",
+        |_| vec![counting::in_all(true).sent.bytes];
+    PACKETS, packets_sent:
+        "packets sent to other processes: messages, and control messages about them",
+        |_| of_segment(|shared| shared.sent.load(Relaxed));
+    PACKETS, packets_arrived: "packets that came into the inbox, or to a receive that was posted",
+        |_| of_segment(|shared| shared.arrived.load(Relaxed));
+    PACKETS, events_traced:
+        "events that were written into the trace, which observers draw as a timeline",
+        |_| of_segment(|shared| shared.trace.count());
+    LEVEL { category: Category::Packets, class: MPI_T_PVAR_CLASS_SIZE }, processes:
+        "processes of MPI_COMM_WORLD", |_| of_engine(|engine| engine.size() as u64);
+};
 
 impl Variable {
     /// True if a handle can be started, stopped, reset and written.

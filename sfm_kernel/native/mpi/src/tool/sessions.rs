@@ -21,14 +21,14 @@ struct Handle {
     session: usize,
     variable: &'static Variable,
     scope: Scope,
-    state: Mutex<State>,
+    state: Mutex<Reading>,
     /// Present if the variable needs the counters.
     _watch: Option<Watch>,
 }
 
 /// The state of a handle beyond what can be read.
 #[derive(Default)]
-struct State {
+struct Reading {
     is_started: bool,
     /// The values at the last start or reading.
     then: Vec<u64>,
@@ -81,7 +81,7 @@ pub fn open(
     known(session)?;
     let now = (variable.read)(&scope);
     let count = now.len() as c_int;
-    let state = State { is_started: false, value: vec![0; now.len()], then: now };
+    let state = Reading { is_started: false, value: vec![0; now.len()], then: now };
     let (session, state) = (session as usize, Mutex::new(state));
     let _watch = variable.is_stateful().then(|| Watch::new(&super::TOOLS));
     Ok((HANDLES.insert(Handle { session, variable, scope, state, _watch }), count))
@@ -183,7 +183,7 @@ pub fn update_high_water() {
 }
 
 impl Handle {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Reading> {
         lock(&self.state)
     }
 
@@ -223,7 +223,7 @@ impl Handle {
         Ok(())
     }
 
-    fn value(&self, state: &mut State) -> Vec<u64> {
+    fn value(&self, state: &mut Reading) -> Vec<u64> {
         if self.variable.how == How::Level {
             return self.now();
         }
@@ -240,7 +240,7 @@ impl Handle {
         state.value.clone()
     }
 
-    fn reset(&self, state: &mut State) {
+    fn reset(&self, state: &mut Reading) {
         state.then = self.now();
         state.value.fill(0);
     }

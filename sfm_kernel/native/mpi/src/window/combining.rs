@@ -92,7 +92,7 @@ impl Combining {
     pub fn packed(&self, from: &[u8], into: &mut [u8]) {
         let bytes = from.len().min(into.len());
         if self.is_solid() || !matches!(self.how, How::By(_)) {
-            // SAFETY: both have as many bytes.
+            // SAFETY: both have `bytes` bytes, of which each is read or written once.
             return unsafe { self.in_place(from.as_ptr(), into.as_mut_ptr(), bytes) };
         }
         // A pair with a gap; the loop expects it in C's layout.
@@ -101,12 +101,12 @@ impl Combining {
         let spread = |packed: &[u8]| {
             let mut spread = vec![0_u8; count * element.extent as usize];
             let to = spread.as_mut_ptr().cast();
-            // SAFETY: there is room for as many.
+            // SAFETY: the vector has room for as many bytes as the elements have.
             unsafe { element.unpack(to, count, 0..bytes, packed.as_ptr()) };
             spread
         };
         let (from, mut result) = (spread(from), spread(into));
-        // SAFETY: as above.
+        // SAFETY: both are vectors of `count` elements in C's layout, and ours alone.
         unsafe {
             if let How::By(kernel) = self.how {
                 kernel(from.as_ptr(), result.as_mut_ptr(), count);
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn bytes<T>(of: &[T]) -> Vec<u8> {
-        // SAFETY: plain numbers.
+        // SAFETY: the slice has plain numbers, so that all its bytes are initialized.
         unsafe { std::slice::from_raw_parts(of.as_ptr().cast(), size_of_val(of)) }.to_vec()
     }
 

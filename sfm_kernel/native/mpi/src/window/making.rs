@@ -15,7 +15,7 @@ use crate::collective::presence::complete;
 use crate::collective::team::Team;
 use crate::collective::words;
 use crate::comm::Comm;
-use crate::engine::{engine, Proof, What};
+use crate::engine::{engine, Collective, Proof};
 use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
@@ -82,14 +82,14 @@ pub fn make(comm: &Comm, arguments: Arguments) -> Answer<Arc<Window>> {
         let text = format!("the window has {size} processes, more than the limit of {MOST}");
         return Err(fail(MPI_ERR_COMM, text));
     }
-    let team = Team::of(comm, What::Window);
+    let team = Team::of(comm, Collective::Window);
     complete(&team, made(comm, &team, arguments))
 }
 
 /// Serve messages; returns when all processes do.
 pub fn start(window: &Arc<Window>) -> Answer {
     service::start(window);
-    let team = Team::of(&window.comm, What::Window);
+    let team = Team::of(&window.comm, Collective::Window);
     complete(&team, words::first_knows_first(&team, ())).map(|_| ())
 }
 
@@ -204,7 +204,7 @@ fn reached(process: usize, proof: &Proof) -> Route {
 
 fn allocated(size: usize) -> Option<Memory> {
     let mut memory = std::ptr::null_mut();
-    // SAFETY: a variable for the address.
+    // SAFETY: the call writes the address into a variable of this function.
     let code = unsafe { libc::posix_memalign(&mut memory, 4096, size.max(1)) };
     (code == 0).then_some(Memory(memory))
 }

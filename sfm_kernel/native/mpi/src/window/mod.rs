@@ -112,14 +112,14 @@ pub struct LocalMemory {
 /// Memory that this library has allocated.
 pub struct Memory(*mut c_void);
 
-// SAFETY: an address that is freed once.
+// SAFETY: it is an address, which only `drop` frees, whichever thread has it then.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives the address only.
 unsafe impl Sync for Memory {}
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: from `posix_memalign`.
+        // SAFETY: the address is from `posix_memalign`, and nothing else frees it.
         unsafe { libc::free(self.0) };
     }
 }

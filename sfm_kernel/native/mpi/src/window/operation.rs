@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::combining::Combining;
 use super::route::{transfer, Route};
-use super::served::{self, message::Kind, Fragments};
+use super::served::{self, message::AccessKind, Fragments};
 use super::target::{not_attached, Target};
 use crate::data::Data;
 use crate::engine::{engine, Proof};
@@ -35,7 +35,7 @@ impl Target<'_> {
                 Some(from) => self.moved(transfer(pid, from, &self.data, true))?,
                 None => self.write(pid, &mut origin.pack())?,
             },
-            Route::Served => return served::issue(self, Kind::Put, 0, 0, Some(origin), None),
+            Route::Served => return served::issue(self, AccessKind::Put, 0, 0, Some(origin), None),
         }
         Ok(None)
     }
@@ -48,7 +48,7 @@ impl Target<'_> {
                 Some(to) => self.moved(transfer(pid, to, &self.data, false))?,
                 None => result.unpack_at(0, &self.read(pid)?),
             },
-            Route::Served => return served::issue(self, Kind::Get, 0, 0, None, Some(result)),
+            Route::Served => return served::issue(self, AccessKind::Get, 0, 0, None, Some(result)),
         }
         Ok(None)
     }
@@ -64,7 +64,7 @@ impl Target<'_> {
         let pid = match self.route {
             Route::Served => {
                 let (op, element) = (combining.op, combining.code());
-                return served::issue(self, Kind::Combine, op, element, *origin, *result);
+                return served::issue(self, AccessKind::Combine, op, element, *origin, *result);
             }
             Route::Kernel(Proof { pid, .. }) => Some(pid),
             Route::Here(_) => None,
@@ -117,7 +117,7 @@ impl Target<'_> {
             Route::Served => {
                 let mut both = [compare, origin].concat();
                 let both = Data::bytes(both.as_mut_ptr(), both.len());
-                return served::issue(self, Kind::Swap, 0, 0, Some(&both), Some(&result));
+                return served::issue(self, AccessKind::Swap, 0, 0, Some(&both), Some(&result));
             }
             Route::Kernel(Proof { pid, .. }) => Some(pid),
             Route::Here(_) => None,

@@ -14,7 +14,7 @@ use crate::collective::presence::complete_described;
 use crate::collective::team::Team;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, report, About, Alike, From, Mode as Sending, Pattern, Receiving, To, What,
+    self, engine, report, About, Alike, Collective, From, Mode as Sending, Pattern, Receiving, To,
 };
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -120,7 +120,7 @@ impl Window {
 
     // ---- epochs with others ----
 
-    pub fn fence(&self, what: What) -> Answer {
+    pub fn fence(&self, what: Collective) -> Answer {
         self.flush_all()?;
         let team = Team::of(&self.comm, what);
         let call = || team.call_waiting(vec![("win", self.label())]);
@@ -183,18 +183,24 @@ impl Window {
     /// Send a message that consists of its tag.
     fn notify(&self, rank: usize, tag: c_int) {
         let (context, rank) = (engine::collectives(self.comm.context), self.process(rank));
-        let to =
-            To { context, rank, source: self.comm.rank, tag, what: What::Message, mark: NOWHERE };
-        // SAFETY: there are no bytes.
+        let to = To {
+            context,
+            rank,
+            source: self.comm.rank,
+            tag,
+            what: Collective::Message,
+            mark: NOWHERE,
+        };
+        // SAFETY: the message has no bytes, so no memory has to stay valid.
         unsafe { engine().send(to, Sending::Standard, &Data::nothing()) };
     }
 
     fn expect_from(&self, rank: usize, tag: c_int) -> Arc<Receiving> {
         let context = engine::collectives(self.comm.context);
         let (source, from) = (rank as c_int, Some(self.process(rank)));
-        let (what, alike) = (What::Message, Alike::default());
+        let (what, alike) = (Collective::Message, Alike::default());
         let pattern = Pattern { context, source, tag, from, what, alike };
-        // SAFETY: as above.
+        // SAFETY: the message has no bytes, so nothing is written.
         unsafe { engine().receive(&pattern, Data::nothing()) }
     }
 }

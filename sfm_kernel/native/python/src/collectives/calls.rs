@@ -19,7 +19,7 @@ use crate::errors::error;
 use crate::host::gil::InCall;
 use crate::host::location;
 use sfm_native::code_location::{self, CodeLocation};
-use sfm_native::combining_tree::fold::Kind;
+use sfm_native::combining_tree::fold::CellKind;
 use sfm_native::sync::lock;
 
 /// Calls that a member remembers, to compare them with those of others.
@@ -383,7 +383,7 @@ fn round<'py>(
     let call = [ledger.chain(), 0];
     let text = || made.get_item(0).and_then(|name| name.extract()).unwrap_or_default();
     match tree.round(py, call, &contribution, out, &text, wires.tick.bind(py)) {
-        Ok((kind, result)) if kind <= Kind::Floats as u32 => Ok(Some(result)),
+        Ok((kind, result)) if kind <= CellKind::Floats as u32 => Ok(Some(result)),
         Ok((kind, result)) => {
             let settle = wires.hooks().settle.bind(py);
             let settled = settle.call1((slf, kind, result, value, op, made, given));

@@ -17,7 +17,7 @@ use crate::packet::arrays::{numbers, Numbers};
 use crate::transport::inbox::Inbox;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Goal, Host, WaitFacts};
-use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
+use sfm_native::combining_tree::fold::{Cell, CellKind, Op, ROOM};
 use sfm_native::combining_tree::CombiningTree;
 use sfm_native::segment::{Activity, INBOX_IRRELEVANT};
 
@@ -27,7 +27,7 @@ pub struct PyCombiningTree {
     tree: Mutex<CombiningTree>,
 }
 
-/// Outcomes of a round that are no `Kind`. The last member to come has to combine the values.
+/// Outcomes of a round that are no `CellKind`. The last member to come has to combine the values.
 pub const DUTY: u32 = 100;
 /// The round was broken off.
 pub const BROKEN: u32 = 101;
@@ -91,7 +91,7 @@ impl PyCombiningTree {
         failed: bool,
     ) -> PyResult<bool> {
         let tree = self.lock(py)?;
-        let kind = if failed { Kind::Failure } else { Kind::Result };
+        let kind = if failed { CellKind::Failure } else { CellKind::Result };
         tree.set_result(kind, result.as_bytes());
         Ok(tree.conclude())
     }
@@ -174,7 +174,8 @@ impl PyCombiningTree {
         let wraps = matches!(value, Value::Array(..));
         let (kind, bytes) = value.bytes();
         if tree.enter([call, detail ^ value.mark()], *op, wraps, kind, bytes) {
-            if *op != Op::Keep && matches!(tree.result().kind(), Kind::Bytes | Kind::Mixed) {
+            if *op != Op::Keep && matches!(tree.result().kind(), CellKind::Bytes | CellKind::Mixed)
+            {
                 return Ok((DUTY, py.None().into_bound(py)));
             }
             tree.conclude();
@@ -199,7 +200,7 @@ enum Value<'a> {
     Nothing,
     Int([u8; 8]),
     Float([u8; 8]),
-    Array(Kind, Numbers),
+    Array(CellKind, Numbers),
     Bytes(&'a [u8]),
 }
 
@@ -222,9 +223,9 @@ impl<'a> Value<'a> {
         }
         let found = numbers(value)?;
         Some(match &found.front[..2] {
-            [b'f', 8] => Value::Array(Kind::Floats, found),
-            [b'i', 8] => Value::Array(Kind::Ints, found),
-            _ => Value::Array(Kind::Bytes, found),
+            [b'f', 8] => Value::Array(CellKind::Floats, found),
+            [b'i', 8] => Value::Array(CellKind::Ints, found),
+            _ => Value::Array(CellKind::Bytes, found),
         })
     }
 
@@ -237,12 +238,12 @@ impl<'a> Value<'a> {
         })
     }
 
-    fn bytes(&self) -> (Kind, &[u8]) {
+    fn bytes(&self) -> (CellKind, &[u8]) {
         match self {
-            Value::Nothing => (Kind::Nothing, &[]),
-            Value::Int(bytes) => (Kind::Ints, bytes),
-            Value::Float(bytes) => (Kind::Floats, bytes),
-            Value::Bytes(bytes) => (Kind::Bytes, bytes),
+            Value::Nothing => (CellKind::Nothing, &[]),
+            Value::Int(bytes) => (CellKind::Ints, bytes),
+            Value::Float(bytes) => (CellKind::Floats, bytes),
+            Value::Bytes(bytes) => (CellKind::Bytes, bytes),
             Value::Array(kind, found) if found.length == 0 => (*kind, &[]),
             Value::Array(kind, found) => {
                 // SAFETY: the array's memory, which lives as long as the value it was found in.
@@ -335,7 +336,7 @@ fn outcome<'py>(
     let result = tree.result();
     let kind = result.kind();
     let value = match (kind, contributed) {
-        (Kind::Ints | Kind::Floats, Value::Array(..)) => match numbers(out) {
+        (CellKind::Ints | CellKind::Floats, Value::Array(..)) => match numbers(out) {
             Some(target) if target.length == result.bytes().len() => {
                 // SAFETY: a writable array of this length (`fits`); the GIL is held.
                 unsafe {
@@ -346,7 +347,7 @@ fn outcome<'py>(
             }
             _ => PyBytes::new(py, result.bytes()).into_any(),
         },
-        (Kind::Nothing | Kind::Large | Kind::Mismatch, _) => py.None().into_bound(py),
+        (CellKind::Nothing | CellKind::Large | CellKind::Mismatch, _) => py.None().into_bound(py),
         _ => content(py, result)?,
     };
     Ok((kind as u32, value))
@@ -357,10 +358,10 @@ fn content<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyAny>> {
     let bytes = cell.bytes();
     let number = <[u8; 8]>::try_from(bytes);
     Ok(match (cell.kind(), number) {
-        (Kind::Nothing, _) => py.None().into_bound(py),
-        (Kind::Ints, Ok(bytes)) => i64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
-        (Kind::Floats, Ok(bytes)) => f64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
-        (Kind::Large, _) => intern!(py, "large").clone().into_any(),
+        (CellKind::Nothing, _) => py.None().into_bound(py),
+        (CellKind::Ints, Ok(bytes)) => i64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+        (CellKind::Floats, Ok(bytes)) => f64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+        (CellKind::Large, _) => intern!(py, "large").clone().into_any(),
         _ => PyBytes::new(py, bytes).into_any(),
     })
 }

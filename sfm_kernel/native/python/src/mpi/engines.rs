@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::mpi::home::{Found, Home};
+use ::mpi::membership::{Found, Membership};
 use ::mpi::{uid_of, Engines};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -71,7 +71,7 @@ fn find(py: Python<'_>, first: bool) -> PyResult<::mpi::host::Found> {
         };
         all.push((slot, parse_uid(&uid)?, name));
     }
-    let home = first.then(|| Box::new(PyHome::new(world)) as Box<dyn Home>);
+    let home = first.then(|| Box::new(PyHome::new(world)) as Box<dyn Membership>);
     Ok(Some((Engines { world: name, rank, all }, home)))
 }
 
@@ -103,7 +103,7 @@ impl PyHome {
     }
 }
 
-impl Home for PyHome {
+impl Membership for PyHome {
     fn core(&self) -> &Arc<Core> {
         &self.core
     }

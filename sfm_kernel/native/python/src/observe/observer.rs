@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use crate::host::gil::without_gil;
 use sfm_native::code_location::{code_of, line_of};
 use sfm_native::main_thread::PATIENCE;
-use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
+use sfm_native::observed::{Damaged, Events, ObservedSegment, ProcessState};
 use sfm_native::peers::SHARED;
 use sfm_native::segment::Activity;
 use sfm_native::summary::summary_of;
@@ -82,7 +82,7 @@ impl Observer {
         py: Python<'py>,
         paths: Vec<PathBuf>,
     ) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
-        let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
+        let found: Vec<Option<(bool, Result<ProcessState, Damaged>)>> = without_gil(py, || {
             // Liveness is read first: a process that dies meanwhile is reported alive, not the
             // reverse.
             let with_end = |found: Found| {
@@ -156,7 +156,11 @@ fn ask<'a>(segments: impl Iterator<Item = &'a ObservedSegment>) {
     }
 }
 
-fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<Bound<'_, PyDict>> {
+fn shown(
+    py: Python<'_>,
+    dead: bool,
+    found: Result<ProcessState, Damaged>,
+) -> PyResult<Bound<'_, PyDict>> {
     let shown = PyDict::new(py);
     let Ok(state) = found else {
         shown.set_item("alive", !dead)?;

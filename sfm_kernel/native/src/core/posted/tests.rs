@@ -14,7 +14,7 @@ struct Recorder(Mutex<Vec<(Envelope, Vec<u8>)>>);
 impl Receiver for Recorder {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let mut bytes = vec![0; payload.len()];
-        // SAFETY: as long as the payload.
+        // SAFETY: the vector has the length of the payload, so there is room for all of it.
         assert_eq!(unsafe { payload.copy(bytes.as_mut_ptr(), bytes.len()) }, bytes.len());
         self.0.lock().unwrap().push((*envelope, bytes));
     }

@@ -25,7 +25,7 @@ struct LoopbackPath(i32);
 
 impl LoopbackPath {
     fn new() -> Option<LoopbackPath> {
-        // SAFETY: system calls without pointers.
+        // SAFETY: the system calls take numbers only, and touch no memory.
         unsafe {
             if libc::unshare(libc::CLONE_NEWNET) != 0 {
                 return None;
@@ -57,7 +57,7 @@ impl LoopbackPath {
 
 impl Drop for LoopbackPath {
     fn drop(&mut self) {
-        // SAFETY: a descriptor of ours.
+        // SAFETY: the descriptor is ours, and nothing else closes it.
         unsafe { libc::close(self.0) };
     }
 }
@@ -67,7 +67,7 @@ fn a_restored_path_is_used_again_and_senders_are_notified() {
     // In a separate thread, because the namespace stays with it.
     let cut = || {
         let Some(path) = LoopbackPath::new() else {
-            // SAFETY: a system call without arguments.
+            // SAFETY: the system call takes no arguments, and cannot fail.
             let is_root = unsafe { libc::geteuid() } == 0;
             assert!(!is_root || std::env::var_os("SFM_CI").is_none(), "root, and no namespace");
             return println!("skipped: no network namespace can be made");

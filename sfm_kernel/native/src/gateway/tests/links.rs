@@ -41,7 +41,7 @@ fn a_message_may_come_with_the_hello() {
     let mut first = client.codec.hello(Role::Process, a.uid, 0, 5).bytes;
     first.extend(client.sealed(2, "A", Class::Bulk, &[3; 50_000]));
     client.stream.write_all(&first).unwrap();
-    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 5));
+    assert_eq!(client.receive(), Received::Control(FrameKind::Welcome, 5));
     assert_eq!(other.frame(), (1, vec![3; 50_000]));
 }
 
@@ -61,7 +61,7 @@ fn connections_without_the_key_are_ended() {
         assert_eq!(stranger.receive(), Received::End);
     }
     let mut large = Client::raw(&a, "A", 1, KEY);
-    let frame = large.codec.seal(Kind::Hello, a.uid, 0, 1, &[b'P'; 600]);
+    let frame = large.codec.seal(FrameKind::Hello, a.uid, 0, 1, &[b'P'; 600]);
     let _ = large.stream.write_all(&frame.bytes);
     assert_eq!(large.receive(), Received::End);
 }
@@ -86,7 +86,7 @@ fn a_recorded_hello_is_refused() {
     let mut client = Client::raw(&a, "A", 1, KEY);
     let hello = client.codec.hello(Role::Process, a.uid, 0, 1);
     client.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 1));
+    assert_eq!(client.receive(), Received::Control(FrameKind::Welcome, 1));
     let mut thief = Client::raw(&a, "A", 1, KEY);
     thief.stream.write_all(&hello.bytes).unwrap();
     assert_eq!(thief.receive(), Received::End);
@@ -123,7 +123,7 @@ fn a_hello_again_is_a_question_and_a_later_connection_takes_over() {
     let mut client = Client::process(&a, "A", 1);
     let again = client.codec.hello(Role::Process, a.uid, 0, 9);
     client.stream.write_all(&again.bytes).unwrap();
-    assert_eq!(client.receive(), Received::Control(Kind::Welcome, 9));
+    assert_eq!(client.receive(), Received::Control(FrameKind::Welcome, 9));
     let mut later = Client::process(&a, "A", 1);
     assert_eq!(client.receive(), Received::End);
     let mut sender = Client::process(&a, "A", 2);
@@ -137,7 +137,7 @@ fn a_process_of_another_site_is_refused() {
     let mut client = Client::raw(&a, "B", 1, KEY);
     let hello = client.codec.hello(Role::Process, a.uid, 0, 1);
     client.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(client.receive(), Received::Control(Kind::Broken, 0));
+    assert_eq!(client.receive(), Received::Control(FrameKind::Broken, 0));
     assert_eq!(client.receive(), Received::End);
 }
 

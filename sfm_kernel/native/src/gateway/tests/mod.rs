@@ -18,7 +18,7 @@ use super::schedule::Scheduler;
 use crate::frame::control::{parse_dropped, ControlCodec, Reason, Role};
 use crate::frame::gateway_key::gateway_key;
 use crate::frame::seal::Secret;
-use crate::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS, INNER, VERSION};
+use crate::frame::{site_number, Class, FrameKind, Header, Inner, HEADER, HOPS, INNER, VERSION};
 
 const KEY: &[u8] = b"the key of a test's world";
 /// After this time a test fails: what it waits for will not come.
@@ -101,7 +101,7 @@ pub struct Client {
 pub enum Received {
     Frame { sender: u128, hops: u8, body: Vec<u8> },
     Dropped(Pair, Reason),
-    Control(Kind, u64),
+    Control(FrameKind, u64),
     End,
 }
 
@@ -123,7 +123,7 @@ impl Client {
         let mut client = Client::raw(gateway, site, uid, KEY);
         let hello = client.codec.hello(role, gateway.uid, 0, 77);
         client.stream.write_all(&hello.bytes).unwrap();
-        assert_eq!(client.receive(), Received::Control(Kind::Welcome, 77));
+        assert_eq!(client.receive(), Received::Control(FrameKind::Welcome, 77));
         client
     }
 
@@ -142,7 +142,7 @@ impl Client {
             receiver: to,
             counter: 0,
         };
-        let inner = Inner { kind: Kind::Data, flag: false, number: self.counter, arrived: 0 };
+        let inner = Inner { kind: FrameKind::Data, flag: false, number: self.counter, arrived: 0 };
         Secret::of_world(b"a secret of the world's")
             .sealer_from(self.codec.uid, to, self.counter)
             .seal(&header, &inner, body.len(), |room| room.copy_from_slice(body))

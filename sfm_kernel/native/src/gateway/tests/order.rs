@@ -13,7 +13,7 @@ fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     let a = Gateway::start(Options { scheduler, ..options("A") }).unwrap();
     let other = Client::member(&a, "B", 50, Role::Gateway(0));
     let size: libc::c_int = 16 << 10;
-    // SAFETY: the kernel reads a number there.
+    // SAFETY: the kernel reads a number that lives until the call returns.
     let failed = unsafe {
         let (fd, to) = (other.stream.as_raw_fd(), (&raw const size).cast());
         libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, to, 4)
@@ -72,7 +72,7 @@ fn a_held_up_process_hears_that_its_gateway_lives() {
     let frame = bulk.sealed(9, "B", Class::Bulk, &[0; BULK]);
     let sender = std::thread::spawn(move || while writer.write_all(&frame).is_ok() {});
     wait_until(|| a.status().contains("\"held_up\":true"));
-    assert_eq!(bulk.receive(), Received::Control(Kind::Beat, 0));
+    assert_eq!(bulk.receive(), Received::Control(FrameKind::Beat, 0));
     bulk.stream.shutdown(std::net::Shutdown::Both).unwrap();
     sender.join().unwrap();
 }

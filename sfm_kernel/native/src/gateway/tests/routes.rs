@@ -129,7 +129,7 @@ fn a_gateway_that_falls_silent_is_not_used() {
     near.send(2, "B", b"to be passed on");
     assert_eq!(mute.frame(), (1, b"to be passed on".to_vec()));
     assert_eq!(near.drop_reason(), Reason::NoRoute); // after some seconds without a beat
-    let beat = mute.codec.seal(Kind::Beat, a.uid, 0, 0, b"");
+    let beat = mute.codec.seal(FrameKind::Beat, a.uid, 0, 0, b"");
     mute.stream.write_all(&beat.bytes).unwrap();
     assert_eq!(near.drop_reason(), Reason::PathBroke);
     near.resume(2, "B", b"once more");
@@ -157,6 +157,6 @@ fn beats_come_while_nothing_else_does() {
     let a = gateway("A");
     let mut other = Client::member(&a, "B", 50, Role::Gateway(0));
     for _ in 0..3 {
-        assert_eq!(other.receive(), Received::Control(Kind::Beat, 0));
+        assert_eq!(other.receive(), Received::Control(FrameKind::Beat, 0));
     }
 }

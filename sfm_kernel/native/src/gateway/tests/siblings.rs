@@ -60,11 +60,11 @@ fn a_process_ends_nothing_but_its_own_connection() {
     let (a, b) = connected_pair(options("A"));
     let mut near = Client::process(&a, "A", 1);
     let mut far = Client::process(&b, "B", 2);
-    let bye = near.codec.seal(Kind::Bye, b.uid, far.codec.site, 0, b"");
+    let bye = near.codec.seal(FrameKind::Bye, b.uid, far.codec.site, 0, b"");
     near.stream.write_all(&bye.bytes).unwrap();
     near.send(2, "B", b"after it");
     assert_eq!(far.frame(), (1, b"after it".to_vec()));
-    let bye = near.codec.seal(Kind::Bye, a.uid, near.codec.site, 0, b"");
+    let bye = near.codec.seal(FrameKind::Bye, a.uid, near.codec.site, 0, b"");
     near.stream.write_all(&bye.bytes).unwrap();
     while near.receive() != Received::End {}
 }

@@ -7,7 +7,7 @@ use super::network::{Network, Role};
 use crate::clock::monotonic as now;
 use crate::core::Core;
 use crate::frame::seal::Secret;
-use crate::frame::{Header, Kind, LARGEST};
+use crate::frame::{FrameKind, Header, LARGEST};
 use crate::link::{Effect, Greeting, Identity, Link};
 use crate::packet::{self, Builder, Gather};
 use crate::wire::memory::Memory;
@@ -50,7 +50,7 @@ fn packet(number: usize, length: usize) -> Vec<u8> {
     let mut builder = Builder::new();
     builder.attribute("n", packet::Kind::Int, &[&(number as u64).to_le_bytes()]).unwrap();
     builder.attribute("x", packet::Kind::Bytes, &[&vec![7; length]]).unwrap();
-    // SAFETY: it has no buffers.
+    // SAFETY: the packet has no buffers outside of itself that would have to live.
     unsafe { builder.finish() }.head().to_vec()
 }
 
@@ -171,7 +171,7 @@ impl Network {
         let header = Header::read(&frame).expect("frames have headers");
         let link = self.link(at);
         let (inner, body) = link.opener.open(&header, &mut frame).expect("sealed for this process");
-        let is_hello = inner.kind == Kind::Hello;
+        let is_hello = inner.kind == FrameKind::Hello;
         if is_hello {
             self.sides[1 - at].recorded.push(recorded);
         }

@@ -145,7 +145,7 @@ impl Connection {
             out.queue.clear();
             self.socket.break_off();
             let mut event = libc::epoll_event { events: 0, u64: 0 };
-            // SAFETY: as in `watch`.
+            // SAFETY: the call reads an event that lives until it returns.
             unsafe {
                 libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_DEL, self.socket.raw(), &mut event)
             };
@@ -191,14 +191,14 @@ mod tests {
     use super::*;
 
     fn epoll() -> OwnedFd {
-        // SAFETY: a fresh descriptor.
+        // SAFETY: the descriptor is new, and nobody else owns it.
         unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }
     }
 
     fn pair(epoll: &OwnedFd) -> (Connection, TcpStream) {
         let (stream, peer) = crate::tcp_info::tests::pair();
         stream.set_nonblocking(true).unwrap();
-        // SAFETY: the descriptor is given away.
+        // SAFETY: the stream gives its descriptor away, so the socket alone owns it.
         let socket = unsafe { Socket::own(stream.into_raw_fd()) };
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
     }
@@ -211,7 +211,7 @@ mod tests {
             let socket = Socket::connect(&format!("tcp://{address}")).unwrap();
             let connection = Connection::new(2, socket, epoll.as_raw_fd(), true, false);
             let mut ready = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
-            // SAFETY: one descriptor, which stays open.
+            // SAFETY: the array has one descriptor, which stays open until the call returns.
             assert_eq!(unsafe { libc::poll(&mut ready, 1, 60_000) }, 1);
             if probe {
                 assert!(!connection.is_made());

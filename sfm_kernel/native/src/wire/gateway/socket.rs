@@ -17,7 +17,7 @@ impl Socket {
     /// # Safety
     /// `fd` is a socket that nobody else owns.
     pub(super) unsafe fn own(fd: RawFd) -> Socket {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises an open descriptor that nobody else owns.
         Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, _note: note_descriptor(fd) }
     }
 
@@ -27,7 +27,7 @@ impl Socket {
         let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: a plain system call, whose result is checked.
         let fd = check(unsafe { libc::socket(libc::AF_INET, flags, 0) })?;
-        // SAFETY: fresh.
+        // SAFETY: the descriptor is new, and nobody else owns it.
         let socket = unsafe { Socket::own(fd) };
         socket.prepare();
         // SAFETY: plain numbers, of which zero is one.
@@ -90,7 +90,7 @@ impl Socket {
     pub fn receive(&self, to: &mut [u8]) -> Result<usize> {
         loop {
             let (at, room) = (to.as_mut_ptr().cast(), to.len());
-            // SAFETY: the buffer has so much room.
+            // SAFETY: the buffer has room for `room` bytes from `at` on.
             let got = unsafe { libc::recv(self.raw(), at, room, libc::MSG_DONTWAIT) };
             match check_size(got) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -103,20 +103,20 @@ impl Socket {
     pub fn failure(&self) -> Option<Error> {
         let (mut code, mut length) = (0i32, size_of::<i32>() as u32);
         let to = (&raw mut code).cast();
-        // SAFETY: room for an int.
+        // SAFETY: the call writes an int into a variable of this function.
         unsafe { libc::getsockopt(self.raw(), libc::SOL_SOCKET, libc::SO_ERROR, to, &mut length) };
         (code != 0).then(|| Error::from_raw_os_error(code))
     }
 
     /// End this direction: nothing more is sent.
     pub fn end(&self) {
-        // SAFETY: a socket of ours.
+        // SAFETY: the socket is open, since only `drop` closes it.
         unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) };
     }
 
     /// End both directions.
     pub fn break_off(&self) {
-        // SAFETY: a socket of ours.
+        // SAFETY: the socket is open, since only `drop` closes it.
         unsafe { libc::shutdown(self.raw(), libc::SHUT_RDWR) };
     }
 }

@@ -14,7 +14,7 @@ use super::descriptor::Descriptor;
 use super::message::Message;
 use super::monitor::{Event, Monitored};
 use super::router::Router;
-use super::socket::{Kind, Number, Socket};
+use super::socket::{Number, Socket, SocketKind};
 use super::watch::{Watch, Watched};
 use crate::sync::lock;
 use crate::tcp_info::TcpInfo;
@@ -109,7 +109,7 @@ impl Connection {
         server: &Key,
         largest: usize,
     ) -> Result<Connection> {
-        let mut dealer = Socket::new(context, Kind::Dealer)?;
+        let mut dealer = Socket::new(context, SocketKind::Dealer)?;
         pair.connect(&mut dealer, server)?;
         // The link above resumes: what libzmq would send on another connection may be too late.
         dealer.set(Number::ReconnectInterval, -1)?;

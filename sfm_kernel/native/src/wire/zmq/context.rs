@@ -22,19 +22,19 @@ pub struct Context {
 
 // SAFETY: libzmq allows every thread to use a context.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: as for Send, and libzmq allows any thread to use a context at any time.
 unsafe impl Sync for Context {}
 
 impl Context {
     /// A context with one I/O thread, which starts with the first socket.
     pub fn new(library: &'static Library) -> Result<Arc<Context>> {
-        // SAFETY: no conditions.
+        // SAFETY: libzmq sets no condition for this call.
         let at = unsafe { (library.ctx_new)() };
         if at.is_null() {
             return Err(library.last_error());
         }
         let context = Context { at, library, own: true, process: std::process::id() };
-        // SAFETY: an open context without sockets.
+        // SAFETY: the context is open and has no sockets yet, as libzmq demands.
         library.done(unsafe { (library.ctx_set)(at, MAX_SOCKETS, MOST_SOCKETS) })?;
         Ok(Arc::new(context))
     }

@@ -45,7 +45,7 @@ impl Pair {
 
 fn decode(library: &Library, letters: &[c_char; LETTERS]) -> Key {
     let mut key = [0; 32];
-    // SAFETY: 40 letters become 32 bytes.
+    // SAFETY: the letters end with a zero, and 40 of them become 32 bytes, for which there is room.
     unsafe { (library.z85_decode)(key.as_mut_ptr(), letters.as_ptr()) };
     key
 }

@@ -124,7 +124,7 @@ impl Library {
     }
 
     pub(super) fn last_error(&self) -> Error {
-        // SAFETY: no conditions.
+        // SAFETY: libzmq sets no condition for this call.
         Error::from_raw_os_error(unsafe { (self.errno)() })
     }
 

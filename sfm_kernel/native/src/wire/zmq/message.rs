@@ -14,15 +14,15 @@ pub struct Message {
     library: &'static Library,
 }
 
-// SAFETY: a message belongs to no thread.
+// SAFETY: a message belongs to no thread, as libzmq says of it.
 unsafe impl Send for Message {}
-// SAFETY: looking at it changes nothing.
+// SAFETY: the methods with a shared reference look at the message and do not change it.
 unsafe impl Sync for Message {}
 
 impl Message {
     pub fn empty(library: &'static Library) -> Message {
         let mut raw = Raw([0; 64]);
-        // SAFETY: initialises the 64 bytes; cannot fail.
+        // SAFETY: the call initializes all 64 bytes, and cannot fail.
         unsafe { (library.msg_init)(&mut raw) };
         Message { raw, library }
     }
@@ -59,7 +59,7 @@ impl Message {
         // SAFETY: memory that stays as it is until `free`; libzmq only reads it.
         let done = unsafe { (library.msg_init_data)(&mut raw, at, length, free::<B>, lent.cast()) };
         if let Err(error) = library.done(done) {
-            // SAFETY: libzmq has not taken it.
+            // SAFETY: libzmq has not taken the box, so it is still ours.
             drop(unsafe { Box::from_raw(lent) });
             return Err(error);
         }
@@ -86,19 +86,20 @@ impl Message {
 
     /// Whether another frame of the same message follows.
     pub fn more(&self) -> bool {
-        // SAFETY: an initialised message.
+        // SAFETY: every `Message` is initialized as long as it lives.
         unsafe { (self.library.msg_more)(&self.raw) != 0 }
     }
 
     /// The descriptor of the connection that it came through, which libzmq owns.
     pub fn source(&self) -> Option<RawFd> {
-        // SAFETY: an initialised message.
+        // SAFETY: every `Message` is initialized as long as it lives.
         Some(unsafe { (self.library.msg_get)(&self.raw, SRCFD) }).filter(|fd| *fd >= 0)
     }
 
     /// The name that the authenticator has given the connection that it came through (`zap`).
     pub fn user(&self) -> Option<String> {
-        // SAFETY: an initialised message, and a name.
+        // SAFETY: every `Message` is initialized as long as it lives, and the name ends with a
+        // zero.
         text(unsafe { (self.library.msg_gets)(&self.raw, c"User-Id".as_ptr()) })
     }
 

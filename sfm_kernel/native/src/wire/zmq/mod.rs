@@ -37,6 +37,6 @@ pub use library::Library;
 pub use message::Message;
 pub use monitor::{Event, Monitored};
 pub use router::Router;
-pub use socket::{Bytes, Kind, Number, Socket};
+pub use socket::{Bytes, Number, Socket, SocketKind};
 pub use watch::{parts, Watch};
 pub use zap::Authenticator;

@@ -5,7 +5,7 @@ use std::io::Result;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::socket::{name, Kind, Socket};
+use super::socket::{name, Socket, SocketKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -56,9 +56,9 @@ impl Monitored {
         let address = format!("inproc://sfm-monitor-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let named = name(&address)?;
         let library = socket.context.library;
-        // SAFETY: an open socket, and a string.
+        // SAFETY: the socket is open as long as the value lives, and the string ends with a zero.
         library.done(unsafe { (library.socket_monitor)(socket.at, named.as_ptr(), WANTED) })?;
-        let mut events = Socket::new(&socket.context, Kind::Pair)?;
+        let mut events = Socket::new(&socket.context, SocketKind::Pair)?;
         events.connect(&address)?;
         Ok(Monitored { socket, events })
     }

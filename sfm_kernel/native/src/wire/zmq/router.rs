@@ -7,7 +7,7 @@ use super::context::Context;
 use super::curve::Pair;
 use super::message::Message;
 use super::monitor::{Event, Monitored};
-use super::socket::{Kind, Number, Socket};
+use super::socket::{Number, Socket, SocketKind};
 use super::watch::{Watch, Watched};
 use crate::sync::lock;
 use crate::wire::forked::{note_port, Note};
@@ -37,7 +37,7 @@ impl Router {
         backlog: i32,
         largest: usize,
     ) -> Result<Router> {
-        let mut router = Socket::new(context, Kind::Router)?;
+        let mut router = Socket::new(context, SocketKind::Router)?;
         pair.serve(&mut router)?;
         router.set(Number::RouterMandatory, 1)?;
         router.set(Number::HandshakeInterval, HANDSHAKE)?;

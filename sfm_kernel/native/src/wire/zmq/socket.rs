@@ -13,7 +13,7 @@ const SNDMORE: c_int = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Kind {
+pub enum SocketKind {
     Pair = 0,
     Dealer = 5,
     Router = 6,
@@ -68,8 +68,8 @@ unsafe impl Send for Socket {}
 impl Socket {
     /// A socket that, once closed, keeps nothing back, and that queues without a limit of its own:
     /// its owner counts bytes.
-    pub fn new(context: &Arc<Context>, kind: Kind) -> Result<Socket> {
-        // SAFETY: an open context.
+    pub fn new(context: &Arc<Context>, kind: SocketKind) -> Result<Socket> {
+        // SAFETY: the context is open as long as this reference to it lives.
         let at = unsafe { (context.library.socket)(context.at, kind as c_int) };
         if at.is_null() {
             return Err(context.library.last_error());
@@ -125,7 +125,7 @@ impl Socket {
     pub fn bind(&mut self, address: &str) -> Result<String> {
         let named = name(address)?;
         let library = self.context.library;
-        // SAFETY: an open socket, and a string.
+        // SAFETY: the socket is open as long as the value lives, and the string ends with a zero.
         library.done(unsafe { (library.bind)(self.at, named.as_ptr()) })?;
         let (mut room, mut length) = ([0u8; 256], 256);
         // SAFETY: room for the address, with its zero.
@@ -140,7 +140,7 @@ impl Socket {
     pub fn connect(&mut self, address: &str) -> Result<()> {
         let named = name(address)?;
         let library = self.context.library;
-        // SAFETY: an open socket, and a string.
+        // SAFETY: the socket is open as long as the value lives, and the string ends with a zero.
         library.done(unsafe { (library.connect)(self.at, named.as_ptr()) })
     }
 
@@ -198,7 +198,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.context.is_ours() {
-            // SAFETY: open, and closed only here.
+            // SAFETY: the socket is open, and is closed here only.
             unsafe { (self.context.library.close)(self.at) };
         }
     }

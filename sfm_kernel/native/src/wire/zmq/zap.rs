@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::curve::Key;
 use super::message::Message;
-use super::socket::{Kind, Socket};
+use super::socket::{Socket, SocketKind};
 use crate::clock::{elapsed, monotonic as now};
 
 const ADDRESS: &str = "inproc://zeromq.zap.01";
@@ -28,7 +28,7 @@ pub struct Authenticator {
 impl Authenticator {
     /// To be made before a socket of this context binds.
     pub fn new(context: &Arc<Context>) -> Result<Authenticator> {
-        let mut requests = Socket::new(context, Kind::Router)?;
+        let mut requests = Socket::new(context, SocketKind::Router)?;
         requests.bind(ADDRESS)?;
         Ok(Authenticator { requests, waiting: Vec::new() })
     }

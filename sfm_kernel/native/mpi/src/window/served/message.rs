@@ -22,7 +22,7 @@ pub const RUN: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum Kind {
+pub enum AccessKind {
     Put = 1,
     Get,
     Combine,
@@ -41,7 +41,7 @@ struct Runs {
 
 #[derive(PartialEq, Eq, Debug)]
 pub struct Message {
-    pub kind: Kind,
+    pub kind: AccessKind,
     pub op: MPI_Op,
     /// The handle of a predefined datatype.
     pub element: MPI_Datatype,
@@ -53,7 +53,7 @@ pub struct Message {
 impl Message {
     /// A fragment about this range of the target's bytes.
     pub fn of(
-        kind: Kind,
+        kind: AccessKind,
         op: MPI_Op,
         element: MPI_Datatype,
         expects_result: bool,
@@ -89,7 +89,7 @@ impl Message {
             *number = u32::from_le_bytes(*from.split_off(..4)?.first_chunk()?);
         }
         let [kind, op, element, expects_result, runs, bytes] = numbers;
-        let kind = [Kind::Put, Kind::Get, Kind::Combine, Kind::Swap]
+        let kind = [AccessKind::Put, AccessKind::Get, AccessKind::Combine, AccessKind::Swap]
             .into_iter()
             .find(|one| *one as u32 == kind)?;
         let (op, element, expects_result) =
@@ -141,7 +141,8 @@ mod tests {
         let column = making::vector(5, 1, 3, datatype::get(MPI_INT).unwrap()).unwrap();
         let target = Data::items(std::ptr::null(), 2, &column);
         let bytes = (0..24).collect();
-        let message = Message::of(Kind::Combine, MPI_SUM, MPI_INT, true, &target, 8..32, bytes);
+        let message =
+            Message::of(AccessKind::Combine, MPI_SUM, MPI_INT, true, &target, 8..32, bytes);
         let encoded = message.encoded();
         let decoded = Message::decoded(&encoded).unwrap();
         assert_eq!(decoded, message);

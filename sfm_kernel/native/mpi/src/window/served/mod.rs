@@ -25,7 +25,7 @@ use crate::datatype::named;
 use crate::engine::{self, engine, Engine, Note};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use message::{Kind, Message};
+use message::{AccessKind, Message};
 
 /// The largest number of bytes in one message: for contiguous memory, and for other memory, whose
 /// runs take room, too. Fewer if the ring is small.
@@ -106,7 +106,7 @@ static PENDING: Mutex<Numbered> = Mutex::new(Numbered { last: 0, all: None });
 /// The result's memory is valid until the operation has ended.
 pub unsafe fn issue(
     target: &Target,
-    kind: Kind,
+    kind: AccessKind,
     op: MPI_Op,
     element: MPI_Datatype,
     origin: Option<&Data>,
@@ -126,7 +126,7 @@ pub unsafe fn issue(
         let range = first..(first + most).min(total);
         let mut bytes = Vec::new();
         match (origin, kind) {
-            (Some(both), Kind::Swap) => bytes = both.pack(),
+            (Some(both), AccessKind::Swap) => bytes = both.pack(),
             (Some(origin), _) => origin.pack_range(range.clone(), &mut bytes),
             (None, _) => {}
         }
@@ -144,7 +144,7 @@ pub unsafe fn issue(
             numbered.all.get_or_insert_default().insert(number, pending);
             number
         };
-        let kind = engine::Kind::Access;
+        let kind = engine::MessageKind::Access;
         engine().send_large_control(kind, process, number, window.id(), message.encoded());
         window.control.block(rank).bell.ring();
         if outgoing.unanswered.load(Relaxed) > UNDER_WAY {
@@ -174,12 +174,12 @@ pub fn catch_up(engine: &Engine) {
         let next = lock(&ARRIVED).pop_front();
         let Some((note, tag, bytes)) = next else { return };
         match note.kind {
-            engine::Kind::Access => {
+            engine::MessageKind::Access => {
                 let (code, bytes) = match serve(tag, &bytes) {
                     Ok(bytes) => (MPI_SUCCESS, bytes),
                     Err(failure) => (failure.code, Vec::new()),
                 };
-                let kind = engine::Kind::Accessed;
+                let kind = engine::MessageKind::Accessed;
                 engine.send_large_control(kind, note.rank, note.number, code.into(), bytes);
             }
             _ => answered(note.number, tag as c_int, &bytes),
@@ -227,13 +227,13 @@ fn serve(id: i64, bytes: &[u8]) -> Answer<Vec<u8>> {
     // SAFETY: checked to be inside the window's memory; the rest is ours.
     unsafe {
         match message.kind {
-            Kind::Put => target.put(&from)?,
-            Kind::Get if message.expects_result => target.get(&into)?,
-            Kind::Swap if message.expects_result && message.bytes.len() == 2 * length => {
+            AccessKind::Put => target.put(&from)?,
+            AccessKind::Get if message.expects_result => target.get(&into)?,
+            AccessKind::Swap if message.expects_result && message.bytes.len() == 2 * length => {
                 let compare = message.bytes.as_ptr();
                 target.compare_and_swap(compare, compare.add(length), result.as_mut_ptr())?
             }
-            Kind::Combine => {
+            AccessKind::Combine => {
                 let combining = Combining::of_code(message.op, message.element)?;
                 let origin = (from.len() > 0).then_some(&from);
                 let result = message.expects_result.then_some(&into);

@@ -25,7 +25,7 @@ struct Ends {
 impl Ends {
     fn new() -> Option<Ends> {
         let context = context()?;
-        // SAFETY: a system call without pointers.
+        // SAFETY: the system call takes numbers only, and touches no memory.
         let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         let epoll = Arc::new(owned(epoll).unwrap());
         let watch = Arc::new(Watch::new(Arc::clone(&epoll), Arc::new(EventFd::new().unwrap())));

@@ -50,7 +50,7 @@ impl Server {
     fn new(context: &Arc<Context>) -> Server {
         let library = Library::load(&[]).unwrap();
         let gate = Authenticator::new(context).unwrap();
-        let mut router = Socket::new(context, Kind::Router).unwrap();
+        let mut router = Socket::new(context, SocketKind::Router).unwrap();
         router.set(Number::RouterMandatory, 1).unwrap();
         router.set(Number::HandshakeInterval, 3000).unwrap();
         let (pair, client) = (Pair::new(library).unwrap(), Pair::new(library).unwrap());
@@ -60,7 +60,7 @@ impl Server {
     }
 
     fn dial(&self, context: &Arc<Context>, pair: &Pair) -> Monitored {
-        let mut dealer = Socket::new(context, Kind::Dealer).unwrap();
+        let mut dealer = Socket::new(context, SocketKind::Dealer).unwrap();
         dealer.set(Number::ReconnectInterval, -1).unwrap();
         pair.connect(&mut dealer, &self.pair.public).unwrap();
         let mut dealer = Monitored::new(dealer).unwrap();
@@ -149,7 +149,7 @@ fn a_refused_connection_is_told() {
 fn whoever_has_no_room_leaves_the_frames_with_their_sender() {
     let Some(context) = context() else { return };
     let server = Server::new(&context);
-    let mut dealer = Socket::new(&context, Kind::Dealer).unwrap();
+    let mut dealer = Socket::new(&context, SocketKind::Dealer).unwrap();
     dealer.set(Number::SendLimit, 1).unwrap();
     server.client.connect(&mut dealer, &server.pair.public).unwrap();
     dealer.connect(&server.address).unwrap(); // nobody answers the authenticator: it stays closed
@@ -158,7 +158,7 @@ fn whoever_has_no_room_leaves_the_frames_with_their_sender() {
     assert!(!dealer.send(&mut second).unwrap());
     assert_eq!(second[0].bytes(), b"two");
     let mut lost = frames(server.library, &[b"nobody", b"lost"]);
-    let mut router = Socket::new(&context, Kind::Router).unwrap();
+    let mut router = Socket::new(&context, SocketKind::Router).unwrap();
     router.set(Number::RouterMandatory, 1).unwrap();
     assert_eq!(router.send(&mut lost).unwrap_err().raw_os_error(), Some(libc::EHOSTUNREACH));
 }

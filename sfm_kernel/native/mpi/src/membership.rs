@@ -13,7 +13,7 @@ use crate::errors::Answer;
 
 /// One process's endpoint in a world. C programs join a world (`endpoint`); an engine of a notebook
 /// is in one already, which Python has joined.
-pub trait Home: Send + Sync {
+pub trait Membership: Send + Sync {
     fn core(&self) -> &Arc<Core>;
 
     /// The program around waiting calls.
@@ -75,8 +75,8 @@ pub enum Found {
     Lost,
 }
 
-/// A home as the host of waiting calls.
-pub struct Here<'a>(pub &'a dyn Home);
+/// A membership as the host of waiting calls.
+pub struct Here<'a>(pub &'a dyn Membership);
 
 impl Host for Here<'_> {
     type Error = Error;

@@ -6,148 +6,70 @@ use sfm_endpoint::{callers, sites};
 
 use crate::op::Op;
 
-/// Fits into six bits (`history`) of the eight of a message's note.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum What {
-    /// None: one of the program's own messages.
-    Message,
-    /// A call that makes a communicator, if nothing else is known (`exactly`).
-    Making,
-    Barrier,
-    Bcast,
-    Gather,
-    Scatter,
-    Allgather,
-    Alltoall,
-    Reduce,
-    Allreduce,
-    ReduceScatter,
-    Scan,
-    Exscan,
-    NeighborAllgather,
-    NeighborAlltoall,
-    Finalize,
-    /// The same for a collective call of a file.
-    File,
-    /// The same for a call that makes a window.
-    Window,
-    Fence,
-    WinFree,
-    CommDup,
-    CommSplit,
-    CommSplitType,
-    CommCreate,
-    CommCreateGroup,
-    CommCreateFromGroup,
-    IntercommCreate,
-    IntercommFromGroups,
-    IntercommMerge,
-    CartCreate,
-    CartSub,
-    GraphCreate,
-    DistGraphCreate,
-    DistGraphAdjacent,
-    CommSpawn,
-    CommAccept,
-    CommConnect,
-    FileOpen,
-    FileClose,
-    FileSetView,
-    FileSetSize,
-    FilePreallocate,
-    FileSetAtomicity,
-    FileSetInfo,
-    FileSync,
-    FileSeekShared,
-    FileReadAll,
-    FileReadAtAll,
-    FileReadOrdered,
-    FileWriteAll,
-    FileWriteAtAll,
-    FileWriteOrdered,
-    WinCreate,
-    WinAllocate,
-    WinAllocateShared,
-    WinCreateDynamic,
+macro_rules! collectives {
+    ($($(#[$about:meta])* $name:ident: $text:literal,)*) => {
+        /// Fits into six bits (`history`) of the eight of a message's note.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum Collective {
+            $($(#[$about])* $name,)*
+        }
+
+        /// Each with its name in the standard, or in words.
+        const ALL: &[(Collective, &str)] = &[$((Collective::$name, $text),)*];
+    };
 }
 
-use What::*;
+collectives! {
+    /// None: one of the program's own messages.
+    Message: "no collective",
+    /// A call that makes a communicator, if nothing else is known (`exactly`).
+    Making: "a function that makes a communicator",
+    Barrier: "MPI_Barrier", Bcast: "MPI_Bcast", Gather: "MPI_Gather", Scatter: "MPI_Scatter",
+    Allgather: "MPI_Allgather", Alltoall: "MPI_Alltoall", Reduce: "MPI_Reduce",
+    Allreduce: "MPI_Allreduce", ReduceScatter: "MPI_Reduce_scatter", Scan: "MPI_Scan",
+    Exscan: "MPI_Exscan", NeighborAllgather: "MPI_Neighbor_allgather",
+    NeighborAlltoall: "MPI_Neighbor_alltoall", Finalize: "MPI_Finalize",
+    /// The same for a collective call of a file.
+    File: "a function that all processes of a file call",
+    /// The same for a call that makes a window.
+    Window: "a function that makes a window",
+    Fence: "MPI_Win_fence", WinFree: "MPI_Win_free", CommDup: "MPI_Comm_dup",
+    CommSplit: "MPI_Comm_split", CommSplitType: "MPI_Comm_split_type",
+    CommCreate: "MPI_Comm_create", CommCreateGroup: "MPI_Comm_create_group",
+    CommCreateFromGroup: "MPI_Comm_create_from_group", IntercommCreate: "MPI_Intercomm_create",
+    IntercommFromGroups: "MPI_Intercomm_create_from_groups", IntercommMerge: "MPI_Intercomm_merge",
+    CartCreate: "MPI_Cart_create", CartSub: "MPI_Cart_sub", GraphCreate: "MPI_Graph_create",
+    DistGraphCreate: "MPI_Dist_graph_create", DistGraphAdjacent: "MPI_Dist_graph_create_adjacent",
+    CommSpawn: "MPI_Comm_spawn", CommAccept: "MPI_Comm_accept", CommConnect: "MPI_Comm_connect",
+    FileOpen: "MPI_File_open", FileClose: "MPI_File_close", FileSetView: "MPI_File_set_view",
+    FileSetSize: "MPI_File_set_size", FilePreallocate: "MPI_File_preallocate",
+    FileSetAtomicity: "MPI_File_set_atomicity", FileSetInfo: "MPI_File_set_info",
+    FileSync: "MPI_File_sync", FileSeekShared: "MPI_File_seek_shared",
+    FileReadAll: "MPI_File_read_all", FileReadAtAll: "MPI_File_read_at_all",
+    FileReadOrdered: "MPI_File_read_ordered", FileWriteAll: "MPI_File_write_all",
+    FileWriteAtAll: "MPI_File_write_at_all", FileWriteOrdered: "MPI_File_write_ordered",
+    WinCreate: "MPI_Win_create", WinAllocate: "MPI_Win_allocate",
+    WinAllocateShared: "MPI_Win_allocate_shared", WinCreateDynamic: "MPI_Win_create_dynamic",
+}
 
-const ALL: [(What, &str); 56] = [
-    (Message, "no collective"),
-    (Making, "a function that makes a communicator"),
-    (Barrier, "MPI_Barrier"),
-    (Bcast, "MPI_Bcast"),
-    (Gather, "MPI_Gather"),
-    (Scatter, "MPI_Scatter"),
-    (Allgather, "MPI_Allgather"),
-    (Alltoall, "MPI_Alltoall"),
-    (Reduce, "MPI_Reduce"),
-    (Allreduce, "MPI_Allreduce"),
-    (ReduceScatter, "MPI_Reduce_scatter"),
-    (Scan, "MPI_Scan"),
-    (Exscan, "MPI_Exscan"),
-    (NeighborAllgather, "MPI_Neighbor_allgather"),
-    (NeighborAlltoall, "MPI_Neighbor_alltoall"),
-    (Finalize, "MPI_Finalize"),
-    (File, "a function that all processes of a file call"),
-    (Window, "a function that makes a window"),
-    (Fence, "MPI_Win_fence"),
-    (WinFree, "MPI_Win_free"),
-    (CommDup, "MPI_Comm_dup"),
-    (CommSplit, "MPI_Comm_split"),
-    (CommSplitType, "MPI_Comm_split_type"),
-    (CommCreate, "MPI_Comm_create"),
-    (CommCreateGroup, "MPI_Comm_create_group"),
-    (CommCreateFromGroup, "MPI_Comm_create_from_group"),
-    (IntercommCreate, "MPI_Intercomm_create"),
-    (IntercommFromGroups, "MPI_Intercomm_create_from_groups"),
-    (IntercommMerge, "MPI_Intercomm_merge"),
-    (CartCreate, "MPI_Cart_create"),
-    (CartSub, "MPI_Cart_sub"),
-    (GraphCreate, "MPI_Graph_create"),
-    (DistGraphCreate, "MPI_Dist_graph_create"),
-    (DistGraphAdjacent, "MPI_Dist_graph_create_adjacent"),
-    (CommSpawn, "MPI_Comm_spawn"),
-    (CommAccept, "MPI_Comm_accept"),
-    (CommConnect, "MPI_Comm_connect"),
-    (FileOpen, "MPI_File_open"),
-    (FileClose, "MPI_File_close"),
-    (FileSetView, "MPI_File_set_view"),
-    (FileSetSize, "MPI_File_set_size"),
-    (FilePreallocate, "MPI_File_preallocate"),
-    (FileSetAtomicity, "MPI_File_set_atomicity"),
-    (FileSetInfo, "MPI_File_set_info"),
-    (FileSync, "MPI_File_sync"),
-    (FileSeekShared, "MPI_File_seek_shared"),
-    (FileReadAll, "MPI_File_read_all"),
-    (FileReadAtAll, "MPI_File_read_at_all"),
-    (FileReadOrdered, "MPI_File_read_ordered"),
-    (FileWriteAll, "MPI_File_write_all"),
-    (FileWriteAtAll, "MPI_File_write_at_all"),
-    (FileWriteOrdered, "MPI_File_write_ordered"),
-    (WinCreate, "MPI_Win_create"),
-    (WinAllocate, "MPI_Win_allocate"),
-    (WinAllocateShared, "MPI_Win_allocate_shared"),
-    (WinCreateDynamic, "MPI_Win_create_dynamic"),
-];
+use Collective::*;
 
-impl What {
+impl Collective {
     /// The call with this number.
-    pub fn of(number: u8) -> What {
+    pub fn of(number: u8) -> Collective {
         ALL.get(usize::from(number)).map_or(Message, |(what, _)| *what)
     }
 
     /// The call of mpi4py's method for objects.
-    pub fn of_method(method: &str) -> What {
-        let is_it = |what: &What| what.method() == method;
+    pub fn of_method(method: &str) -> Collective {
+        let is_it = |what: &Collective| what.method() == method;
         ALL.iter().map(|(what, _)| *what).find(is_it).unwrap_or(Message)
     }
 
     /// The call more exactly, by the function that the program is in: all processes call the same one
     /// to make a communicator or a window, or use a file.
-    pub fn exactly(self) -> What {
+    pub fn exactly(self) -> Collective {
         let (Making | File | Window) = self else { return self };
         // Forms that match each other, as far as the standard says.
         let name = callers::name().trim_end_matches("_c").replace("_with_info", "");
@@ -189,7 +111,7 @@ enum Passes {
 
 impl Passes {
     /// How the program's call of this number passes it; None if that is not known.
-    fn of(what: What, site: u32) -> Option<Passes> {
+    fn of(what: Collective, site: u32) -> Option<Passes> {
         let (Bcast | Gather | Scatter | Allgather | Alltoall | NeighborAllgather
         | NeighborAlltoall) = what
         else {
@@ -239,7 +161,7 @@ impl Alike {
     }
 
     /// The same with how mpi4py passes the data of this call of the program.
-    pub fn passed(self, what: What, site: u32) -> Alike {
+    pub fn passed(self, what: Collective, site: u32) -> Alike {
         let passes = Passes::of(what, site).map_or(0, |passes| passes as u32);
         Alike(self.0 | passes << Self::OP_BITS)
     }
