@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::exchange::{Event, Exchange, Remote};
+use super::failures::Failures;
 use super::gateways::{GatewayMonitor, SiteGateway};
 use super::monitor::{
     dial, ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER,
@@ -118,8 +119,7 @@ impl Dialing {
         if connection.is_confirmed() {
             monitor.broke = true;
             if was_current {
-                monitor.hangups = 0;
-                monitor.refusals = 0;
+                monitor.failures = Failures::default();
                 self.replace_connection(exchange, link);
             }
             return;
@@ -134,7 +134,7 @@ impl Dialing {
             // libzmq could not connect, and does not say why.
             Some(libc::ENOTCONN) => dial(exchange, monitor, true, &mut self.warned),
             _ => {
-                (monitor.refusals, monitor.hangups) = (0, 0);
+                monitor.failures = Failures::default();
                 link.begin_silence(begun);
                 monitor.next = now() + SECOND;
             }

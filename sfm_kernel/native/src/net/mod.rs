@@ -10,6 +10,7 @@
 //! admission       bounds those that have not shown the key of a member
 //! network_thread  who receives: a waiting thread or the network thread
 //! dialing         makes and replaces connections
+//! failures        what failed attempts to connect prove
 //! monitor         judges whether a connection is up, silent or lost
 //! closing         leaves when everything that was sent has arrived
 //! ```
@@ -25,6 +26,7 @@ mod closing;
 mod dialing;
 mod direct;
 mod exchange;
+pub mod failures;
 mod gateways;
 mod incoming;
 mod monitor;

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::exchange::{Exchange, Remote};
+use super::failures::{Failures, Proof};
 use super::{elapsed, now, Link, SECOND};
 use crate::frame::FrameKind;
 use crate::tcp_info::{self, TcpInfo};
@@ -20,20 +21,6 @@ use crate::wire::{Connection, Warmth, Wire};
 const MILLISECOND: u64 = 1_000_000;
 /// Pause after a refusal, in nanoseconds.
 pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
-/// Refusals that prove a process's death, since it listens as long as it lives; and the nanoseconds
-/// over which they must extend.
-const REFUSALS: u32 = 3;
-const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// Connections, one after the other, that must be ended without a frame to prove that who listens at
-/// that address is another process; and the nanoseconds over which they must extend. (Some may be
-/// chance: a crowded peer evicts strangers, see admission.rs; a firewall that was restarted resets
-/// those that a stopped peer has not answered yet.)
-const HANG_UPS: u32 = 8;
-const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// Nanoseconds after which a hang-up does not count: whoever does not have the key ends a connection
-/// at once, and the peer ends one if it has not admitted this process in time, since its directory
-/// has not announced it.
-const PATIENCE: u64 = 750 * MILLISECOND;
 /// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
 /// kernel's keepalive probes on an idle connection.
 const SILENT_SENDING: f64 = 1.2;
@@ -64,10 +51,7 @@ pub(super) struct ConnectionMonitor {
     around_until: u64,
     /// The link has had a connection on which the peer has shown the key.
     pub broke: bool,
-    pub refusals: u32,
-    first_refusal: u64,
-    pub hangups: u32,
-    first_hangup: u64,
+    pub failures: Failures,
     /// When the kernel's silence was last noticed first; it had begun before.
     silence_noticed: u64,
 }
@@ -80,10 +64,7 @@ impl ConnectionMonitor {
             next: 0,
             around_until: 0,
             broke: false,
-            refusals: 0,
-            first_refusal: 0,
-            hangups: 0,
-            first_hangup: 0,
+            failures: Failures::default(),
             silence_noticed: 0,
         }
     }
@@ -97,11 +78,11 @@ impl ConnectionMonitor {
 
     /// Give the peer up if its death, or its other key, is proven.
     pub fn lose_if_proven_dead(&self) {
-        if self.refusals >= REFUSALS && elapsed(self.first_refusal) > REFUSED_FOR {
-            self.link.lose("");
-        } else if self.hangups >= HANG_UPS && elapsed(self.first_hangup) > UNWELCOME_FOR {
-            self.link.lose("(whoever listens at its address does not have its key)");
-        }
+        self.link.lose(match self.failures.proof(now()) {
+            Some(Proof::Death) => "",
+            Some(Proof::OtherKey) => "(whoever listens at its address does not have its key)",
+            None => return,
+        });
     }
 
     /// The link has left the gateways for a direct connection, since nothing arrives through them,
@@ -113,29 +94,19 @@ impl ConnectionMonitor {
     /// The peer's kernel answers.
     pub fn reached(&mut self) {
         self.attempt = None;
-        (self.refusals, self.hangups) = (0, 0);
+        self.failures = Failures::default();
     }
 
     pub fn refused(&mut self) {
-        if self.refusals == 0 {
-            self.first_refusal = now();
-        }
-        self.refusals += 1;
+        self.failures.refused(now());
         self.next = now() + RETRY_AFTER;
     }
 
     pub fn hung_up(&mut self, begun: u64) {
-        self.refusals = 0;
         self.next = now() + RETRY_AFTER;
-        if elapsed(begun) > PATIENCE {
-            self.hangups = 0;
+        if !self.failures.hung_up(begun, now()) {
             self.link.begin_silence(begun);
-            return;
         }
-        if self.hangups == 0 {
-            self.first_hangup = now();
-        }
-        self.hangups += 1;
     }
 
     /// Switch the link to the connection that it should use, unless something is under way on
@@ -188,7 +159,7 @@ impl ConnectionMonitor {
                     let begun = *begun;
                     self.give_up_attempt(exchange);
                     self.link.begin_silence(begun);
-                    (self.refusals, self.hangups) = (0, 0);
+                    self.failures = Failures::default();
                 }
             }
         }
