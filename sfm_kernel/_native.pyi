@@ -17,22 +17,24 @@ from sfm_kernel.errors import PeerLost, RecvTimeout, WouldBlock
 
 __all__ = [
     "ANSWERS",
-    "ARENA_BYTES",
+    "ANSWER_SECONDS",
     "BUFFERING",
     "COUNTED",
     "GATEWAY_KEY_BYTES",
     "INBOX_IRRELEVANT",
     "JUDGEMENT_BYTES",
+    "LARGEST_FRAME",
     "LIBRARY",
     "MAIN_THREAD_STATES",
+    "MAX_DEPARTED",
     "MAX_MEMBERS",
     "MESSAGE_EVENTS",
     "MOST_CONNECTIONS",
     "OBSERVER_SHIFT",
     "OTHERS_BYTES",
-    "RING_BYTES",
     "SCHEDULERS",
     "SHOWN_CHARACTERS",
+    "SITES",
     "STATES",
     "SUMMARY_UNIT",
     "UNSETTLED",
@@ -45,27 +47,44 @@ __all__ = [
     "Exchange",
     "Gateway",
     "Inbox",
+    "JoinRequest",
     "Known",
     "LabLink",
     "Ledger",
     "Link",
+    "LocalDirectory",
+    "Member",
     "Message",
+    "Name",
     "Observer",
+    "OpenDirectory",
     "Operation",
     "Outcome",
     "Packet",
     "Region",
+    "RemoteDirectory",
     "Segment",
+    "ServerClient",
+    "Table",
+    "WorldFolder",
     "abandon_connections",
+    "arena_bytes",
+    "check_key",
+    "check_private",
+    "check_site",
+    "check_world",
+    "clean_worlds",
     "congestion",
     "decode",
+    "derived_pair",
     "frame_of",
     "gateway_key",
-    "is_arena_size",
-    "is_ring_size",
+    "is_alive",
     "judge",
     "key_pair",
     "location_words",
+    "make_folder",
+    "make_root",
     "matches",
     "native_handlers",
     "native_stack",
@@ -75,7 +94,14 @@ __all__ = [
     "recv",
     "recv_nb",
     "refresh_mpi",
+    "remove_dead",
+    "remove_sites",
+    "remove_unused",
+    "remove_world",
+    "requested_site",
     "resolve",
+    "ring_bytes",
+    "root",
     "send",
     "set_bystanders",
     "set_congestion",
@@ -86,10 +112,14 @@ __all__ = [
     "set_mpi_world",
     "set_variables",
     "setns",
+    "site_of_host",
+    "sites_folder",
     "sleeps",
     "stacks",
+    "stretched",
     "tcp_info",
     "unshare",
+    "worlds",
 ]
 
 _Path = str | os.PathLike[str]
@@ -97,19 +127,22 @@ _Path = str | os.PathLike[str]
 GATEWAY_KEY_BYTES: Final[int]
 """Bytes of the key that gateways get."""
 
+Name = str | int
+"""A process's address for others: its name, or its rank."""
+
+MAX_DEPARTED: Final[int]
+"""The most departed members that a table remembers."""
+ANSWER_SECONDS: Final[float]
+"""Seconds in which a directory server must answer. One that has ended is noticed much earlier."""
+
+LARGEST_FRAME: Final[int]
+"""The most bytes of a frame to a directory server: requests travel in pieces."""
+
 MAX_MEMBERS: Final[int]
 """Processes that one world can hold: the width of the arrival bitmap in a segment."""
 
 BUFFERING: Final[int]
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
-
-RING_BYTES: Final[int]
-"""Bytes of a ring by default. Larger messages pass through it in chunks."""
-
-ARENA_BYTES: Final[int]
-"""Bytes of address space for the large values of one pair, by default. It takes memory as it is
-used, leaves at least half of ``/dev/shm`` free, and returns memory that was not used for two
-seconds. Values that do not fit go through the ring."""
 
 COUNTED: Final[int]
 """Bit of a context's number: its messages wait until they are received. Without it they are news,
@@ -138,6 +171,9 @@ side can end it by itself."""
 INBOX_IRRELEVANT: Final[int]
 """In ``examined``: no message that arrives can end the call."""
 
+SITES: Final[str]
+"""The suffix of the folder for a world's sites, after the world's name."""
+
 SUMMARY_UNIT: Final[str]
 """The separator of a name and its value in the summary of an inbox."""
 
@@ -158,12 +194,6 @@ SCHEDULERS: Final[tuple[str, ...]]
 
 MOST_CONNECTIONS: Final[int]
 """Connections between two gateways, at most."""
-
-def is_ring_size(nbytes: int, /) -> bool:
-    """Whether a ring can have this size."""
-
-def is_arena_size(nbytes: int, /) -> bool:
-    """Whether an arena can have this size; 0: there is no arena."""
 
 @final
 class Packet:
@@ -521,6 +551,328 @@ def unshare(flags: int, /) -> None:
 
 def setns(namespace: int, /) -> None:
     """``os.setns`` of Python 3.12, for a descriptor of a namespace of any kind. Raises OSError."""
+
+@final
+class Member:
+    """One incarnation of a process of a world, as the directory knows it.
+
+    Two are equal if all but ``info`` are.
+
+    Attributes:
+        uid: 32 hexadecimal digits, new each time a process joins.
+        slot: a number below ``MAX_MEMBERS``, unique among the living members.
+        rank: 0, 1, 2 … for processes that compute; None for a guest, such as a notebook.
+        name: its address for others; the rank if the user gave no other name.
+        pid, host: for people; never used to decide whether it lives.
+        segment: path of its segment on its machine.
+        address: it listens there ("tcp://10.0.0.7:41234"); empty if it does not listen.
+        info: anything a front end wants others to see (ipyparallel's engine id, for one); "plain"
+            says that it is a program with ZeroMQ alone.
+        site: the name of its site; by default that of its machine.
+        public: the public half of its key pair, 64 hexadecimal digits; empty if it does not listen.
+        is_plain: whether it is a program with ZeroMQ alone, which reads no pickled values, and no
+            frames of other sites.
+    """
+
+    def __new__(
+        cls,
+        uid: str,
+        slot: int,
+        rank: int | None,
+        name: Name,
+        pid: int,
+        host: str,
+        segment: str,
+        address: str,
+        info: dict[str, Any] | None = None,
+        site: str = "",
+        public: str = "",
+    ) -> Self: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def slot(self) -> int: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def name(self) -> Name: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def segment(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def info(self) -> dict[str, Any]: ...
+    @property
+    def site(self) -> str: ...
+    @property
+    def public(self) -> str: ...
+    @property
+    def is_plain(self) -> bool: ...
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Member:
+        """The entry that ``to_json`` described; raises TypeError on a malformed record."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as JSON's own types."""
+
+    def identity(self) -> dict[str, Any]:
+        """The attributes by which observers identify it."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class JoinRequest:
+    """A process's request to join; ``Directory.join`` and ``Member`` explain the fields.
+
+    Raises BadName or TypeError on invalid values.
+    """
+
+    def __new__(
+        cls,
+        uid: str,
+        pid: int,
+        host: str,
+        segment: str,
+        address: str,
+        name: Name | None = None,
+        rank: int | None = None,
+        guest: bool = False,
+        names: Sequence[Name] = ...,
+        info: dict[str, Any] | None = None,
+        site: str | None = None,
+        public: str = "",
+    ) -> Self: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def public(self) -> str: ...
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> JoinRequest:
+        """The request from ``to_json``'s result; raises TypeError or BadName if malformed."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The request as JSON's own types."""
+
+@final
+class Table:
+    """The members of one world, by slot. At most one entry has a slot, a rank or a name.
+
+    Dead processes stay until a newcomer takes their name or rank, so that a restarted process gets
+    back its own and others can see which processes died.
+
+    Attributes:
+        departed: the processes that left, for each name the last one, at most ``MAX_DEPARTED``;
+            for processes that wait for one of them.
+    """
+
+    def __new__(cls) -> Self: ...
+    @property
+    def members(self) -> list[Member]: ...
+    @property
+    def departed(self) -> list[Member]: ...
+    def admit(self, request: JoinRequest, lives: Callable[[Member], bool]) -> Member:
+        """Enter a newcomer as ``Directory.join`` says. On an error the table is unchanged."""
+
+    def find(self, uid: str) -> Member | None:
+        """The entry with this uid; None if there is none."""
+
+    def remove(self, uid: str) -> bool:
+        """Remove an entry; return whether there was one."""
+
+    def dumps(self) -> bytes:
+        """The table as text, for a file."""
+
+    @staticmethod
+    def loads(text: bytes) -> Table:
+        """The table that ``dumps`` wrote; raises WorldError if it is damaged."""
+
+@disjoint_base
+class OpenDirectory:
+    """The directory of a world; see ``transport.base.Directory`` for the contract."""
+
+    @property
+    def world(self) -> str: ...
+    @property
+    def folder(self) -> str: ...
+    @property
+    def key(self) -> bytes: ...
+    def leave(self, member: Member) -> None: ...
+    def members(self) -> list[Member]: ...
+    def listed(self) -> list[Member]: ...
+    def departed(self) -> list[Member]: ...
+    def alive(self, member: Member) -> bool: ...
+    def why_departed(self, member: Member) -> str: ...
+    def close(self) -> None:
+        """Release the folder, and the connection to a server. Idempotent; does not leave.
+
+        The last process to close a world of one machine that all have left removes it. A world
+        whose processes died stays until a process joins a world, or an observer asks which there
+        are: it can be seen how they ended.
+        """
+
+    def _join(self, request: JoinRequest) -> Member: ...
+
+@disjoint_base
+class LocalDirectory(OpenDirectory):
+    """The directory of a world on this machine: a table in a file, no server.
+
+    Raises:
+        WorldGone: the world does not exist and ``create`` is false.
+        WorldAccess: its folder or key belongs to another user, or others could read it.
+    """
+
+    def __new__(cls, world: str, create: bool = True) -> Self: ...
+    @property
+    def table(self) -> str:
+        """The path of the file that lists the members."""
+
+@disjoint_base
+class RemoteDirectory(OpenDirectory):
+    """The directory that a server keeps.
+
+    ``libraries``: paths of libzmq, or of modules linked with it, to try before the system's.
+    ``notice(text)`` is called when this process was put out of the world.
+    """
+
+    def __new__(
+        cls,
+        libraries: Sequence[str],
+        world: str,
+        url: str,
+        key: bytes,
+        notice: Callable[[str], object],
+    ) -> Self: ...
+    @property
+    def server(self) -> ServerClient:
+        """The client of its server."""
+
+    def _gateways(self) -> list[tuple[str, str, str, str]]:
+        """Uid, site, address and name of the gateways of all sites, oldest first."""
+
+    def _watch(
+        self,
+        changed: Callable[[list[tuple[str, str, str, str]], list[Member], dict[str, str]], object],
+    ) -> None:
+        """Call ``changed`` with gateways, members, and who has departed, now and at each change."""
+
+@disjoint_base
+class WorldFolder:
+    """One world's folder on this machine, held open: no process removes it meanwhile.
+
+    Raises:
+        WorldGone: it does not exist and ``create`` is false.
+        WorldAccess: it (or the root) belongs to another user, or others may enter it.
+    """
+
+    def __new__(cls, world: str, *, create: bool) -> Self: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: object, raised: object, traceback: object, /) -> None: ...
+    @property
+    def world(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    def fileno(self) -> int:
+        """The descriptor of the folder, which keeps it from being removed."""
+
+    def sweep(self, keep: Sequence[str]) -> list[str]:
+        """Remove the files of dead processes, except the segments of the uids in ``keep``.
+
+        Returns the paths. A ring is removed with its receiver: a living receiver still reads what a
+        dead sender wrote.
+        """
+
+    def close(self) -> bool:
+        """Close the folder; return whether it was open. Idempotent."""
+
+def root() -> str:
+    """The folder of this user's worlds: ``$SFM_DIR``, or one in shared memory. Not created.
+
+    Raises WorldAccess if SFM_DIR cannot be a folder, or if another user has taken the usual name
+    and the user's home cannot record another one.
+    """
+
+def make_root() -> str:
+    """Make the folder of this user's worlds, and return it."""
+
+def make_folder(path: _Path, /) -> None:
+    """Make the folder, closed to others, unless it exists."""
+
+def check_private(path: _Path, /) -> None:
+    """Raise WorldAccess unless the folder belongs to the user and is closed to others."""
+
+def check_world(world: str, /) -> str:
+    """The name itself; raises BadName if it is not a world's name."""
+
+def check_site(site: Any, /, given: str = "site") -> str:
+    """The name, if it is valid: 1 to 64 printable characters, none of them a space.
+
+    ``given``: the argument or variable that it comes from, for the error. Raises BadName.
+    """
+
+def requested_site(site: str | None, /) -> str:
+    """The site that a process requests: ``site``, or that of ``SFM_SITE``. Raises BadName.
+
+    "" stands for the machine's site.
+    """
+
+def site_of_host(host: str, /) -> str:
+    """The default site of a machine: its name, without characters that a site's cannot have."""
+
+def is_alive(segment: _Path, /) -> bool:
+    """Whether the process that made the segment runs: it holds the file's lock. About 5 µs.
+
+    A segment that does not exist belongs to a process that left. If the segment cannot be opened
+    (for want of descriptors), its owner counts as alive.
+    """
+
+def worlds() -> list[str]:
+    """The worlds of this user on this machine in which a process lives, by name.
+
+    Those whose last process has died are removed, see ``remove_dead``.
+    """
+
+def remove_dead() -> None:
+    """Remove the worlds whose last process has died: their keys and messages are nobody's.
+
+    A world that its owner has made for others, as ``run`` does, stays for as long as the owner
+    lives, which looks at how they ended and then removes it.
+    """
+
+def clean_worlds() -> list[str]:
+    """Remove the files of dead processes; returns the paths that were removed."""
+
+def remove_world(world: str, /) -> bool:
+    """Remove a world in which no process lives; return whether it no longer exists.
+
+    If a process lives in the world, or has it open, only the files of dead processes are removed.
+    The caller closes its endpoint and directory first.
+    """
+
+def sites_folder(world: str, /) -> str:
+    """The folder for those sites of a world that share this machine; each has a folder in it."""
+
+def remove_sites(world: str, /) -> list[str]:
+    """Remove the sites of a world in which no process lives; returns the paths removed."""
+
+def remove_unused(path: _Path, /) -> bool:
+    """Remove a world's folder, unless a process has it open; return whether none has."""
+
+def ring_bytes(folder: _Path, /) -> int:
+    """The size of a ring in this folder, in bytes.
+
+    ``SFM_RING_BYTES``, a power of two, or the default, which is less if there is little room.
+    Raises ValueError.
+    """
+
+def arena_bytes() -> int:
+    """The arena's size in bytes: ``SFM_ARENA_BYTES``, 0 for none, or the default."""
 
 @final
 class Segment:
@@ -1045,8 +1397,8 @@ class Exchange:
             key: the world's.
             pair: the secret and the public half of this process's own keys, 32 bytes each.
             table: the file that announces the members' keys in a world of one machine.
-            context: the address of a context of the same libzmq, which is ended later than this
-                is closed; its thread serves these connections, too. None: one of its own.
+            context: the number of an open client's (``ServerClient.context``), whose thread serves
+                these connections, too. None: one of its own.
             address: peers connect to it by ZeroMQ, which chooses a port: "tcp://IP:*".
             libraries: paths of libzmq, or of modules linked with it, to try before the system's.
             strangers: open connections that have not shown a member's key, at most.
@@ -1108,6 +1460,95 @@ def key_pair(libraries: list[str]) -> tuple[bytes, bytes]:
     Args:
         libraries: paths of libzmq, or of modules that are linked with it; the system's is the last.
     """
+
+def derived_pair(libraries: list[str], key: bytes, is_gateway: bool) -> tuple[bytes, bytes]:
+    """The pair that all derive who have the world's key, or the gateways'; see ``key_pair``.
+
+    Raises WorldAccess, see ``check_key``.
+    """
+
+def check_key(key: bytes, /) -> None:
+    """Raise WorldAccess if the key is empty, or so short that it could be guessed."""
+
+def stretched(key: bytes, /) -> bytes:
+    """The key that is used for a given one: short ones, which somebody may have made up, stretched.
+
+    Who has recorded what passes gateways can try keys. For one of fewer than 32 bytes each try
+    costs what it costs here: some 50 ms, and 16 MB (scrypt, RFC 7914). Raises WorldAccess, see
+    ``check_key``.
+    """
+
+@final
+class ServerClient:
+    """The client of a directory server (native/endpoint/src/directory/client.rs). Thread-safe.
+
+    JSON is text here; ``sfm_kernel.directory.client`` puts Python's objects around it. A call that
+    waits gives the GIL back, and runs signal handlers meanwhile.
+    """
+
+    def __new__(
+        cls,
+        libraries: list[str],
+        world: str,
+        url: str,
+        key: bytes,
+        is_gateway: bool,
+        patience: float,
+    ) -> ServerClient:
+        """Show the server the key, which is the world's or a gateway's.
+
+        Raises WorldGone if the server does not answer within ``patience`` seconds, or keeps another
+        world; WorldAccess if the key is not the server's; WorldError if the url is invalid, or
+        there is no libzmq (``libraries``: see ``key_pair``).
+        """
+
+    @property
+    def world(self) -> str:
+        """The world's name."""
+
+    @property
+    def key(self) -> bytes:
+        """The key that is used: see ``stretched``."""
+
+    @property
+    def pair(self) -> tuple[bytes, bytes]:
+        """The secret and the public half of its own pair, by which the server knows it."""
+
+    @property
+    def context(self) -> int:
+        """The number of its ZeroMQ context, for an ``Exchange``. The context ends with the last
+        that uses it. Raises EndpointClosed when it is closed."""
+
+    @property
+    def breaks(self) -> int:
+        """How often the connection was up and came down."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server does not admit this client's pair any longer."""
+
+    def ask(self, kind: str, details: str, body: bytes, limit: float) -> tuple[bytes, list[bytes]]:
+        """The answer to a request, JSON, and the bodies that came with it.
+
+        Args:
+            details: the request's, an object of JSON.
+        Raises:
+            WorldGone: there is none within ``limit`` seconds.
+            EndpointClosed: this client was closed, or belongs to the parent process.
+            Other errors: the server refuses the request.
+        """
+
+    def subscribe(self, on_update: Callable[[bytes | None], object]) -> None:
+        """Call ``on_update``, in a thread of the core's, with each state that the server publishes.
+
+        And with None when the server falls silent. Once for each client.
+        """
+
+    def close(self) -> None:
+        """Release the connection, when the subscriber's thread has ended. Idempotent.
+
+        In a forked child it does nothing.
+        """
 
 def abandon_connections() -> None:
     """In a forked child: give up its copies of the parent's connections."""

@@ -32,13 +32,13 @@ from contextlib import suppress
 from typing import Any
 
 from sfm_kernel import serving
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.endpoint.bystanders import FUTURES
 from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.errors import SFMError, TaskFailed
 from sfm_kernel.message import Message
 from sfm_kernel.serving import serve
-from sfm_kernel.transport.base import Name
 
 __all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
 

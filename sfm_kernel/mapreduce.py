@@ -34,6 +34,7 @@ from sys import getsizeof
 from typing import Any, NamedTuple
 
 from sfm_kernel import serving
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import JobFailed, PeerLost, SFMError
 from sfm_kernel.message import Message
@@ -49,7 +50,6 @@ from sfm_kernel.records import (
     lines,
     partitioned,
 )
-from sfm_kernel.transport.base import Name
 
 __all__ = ["Line", "Result", "run"]
 

@@ -33,6 +33,7 @@ from contextlib import suppress
 from typing import Any
 
 from sfm_kernel import serving
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.errors import RemoteError, SFMError
@@ -51,7 +52,6 @@ from sfm_kernel.serving.references import (
     temporarily,
 )
 from sfm_kernel.serving.values import reducers
-from sfm_kernel.transport.base import Name
 
 __all__ = ["Proxy", "Question", "connect", "export", "offer", "ref", "value"]
 

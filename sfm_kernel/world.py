@@ -10,13 +10,18 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from sfm_kernel._native import Inbox, Segment
+from sfm_kernel._native import (
+    Inbox,
+    JoinRequest,
+    Segment,
+    remove_dead,
+    requested_site,
+    site_of_host,
+)
 from sfm_kernel.directory import LocalDirectory, open_directory
-from sfm_kernel.directory.cleaning import remove_dead
-from sfm_kernel.directory.sites import requested_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError, limits_named
-from sfm_kernel.transport.base import Directory, Transport, site_of_host
+from sfm_kernel.transport.base import Directory, Transport
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import ShmTransport, segment_path
 from sfm_kernel.transport.zmq import ZmqTransport
@@ -67,8 +72,22 @@ def join(
         ...     sfm.name, sfm.rank, sfm.size
         ('A', 0, 1)
     """
-    _check_identity(name, rank)
-    site = requested_site(site)
+    if name is not None and not isinstance(name, str):
+        raise BadName(f"a name is a text of 1 to 64 characters, not {name!r}; see rank= for a rank")
+    site = requested_site(site) or site_of_host(socket.gethostname())
+    uid = secrets.token_hex(16)
+    request: dict[str, Any] = {
+        "uid": uid,
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "name": name,
+        "rank": rank,
+        "guest": guest,
+        "names": tuple(names),
+        "info": info or {},
+        "site": site,
+    }
+    JoinRequest(**request, segment="", address="")  # raises if it cannot be one
     if ending.has_begun():  # in a daemon thread; nobody would close its endpoint
         raise EndpointClosed("this process is ending and has left its worlds: it joins no other")
     chosen = _chosen()
@@ -76,31 +95,16 @@ def join(
         remove_dead()
         found = open_directory(world, create=create, url=directory, key=key)
         undo.callback(found.close)
-        uid = secrets.token_hex(16)
         path = segment_path(found.folder, uid)
         inbox = Inbox(Segment.create(path, uid, ""))
         undo.callback(Path(path).unlink, missing_ok=True)
         undo.callback(inbox.close)
         if os.environ.get("SFM_TRACE") == "0":  # for measuring the cost of the trace
             inbox.trace_off()
-        far = _between_machines(
-            found, inbox, uid, site or site_of_host(socket.gethostname()), chosen
-        )
+        far = _between_machines(found, inbox, uid, site, chosen)
         if far:
             undo.callback(far.close)
-        member = found.join(
-            uid=uid,
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            segment=path,
-            address=far.address if far else "",
-            name=name,
-            rank=rank,
-            guest=guest,
-            names=tuple(names),
-            info=info or {},
-            site=site,
-        )
+        member = found.join(**request, segment=path, address=far.address if far else "")
         undo.callback(found.leave, member)
         transports: list[Transport] = [
             InprocTransport(member, inbox),
@@ -114,15 +118,6 @@ def join(
         )
         undo.pop_all()
         return endpoint
-
-
-def _check_identity(name: Any, rank: Any) -> None:
-    if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= 64):
-        raise BadName(f"a name is a text of 1 to 64 characters, not {name!r}")
-    if isinstance(name, str) and (not name.isprintable() or name.lstrip("+-").isdigit()):
-        raise BadName(f"the name {name!r} would be taken for a rank, or cannot be printed")
-    if rank is not None and (type(rank) is not int or rank < 0):
-        raise BadName(f"a rank is an integer, 0 or more, not {rank!r}")
 
 
 def _chosen() -> tuple[str, ...]:

@@ -158,11 +158,17 @@ def _command(pid: int) -> str:
 
 
 def _threads() -> dict[int, str]:
-    return {
+    """Python's, by identity, and the core's thread for a directory server's updates, by number."""
+    found = {
         thread.ident or 0: thread.name
         for thread in threading.enumerate()
         if thread.name.startswith("sfm-")
     }
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it has just ended
+            if (task / "comm").read_text() == "sfm-directory\n":
+                found[int(task.name)] = "sfm-directory"
+    return found
 
 
 def _files(root: Path) -> set[str]:

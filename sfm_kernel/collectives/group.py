@@ -36,8 +36,8 @@ from sfm_kernel.collectives.operations import (
     put,
 )
 from sfm_kernel.collectives.team import KnownFailure, Team
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint, caller
-from sfm_kernel.transport.base import Name
 
 MODULES: dict[str, Any] = {
     "flags": flags,

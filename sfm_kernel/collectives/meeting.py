@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
 from sfm_kernel.endpoint.bystanders import hooks
 from sfm_kernel.endpoint.peers import by_name, in_order
@@ -33,7 +34,6 @@ from sfm_kernel.errors import (
     UnknownName,
     WouldBlock,
 )
-from sfm_kernel.transport.base import Member, Name
 
 ASK_AGAIN = 10
 """Ticks of 100 ms after which a member that waits for an answer sends its number again."""

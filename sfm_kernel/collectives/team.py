@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from sfm_kernel._native import CombiningTree, Ledger
 from sfm_kernel.collectives.made import Placed, describe, in_line
 from sfm_kernel.collectives.meeting import check_for_heirs, reported
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.endpoint.bystanders import hooks
 from sfm_kernel.endpoint.seen import accounts
@@ -45,7 +46,6 @@ from sfm_kernel.errors import (
     SFMError,
     WouldBlock,
 )
-from sfm_kernel.transport.base import Member, Name
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area

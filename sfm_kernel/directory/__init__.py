@@ -5,21 +5,16 @@ on this machine, or, for a world of several machines, ``RemoteDirectory``, which
 ``DirectoryServer``. Processes use it to find each other; their messages do not pass through it, and
 they go on when it has ended.
 
-    roots     the folder of a user's worlds on this machine
-    folders   the folders of worlds, and their locks
-    table     the members, and the rank and name of a newcomer
-    sites     the names of sites
-    local     the directory in a folder
+    local     the directory in a folder, whose table and files the native core keeps
+    sites     whether sites are worth showing
     unix      the sockets of a cluster's controller
-    cleaning  removes the files of dead processes
-    address   the address of a directory server, with its key
     server, liveness, client, remote    the directory between machines
     clients   the clients that the server admits, by their keys
     gateways  the gateways that the server knows, and their key
     carrier   carries the messages between relays and observers as bytes, and reads none of them
     signals   signals a process of this machine, and never a stranger's
 
-Only ``server``, ``client`` and ``zmq/`` import the package zmq.
+Only ``server`` and ``zmq/`` import the package zmq.
 """
 
 from __future__ import annotations
@@ -28,11 +23,34 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.directory.roots import root
+from sfm_kernel._native import (
+    SITES,
+    JoinRequest,
+    Member,
+    Name,
+    Table,
+    WorldFolder,
+    check_private,
+    check_site,
+    check_world,
+    clean_worlds,
+    is_alive,
+    make_folder,
+    make_root,
+    remove_dead,
+    remove_sites,
+    remove_unused,
+    remove_world,
+    requested_site,
+    root,
+    site_of_host,
+    sites_folder,
+    worlds,
+)
+from sfm_kernel.directory.unix import clean_sockets
 from sfm_kernel.errors import WorldError
 
 if TYPE_CHECKING:
-    from sfm_kernel.directory.cleaning import clean, remove_world, worlds
     from sfm_kernel.directory.client import Client
     from sfm_kernel.directory.local import LocalDirectory
     from sfm_kernel.directory.remote import RemoteDirectory
@@ -40,16 +58,46 @@ if TYPE_CHECKING:
     from sfm_kernel.transport.base import Directory
 
 __all__ = [
+    "SITES",
     "Client",
     "DirectoryServer",
+    "JoinRequest",
     "LocalDirectory",
+    "Member",
+    "Name",
     "RemoteDirectory",
+    "Table",
+    "WorldFolder",
+    "check_private",
+    "check_site",
+    "check_world",
     "clean",
+    "is_alive",
+    "make_folder",
+    "make_root",
     "open_directory",
+    "remove_dead",
+    "remove_sites",
+    "remove_unused",
     "remove_world",
+    "requested_site",
     "root",
+    "site_of_host",
+    "sites_folder",
     "worlds",
 ]
+
+
+def clean() -> list[str]:
+    """Remove the files of dead processes; returns the paths that were removed.
+
+    Worlds in which no process lives are removed completely; from the others, the files of dead
+    processes and their entries in the table. Safe while processes join or leave.
+
+    Raises WorldAccess, as all functions of this module, if the root is another user's or open to
+    others.
+    """
+    return [*clean_worlds(), *clean_sockets()]
 
 
 def open_directory(
@@ -59,7 +107,7 @@ def open_directory(
 
     Args:
         create: make the world on this machine if it does not exist (without ``url``).
-        url: the address of a DirectoryServer, with its key (see ``ServerAddress``); default
+        url: the address of a DirectoryServer, with its key (see ``DirectoryServer``); default
             ``$SFM_DIRECTORY``; without either, the folder on this machine.
         key: the world's key, with ``url``; default ``$SFM_KEY`` (hexadecimal).
 
@@ -86,8 +134,7 @@ def open_directory(
 
 
 def __getattr__(name: str) -> Any:
-    # Importing zmq takes 50 ms, and a world in a folder does not need it; and the launcher of C
-    # programs only removes worlds.
+    # Importing zmq takes 50 ms, and a world in a folder does not need it.
     if name in _MODULES:
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -98,7 +145,4 @@ _MODULES = {
     "DirectoryServer": "server",
     "LocalDirectory": "local",
     "RemoteDirectory": "remote",
-    "clean": "cleaning",
-    "remove_world": "cleaning",
-    "worlds": "cleaning",
 }

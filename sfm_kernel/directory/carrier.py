@@ -15,13 +15,15 @@ was read after that request was made, whatever any clock says; see ``sfm_kernel.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfm_kernel.directory.table import UID
 from sfm_kernel.errors import WorldAccess, WorldError
+
+UID = re.compile(r"[0-9a-f]{32}")
 
 WATCHED_SECONDS = 2.0
 """Seconds after an observer's last request in which relays go on sending."""

@@ -12,14 +12,15 @@ before they can send one.)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from enum import Enum
 
 from sfm_kernel._native import MAX_MEMBERS, gateway_key
-from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE
-from sfm_kernel.directory.table import PUBLIC
-from sfm_kernel.directory.zmq.curve import derived_pair
 from sfm_kernel.errors import WorldAccess
+from sfm_kernel.transport.keys import KeyPair
+
+PUBLIC = re.compile(r"[0-9a-f]{64}")
 
 MOST = 64 * MAX_MEMBERS
 """The most clients that are known. The one that has asked nothing for longest is forgotten beyond
@@ -46,9 +47,9 @@ class Clients:
 
         Raises WorldAccess if it is empty or short; nothing has changed then.
         """
-        gateways = derived_pair(gateway_key(key), GATEWAYS_PURPOSE)
+        gateways = KeyPair.of_newcomers(gateway_key(key), gateways=True)
         self._newcomers = {
-            derived_pair(key, MEMBERS_PURPOSE).public.hex(): Kind.MEMBER,
+            KeyPair.of_newcomers(key).public.hex(): Kind.MEMBER,
             gateways.public.hex(): Kind.GATEWAY,
         }
 

@@ -6,16 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sfm_kernel._native import GATEWAY_KEY_BYTES, gateway_key
+from sfm_kernel._native import GATEWAY_KEY_BYTES, check_site, gateway_key, stretched
+from sfm_kernel.directory.carrier import UID
 from sfm_kernel.directory.liveness import LivenessMonitor
-from sfm_kernel.directory.sites import check_site
-from sfm_kernel.directory.table import UID
 from sfm_kernel.errors import BadName, WorldAccess, WorldError, WorldFull
-from sfm_kernel.transport.address import stretched
 from sfm_kernel.transport.base import Gateway
 
-MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
-"""The purposes of the CURVE pairs that members and gateways show the directory server."""
 MOST = 256
 LARGEST_REQUEST = 1 << 19
 """The most bytes of a gateway's request: the server stores the last report of each gateway."""

@@ -13,18 +13,21 @@ from typing import Any, ClassVar
 
 import zmq
 
-from sfm_kernel._native import MAX_MEMBERS
-from sfm_kernel.directory.address import ServerAddress
-from sfm_kernel.directory.carrier import Carrier
+from sfm_kernel._native import (
+    LARGEST_FRAME,
+    MAX_MEMBERS,
+    JoinRequest,
+    Table,
+    check_world,
+    stretched,
+)
+from sfm_kernel.directory.carrier import UID, Carrier
 from sfm_kernel.directory.clients import Clients, Kind
-from sfm_kernel.directory.folders import check_world
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, Gateways
 from sfm_kernel.directory.liveness import LivenessMonitor
-from sfm_kernel.directory.table import UID, JoinRequest, Table
 from sfm_kernel.directory.zmq.admission import Admission
 from sfm_kernel.directory.zmq.sockets import (
     HANDSHAKE_SECONDS,
-    LARGEST_FRAME,
     Context,
     Wake,
     descriptor,
@@ -32,7 +35,7 @@ from sfm_kernel.directory.zmq.sockets import (
     joined,
 )
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
-from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors, stretched
+from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
 from sfm_kernel.transport.closing import Closing
 from sfm_kernel.transport.keys import KeyPair
 
@@ -65,7 +68,8 @@ class DirectoryServer(Closing):
             address for others (``transport.address.own_ip``).
     Attributes:
         url: the address that clients connect to, with the public half of a key pair that is the
-            server's own; see ``ServerAddress``.
+            server's own: "tcp://10.0.0.7:41234/" and 64 hexadecimal digits. Clients talk to nobody
+            there who does not have the secret half.
     Raises:
         WorldAccess: the key is empty or short. WorldError: the address is not available.
     """
@@ -97,7 +101,7 @@ class DirectoryServer(Closing):
             raise WorldError(f"no directory server at {bind or own_ip()}: {error}") from error
         self._admission.address = address = self._router.get_string(zmq.LAST_ENDPOINT)
         place = address.replace("tcp://0.0.0.0:", f"tcp://{own_ip()}:")
-        self.url = str(ServerAddress(place, pair.public))
+        self.url = f"{place}/{pair.public.hex()}"
         self._wake = Wake()
         self._thread = threading.Thread(target=self._serve, name="sfm-directory", daemon=True)
         self._thread.start()

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sfm_kernel.directory.folders import is_alive
+from sfm_kernel._native import is_alive
 
 MOST_PID = 1 << 22
 """The largest pid on Linux (PID_MAX_LIMIT)."""

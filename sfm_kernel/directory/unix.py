@@ -10,8 +10,7 @@ import contextlib
 import os
 import socket
 
-from sfm_kernel.directory.folders import check_private, make_folder, make_root
-from sfm_kernel.directory.roots import root
+from sfm_kernel._native import check_private, make_folder, make_root, root
 from sfm_kernel.errors import WorldError
 
 LONGEST = 107

@@ -42,7 +42,8 @@ _SERVING = (
     "ipyparallel.util:_OutputProducingThread.",
     "jupyter_client.threaded:",
     "pydevd",
-    "sfm_kernel.endpoint.main_thread:main_line",  # for an observer, in a thread made by the core
+    "sfm_kernel.directory.client:",  # takes in the server's updates, in a thread made by the core
+    "sfm_kernel.endpoint.main_thread:main_line",  # for an observer, in such a thread
     "tqdm._monitor:",
     "zmq.",
 )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import sfm_kernel.endpoint.main_thread
 import sfm_kernel.endpoint.variables  # noqa: F401 - native calls read them for observers
-from sfm_kernel._native import BUFFERING, CombiningTree
+from sfm_kernel._native import BUFFERING, CombiningTree, Member, Name
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.bystanders import bystanders
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
@@ -28,7 +28,7 @@ from sfm_kernel.endpoint.peers import Peers, by_name
 from sfm_kernel.endpoint.seen import conditions_of, facts, is_own
 from sfm_kernel.errors import EndpointClosed, RecvTimeout, SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.transport.base import Directory, Member, Name, Transport
+from sfm_kernel.transport.base import Directory, Transport
 from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Endpoint(Messaging, Closing):
         buffering: int = BUFFERING,
         size: int | None = None,
     ) -> None:
-        self._member, self._directory, self._inbox = member, directory, inbox
-        self._transports = list(transports)
+        self._member, self._directory = member, directory
+        self._inbox, self._transports = inbox, list(transports)
         self._peers = Peers(
             member, directory, self._transports, kinds, lambda: inbox.closed, self._report_silence
         )

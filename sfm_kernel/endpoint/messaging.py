@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfm_kernel import _native
 from sfm_kernel._native import ANSWERS, COUNTED, LIBRARY, CallHooks, Calls, Channel
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
-from sfm_kernel.transport.base import Member, Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.peers import Peers

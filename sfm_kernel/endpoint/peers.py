@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.errors import AddressError, EndpointClosed, PeerLost, SFMError, UnknownName
-from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
+from sfm_kernel.transport.base import Directory, Route, Transport
 
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel

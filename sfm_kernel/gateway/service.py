@@ -9,10 +9,10 @@ import time
 from typing import Any
 
 from sfm_kernel import _native
+from sfm_kernel.directory import check_site
 from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.signals import Ending
-from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.transport.address import own_ip, raise_descriptors
 from sfm_kernel.transport.base import Gateway

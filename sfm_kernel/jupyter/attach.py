@@ -18,8 +18,8 @@ from ipykernel.compiler import get_tmp_directory
 from IPython.core.error import UsageError
 from IPython.core.getipython import get_ipython
 
+from sfm_kernel.directory import Member
 from sfm_kernel.jupyter import lines
-from sfm_kernel.transport.base import Member
 
 _HOST = "127.0.0.1"
 

@@ -20,6 +20,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.errors import SFMError, limits_named, printable
 from sfm_kernel.jupyter import interrupted
 from sfm_kernel.jupyter.failures import ABORTED, DIED, Failure, Failures, summary
@@ -28,7 +29,6 @@ from sfm_kernel.jupyter.inspection import blocked_calls, end_of
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.jupyter.watch import watched
-from sfm_kernel.transport.base import Member, Name
 
 _POLL = 0.5
 """Seconds between two checks of the controller."""

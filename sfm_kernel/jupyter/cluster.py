@@ -10,7 +10,7 @@ from typing import Any
 
 from ipyparallel.error import CompositeError
 
-from sfm_kernel.directory import open_directory, remove_world
+from sfm_kernel.directory import Member, open_directory, remove_world
 from sfm_kernel.directory.sites import SITE
 from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine
@@ -28,7 +28,6 @@ from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import SITES_VARIABLE, Gateways, Sites
 from sfm_kernel.relay.view import RemoteView
-from sfm_kernel.transport.base import Member
 
 _END_SECONDS = 5.0
 """Seconds that an engine which the controller no longer sees has to end."""

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel.directory.sites import check_site, requested_site
+from sfm_kernel.directory import check_site, requested_site
 from sfm_kernel.directory.unix import remove_sockets
 from sfm_kernel.errors import WorldAccess
 from sfm_kernel.jupyter.titles import names_of, notebook_of
@@ -93,7 +93,7 @@ def engine_site(connection: Mapping[str, Any]) -> str | None:
     site = connection.get(SITE)
     if site is not None:
         site = check_site(site, "the cluster's site (its controller's SFM_SITE, or c.SFM.site)")
-    return requested_site(None, site or "") or None
+    return requested_site(None) or site
 
 
 def notebook_site(connection: Mapping[str, Any], site: str | None) -> str | None:

@@ -9,11 +9,11 @@ from typing import Any
 from ipykernel.kernelbase import StdinNotImplementedError
 from IPython.core.error import UsageError
 
+from sfm_kernel.directory import Member
 from sfm_kernel.errors import UnknownName
 from sfm_kernel.jupyter import attach, postmortem
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.inspection import here, idle
-from sfm_kernel.transport.base import Member
 
 
 def debug(home: Home, words: Sequence[str]) -> None:

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sfm_kernel.directory import signals
+from sfm_kernel.directory import Member, signals
 from sfm_kernel.errors import WorldError
 from sfm_kernel.jupyter import supervisor
 from sfm_kernel.jupyter.cluster_files import remove_files
-from sfm_kernel.transport.base import Member
 
 
 def end_engines(cluster: Any, client: Any, ranks: Iterable[int], listed: Sequence[Member]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from IPython.core.error import UsageError
 
+from sfm_kernel.directory import Member
 from sfm_kernel.errors import WorldError
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.transport.base import Member
 
 
 def expel(home: Home, words: Sequence[str]) -> None:

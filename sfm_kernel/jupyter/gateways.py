@@ -18,7 +18,7 @@ import time
 from functools import partial
 from typing import Any
 
-from sfm_kernel.directory.cleaning import remove_sites, sites_folder
+from sfm_kernel.directory import remove_sites, sites_folder
 from sfm_kernel.jupyter.cluster_files import world_name
 from sfm_kernel.jupyter.gateway import run
 from sfm_kernel.jupyter.sites import LOOPBACK, SITES_VARIABLE, Sites

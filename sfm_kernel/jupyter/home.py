@@ -14,6 +14,7 @@ from typing import Any
 from ipyparallel.error import NoEnginesRegistered
 
 from sfm_kernel import relay, serving
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.errors import UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
@@ -24,7 +25,6 @@ from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.relay.view import RemoteView
-from sfm_kernel.transport.base import Member, Name
 from sfm_kernel.world import join
 
 _MOST_DEADLOCKS = 20

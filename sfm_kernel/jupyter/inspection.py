@@ -8,13 +8,13 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.display import display
 
+from sfm_kernel.directory import Name
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Diagnosis, Queues, SitesView, status_table
 from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.code_locations import words as code_location
 from sfm_kernel.observe.drawings.matrix import Matrix
-from sfm_kernel.transport.base import Name
 
 Command = Callable[[Home, Sequence[str]], None]
 """Shows something of the notebook's world; its second argument is the words after the command."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.inspection import idle
 from sfm_kernel.observe.explain.together import merged
 from sfm_kernel.observe.explain.words import names as listed
-from sfm_kernel.transport.base import Member, Name
 
 PATIENCE = 1.0
 """Seconds that engines have to end their cell."""

@@ -15,9 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from sfm_kernel.directory import root
-from sfm_kernel.directory.cleaning import SITES
-from sfm_kernel.directory.folders import make_root
+from sfm_kernel.directory import SITES, make_root, root
 from sfm_kernel.errors import LimitReached, limit_named
 from sfm_kernel.jupyter.settings import Settings, size, size_in_words
 from sfm_kernel.observe.snapshot import states

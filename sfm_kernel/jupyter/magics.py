@@ -14,6 +14,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
+from sfm_kernel.directory import Member
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
 from sfm_kernel.jupyter import c_cells, commands, inspection, lessons, programs, tracebacks
 from sfm_kernel.jupyter import cell as cells
@@ -41,7 +42,6 @@ from sfm_kernel.jupyter.starting import (
     title,
 )
 from sfm_kernel.jupyter.student import Student
-from sfm_kernel.transport.base import Member
 
 _OF_WORLDS = {**inspection.COMMANDS, "debug": debug, "expel": expel, "output": output}
 

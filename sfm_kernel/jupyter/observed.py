@@ -12,6 +12,7 @@ from typing import Any
 
 from IPython.display import display
 
+from sfm_kernel.directory import Member
 from sfm_kernel.endpoint.main_thread import awaits_futures
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
@@ -21,7 +22,6 @@ from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls, with_hint
 from sfm_kernel.observe.explain.taken import Traces
 from sfm_kernel.observe.record import ProvenDeadlock
 from sfm_kernel.observe.snapshot import state_of
-from sfm_kernel.transport.base import Member
 
 _PATIENCE = 1.0
 """Seconds that a cell has run before its calls are checked for deadlocks."""

@@ -19,13 +19,13 @@ from typing import Any
 from ipyparallel.error import CompositeError
 from IPython.core.error import UsageError
 
+from sfm_kernel.directory import Member
 from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.keyboard import END, Keyboard
 from sfm_kernel.mpi.discovery import LAUNCH
 from sfm_kernel.mpi.launch import mpiexec
 from sfm_kernel.spawn.process import start as start_process
-from sfm_kernel.transport.base import Member
 
 _POLL = 0.5
 """Seconds between two checks of the controller."""

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfm_kernel.directory.cleaning import sites_folder
-from sfm_kernel.directory.folders import make_folder, make_root
-from sfm_kernel.directory.sites import SITE, check_site
+from sfm_kernel.directory import check_site, make_folder, make_root, sites_folder
+from sfm_kernel.directory.sites import SITE
 from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
 from sfm_kernel.jupyter.cluster_files import make_private

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from IPython.core.error import UsageError
 
-from sfm_kernel.directory.sites import check_site
+from sfm_kernel.directory import Member, check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.commands import OPTIONS
 from sfm_kernel.jupyter.home import Home
@@ -16,7 +16,6 @@ from sfm_kernel.jupyter.names import engine_names, take_options
 from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
 from sfm_kernel.observe.explain.together import ranges
-from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
 

@@ -36,7 +36,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from sfm_kernel.directory.roots import root
+from sfm_kernel.directory import root
 from sfm_kernel.jupyter import death
 from sfm_kernel.jupyter.cluster_files import remove_files, world_name
 from sfm_kernel.jupyter.sites import settle

@@ -45,11 +45,11 @@ from weakref import WeakKeyDictionary
 
 from numpy.typing import DTypeLike
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import UNBOUNDED
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.items import Items, checked_int, destination, item_type, source
 from sfm_kernel.mpi.leftovers import drop_arrived, drop_later, drop_now, tidy
-from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Context, Endpoint

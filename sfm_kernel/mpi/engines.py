@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 
 from sfm_kernel._native import Channel, refresh_mpi, set_mpi_world
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.mpi import library
-from sfm_kernel.transport.base import Member, Name
 
 _used: Endpoint | None = None
 

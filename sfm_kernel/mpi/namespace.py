@@ -6,8 +6,8 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel.directory import Name
 from sfm_kernel.errors import SFMError, UnknownName
-from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint

@@ -12,8 +12,8 @@ import json
 import os
 import sys
 
+from sfm_kernel.directory import WorldFolder
 from sfm_kernel.directory.client import Client
-from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.directory.signals import ending
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED

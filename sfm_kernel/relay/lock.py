@@ -12,10 +12,10 @@ import fcntl
 import os
 import time
 
-from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.directory import is_alive
 
 FILE = "relay"
-"""The file's name; ``directory.cleaning`` removes it with the world's folder."""
+"""The file's name; it is removed with the world's folder."""
 
 _ATTEMPTS = 20
 _PAUSE = 0.005

@@ -10,10 +10,10 @@ import threading
 import time
 from typing import Any
 
+from sfm_kernel._native import ANSWER_SECONDS
+from sfm_kernel.directory import is_alive, remove_unused
 from sfm_kernel.directory.carrier import HELD_SECONDS
-from sfm_kernel.directory.cleaning import remove_unused
-from sfm_kernel.directory.client import ANSWER_SECONDS, Client
-from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.signals import Ending, interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
 from sfm_kernel.observe import Observer

@@ -29,12 +29,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel._native import UNSETTLED
+from sfm_kernel.directory import Member
 from sfm_kernel.directory.carrier import ORDER_SECONDS, SILENT_SECONDS
 from sfm_kernel.errors import SFMError, WorldError
 from sfm_kernel.observe.deadlocks import shortened
 from sfm_kernel.observe.states import RemoteStates, State, unknown
 from sfm_kernel.relay.wire import pack_order, unpack
-from sfm_kernel.transport.base import Directory, DirectoryClient, Gateway, Member
+from sfm_kernel.transport.base import Directory, DirectoryClient, Gateway
 
 ANSWER_SECONDS = 1.0
 """Seconds after which a silent server is not asked again for ``RETRY_SECONDS``."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.endpoint.bystanders import ASKING
 from sfm_kernel.errors import PeerLost, RecvTimeout, RemoteError, SFMError
@@ -23,7 +24,6 @@ from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import Attachment, Service
 from sfm_kernel.serving.process import users_code
 from sfm_kernel.serving.values import Failure, pack
-from sfm_kernel.transport.base import Name
 
 _TURN = 0.05
 """Seconds after which a thread that waits for an answer checks whether it has to receive."""

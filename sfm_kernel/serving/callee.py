@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, repeat
 from typing import Any
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.message import Message
 from sfm_kernel.serving.functions import Namespace, Which
 from sfm_kernel.serving.owner import Service
 from sfm_kernel.serving.process import users_code
 from sfm_kernel.serving.values import Failure, pack, pack_results, unpack
-from sfm_kernel.transport.base import Name
 
 FLUSH = 0.02
 """Seconds for which results are collected before they are sent together. A call that begins within

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import PeerLost, TaskFailed, TaskPoisoned, WorkersLost
 from sfm_kernel.message import Message
@@ -20,7 +21,6 @@ from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Which, name_of
 from sfm_kernel.serving.owner import Attachment
 from sfm_kernel.serving.values import Failure, bad_argument, pack, unpack
-from sfm_kernel.transport.base import Name
 from sfm_kernel.transport.closing import Closing
 
 _CallSets = defaultdict[int, set[int]]

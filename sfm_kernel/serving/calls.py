@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sfm_kernel.directory import Name
 from sfm_kernel.errors import TaskFailed
 from sfm_kernel.serving.callee import CallData, CallIds
 from sfm_kernel.serving.functions import Which
-from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
     from sfm_kernel.serving.caller import Caller

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sfm_kernel.transport.base import Name
+from sfm_kernel.directory import Name
 
 _exported: dict[str, Any] = {}
 _offers: list[Callable[[], Mapping[str, Any]]] = [lambda: _exported]

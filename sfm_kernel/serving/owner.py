@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Context, Endpoint
 from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.endpoint.messaging import UNBOUNDED
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.message import Message
-from sfm_kernel.transport.base import Name
 
 CONTEXT, ANSWERS = "serving", "answers"
 """The contexts in which serving processes and their owners receive."""

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import cloudpickle
 
+from sfm_kernel.directory import Member, Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.serving.owner import CHECK_INTERVAL, CONTEXT, Service
-from sfm_kernel.transport.base import Member, Name
 
 SLICE = 0.04
 """Seconds for which an engine serves before its event loop may begin a cell."""

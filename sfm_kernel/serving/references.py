@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from sfm_kernel.directory import Name
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.message import Message
 from sfm_kernel.serving.asking import Answerer
 from sfm_kernel.serving.offers import Offers, attribute, public
 from sfm_kernel.serving.values import pack, unpack
-from sfm_kernel.transport.base import Name
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sfm_kernel._native import arena_bytes
+from sfm_kernel.directory import Member
 from sfm_kernel.errors import SFMError
-from sfm_kernel.transport.base import Member
-from sfm_kernel.transport.shm import arena_bytes
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -23,8 +23,8 @@ from sfm_kernel.speedes.simtime import SimTime
 from sfm_kernel.transport.closing import Closing
 
 if TYPE_CHECKING:
+    from sfm_kernel.directory import Member
     from sfm_kernel.endpoint import Endpoint
-    from sfm_kernel.transport.base import Member
 
 Value = TypeVar("Value", int, float, SimTime)
 

@@ -10,8 +10,8 @@ from sfm_kernel.errors import PeerLost
 
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
+    from sfm_kernel.directory import Member
     from sfm_kernel.endpoint import Endpoint
-    from sfm_kernel.transport.base import Member
 
 
 class MembersOnly(Context):

@@ -24,9 +24,9 @@ from sfm_kernel.speedes.machines import Tree, by_machine, tree
 from sfm_kernel.speedes.members import MembersOnly
 
 if TYPE_CHECKING:
+    from sfm_kernel.directory import Member
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
-    from sfm_kernel.transport.base import Member
 
 SHARED_FROM = 128 << 10
 """Bytes from which a message to several nodes is written once. A smaller message is sent to each,

@@ -16,8 +16,8 @@ from sfm_kernel.collectives import Group
 from sfm_kernel.speedes.comm import SpeedesComm
 
 if TYPE_CHECKING:
+    from sfm_kernel.directory import Member, Name
     from sfm_kernel.endpoint import Endpoint
-    from sfm_kernel.transport.base import Member, Name
 
 START_SECONDS = 60.0
 

@@ -6,19 +6,17 @@ what one of them can send before it has shown the key.
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import resource
 import socket
 from collections.abc import Mapping
 
 from sfm_kernel._native import MAX_MEMBERS
-from sfm_kernel.errors import WorldAccess, WorldError
+from sfm_kernel.errors import WorldError
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 """Names of this machine for its own programs."""
-SHORTEST_KEY, KEY_BYTES = 16, 32
+KEY_BYTES = 32
 MOST_DESCRIPTORS = 1 << 16
 
 
@@ -41,30 +39,6 @@ def own_ip() -> str:
 def listening_ip(local: bool) -> str:
     """The address at which this process listens; ``local``: for members of this machine."""
     return "127.0.0.1" if local else own_ip()
-
-
-def check_key(key: bytes) -> None:
-    """Raise WorldAccess if the key is empty, or so short that it could be guessed."""
-    if len(key) < SHORTEST_KEY:
-        raise WorldAccess(
-            f"the world's key has {len(key)} bytes, but needs {SHORTEST_KEY}: without a "
-            f"secret anybody could join and run code here. With ipyparallel's CURVE, set "
-            f"IPP_SESSION_KEY too"
-        )
-
-
-@functools.lru_cache(maxsize=8)
-def stretched(key: bytes) -> bytes:
-    """The key that is used for a given one: short ones, which somebody may have made up, stretched.
-
-    Who has recorded what passes gateways can try keys. For one of fewer than 32 bytes each try
-    costs what it costs here: some 50 ms, and 16 MB (scrypt, RFC 7914). Raises WorldAccess, see
-    ``check_key``.
-    """
-    check_key(key)
-    if len(key) >= KEY_BYTES:
-        return key
-    return hashlib.scrypt(key, salt=b"sfm world", n=1 << 14, r=8, p=1, dklen=KEY_BYTES)
 
 
 def environment_key(environment: Mapping[str, str]) -> bytes:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from sfm_kernel._native import Member, Name
 
 if TYPE_CHECKING:
     from sfm_kernel._native import Channel
     from sfm_kernel.transport.keys import KeyPair
-
-Name = str | int
 
 
 @dataclass(frozen=True)
@@ -31,56 +31,6 @@ class _Record:
     def from_json(cls, record: dict[str, Any]) -> Self:
         """The entry that ``to_json`` described; raises TypeError on a malformed record."""
         return cls(**record)
-
-
-@dataclass(frozen=True)
-class Member(_Record):
-    """One incarnation of a process of a world, as the directory knows it.
-
-    Attributes:
-        uid: 32 hexadecimal digits, new each time a process joins.
-        slot: a number below ``_native.MAX_MEMBERS``, unique among the living members.
-        rank: 0, 1, 2 … for processes that compute; None for a guest, such as a notebook.
-        name: its address for others; the rank if the user gave no other name.
-        pid, host: for people; never used to decide whether it lives.
-        segment: path of its segment on its machine.
-        address: it listens there ("tcp://10.0.0.7:41234"); empty if it does not listen.
-        info: anything a front end wants others to see (ipyparallel's engine id, for one); "plain"
-            says that it is a program with ZeroMQ alone.
-        site: the name of its site; by default that of its machine.
-        public: the public half of its key pair, 64 hexadecimal digits; empty if it does not listen.
-    """
-
-    uid: str
-    slot: int
-    rank: int | None
-    name: Name
-    pid: int
-    host: str
-    segment: str
-    address: str
-    info: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
-    site: str = ""
-    public: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.site:
-            object.__setattr__(self, "site", site_of_host(self.host))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is a program with ZeroMQ alone, which reads no pickled values, and no frames
-        of other sites."""
-        return bool(self.info.get("plain"))
-
-    def identity(self) -> dict[str, Any]:
-        """The attributes by which observers identify it."""
-        return {key: getattr(self, key) for key in ("name", "rank", "pid", "host", "site", "uid")}
-
-
-def site_of_host(host: str) -> str:
-    """The default site of a machine: its name, without characters that a site's cannot have."""
-    return "".join(c for c in host if c.isprintable() and not c.isspace())[:64] or "localhost"
 
 
 @dataclass(frozen=True)

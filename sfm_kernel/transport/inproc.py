@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Callable
 
-from sfm_kernel._native import Channel, Inbox
+from sfm_kernel._native import Channel, Inbox, Member
 from sfm_kernel.errors import PeerLost
-from sfm_kernel.transport.base import Member, Route, Transport
+from sfm_kernel.transport.base import Route, Transport
 
 _inboxes: dict[str, Inbox] = {}
 _lock = threading.Lock()

@@ -7,7 +7,7 @@ import importlib.util
 import os
 from dataclasses import dataclass, field
 
-from sfm_kernel._native import key_pair
+from sfm_kernel._native import derived_pair, key_pair
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,14 @@ class KeyPair:
     def fresh(cls) -> KeyPair:
         """A new pair, at random; raises WorldError if this machine has no libzmq that can do it."""
         return cls(*key_pair(libraries()))
+
+    @classmethod
+    def of_newcomers(cls, key: bytes, *, gateways: bool = False) -> KeyPair:
+        """The pair that all derive who have the world's key, or the gateways'.
+
+        They show it to a directory server when they come. Raises WorldAccess, see ``check_key``.
+        """
+        return cls(*derived_pair(libraries(), key, gateways))
 
 
 def libraries() -> list[str]:

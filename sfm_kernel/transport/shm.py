@@ -11,44 +11,9 @@ import glob
 import os
 from collections.abc import Callable
 
-from sfm_kernel._native import (
-    ARENA_BYTES,
-    RING_BYTES,
-    Channel,
-    Inbox,
-    is_arena_size,
-    is_ring_size,
-)
+from sfm_kernel._native import Channel, Inbox, Member, arena_bytes, ring_bytes
 from sfm_kernel.errors import PeerLost
-from sfm_kernel.transport.base import Member, Route, Transport
-
-SMALL = 1 << 28
-"""A folder with fewer bytes than this, such as a container's 64 MiB, gets rings of a quarter of the
-usual size: sixteen processes that all talk to each other then need 17 MiB, and not all of it."""
-
-
-def ring_bytes(folder: str) -> int:
-    """The size of a ring in this folder, in bytes.
-
-    ``SFM_RING_BYTES``, a power of two, or the default, which is less if there is little room.
-    """
-    text = os.environ.get("SFM_RING_BYTES", "")
-    if not text:
-        disk = os.statvfs(folder)
-        return RING_BYTES if disk.f_blocks * disk.f_frsize >= SMALL else RING_BYTES // 4
-    if not (text.isdigit() and is_ring_size(int(text))):
-        raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two from 4096 to 2**30")
-    return int(text)
-
-
-def arena_bytes() -> int:
-    """The arena's size in bytes: ``SFM_ARENA_BYTES``, 0 for none, or the default."""
-    text = os.environ.get("SFM_ARENA_BYTES", "")
-    if not text:
-        return ARENA_BYTES
-    if not (text.isdigit() and is_arena_size(int(text))):
-        raise ValueError(f"SFM_ARENA_BYTES={text!r}: give a multiple of 4096 up to 2**40, or 0")
-    return int(text)
+from sfm_kernel.transport.base import Route, Transport
 
 
 def segment_path(folder: str, uid: str) -> str:

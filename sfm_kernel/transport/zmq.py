@@ -18,15 +18,23 @@ import os
 import weakref
 from collections.abc import Callable
 
-from sfm_kernel._native import Channel, Exchange, Inbox, Link, abandon_connections
+from sfm_kernel._native import (
+    Channel,
+    Exchange,
+    Inbox,
+    Link,
+    Member,
+    Name,
+    abandon_connections,
+    check_key,
+)
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, WorldError
 from sfm_kernel.transport.address import (
-    check_key,
     listening_ip,
     most_strangers,
     raise_descriptors,
 )
-from sfm_kernel.transport.base import Changes, Directory, Gateway, Member, Name, Route, Transport
+from sfm_kernel.transport.base import Changes, Directory, Gateway, Route, Transport
 from sfm_kernel.transport.keys import KeyPair, libraries
 
 MOST_MET = 64
@@ -72,10 +80,10 @@ class ZmqTransport(Transport):
         self._gateways: list[Gateway] = []
         raise_descriptors()
         address, strangers = f"tcp://{listening_ip(self._local)}:*", most_strangers()
-        own, found = (pair.secret, pair.public), libraries()
+        own = pair.secret, pair.public
         self.exchange = Exchange(
             inbox, uid, key, own, site, address, strangers, patience,
-            libraries=found, table=table, context=context if found else None,
+            libraries=libraries(), table=table, context=context,
         )  # fmt: skip
         self.address = self.exchange.address
         _open.add(self)

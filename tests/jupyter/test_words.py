@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
+from sfm_kernel.directory import Member
 from sfm_kernel.errors import UnknownName, WorldAccess
 from sfm_kernel.jupyter.cell import options
 from sfm_kernel.jupyter.cluster import Engines
@@ -16,7 +17,6 @@ from sfm_kernel.jupyter.cluster_files import world_key, world_name
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lessons import notebooks
 from sfm_kernel.jupyter.starting import parse_engines
-from sfm_kernel.transport.base import Member
 
 CONNECTION = {"key": "secret", "location": "here", "registration": 4711}
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.zmq.sockets import frames
-from tests.dealers import connect_member
+from tests.dealers import connect_member, frames
 
 KEY = bytes(range(32))
 WORLD = "requests"

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+import zmq
 
 from sfm_kernel._native import GATEWAY_KEY_BYTES
 from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.errors import BadName, WorldAccess, WorldError
 from sfm_kernel.transport.base import Gateway
+from tests.dealers import connect_member
 from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
@@ -129,10 +131,14 @@ def test_a_request_that_comes_during_a_publication_is_answered(
         return publish(self)
 
     monkeypatch.setattr(DirectoryServer, "_publish", publish_slowly)
-    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
-        asking, subscriber = (Client(world, server.url, KEY) for _ in range(2))
-        subscriber._dealer.send(b'{"number": null, "ask": "subscribe"}')
+    with (
+        DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server,
+        closing(Client(world, server.url, KEY)) as asking,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as subscriber,
+    ):
+        subscriber.linger = 0
+        connect_member(subscriber, server.url, KEY)
+        subscriber.send(b'{"number": null, "ask": "subscribe"}')
         publishing.wait()
         assert asking.ask("hello")["world"] == world
-        asking.close()
-        subscriber.close()

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 import pytest
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.address import ServerAddress
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.errors import WorldGone
 from sfm_kernel.gateway import service as service_module
 from sfm_kernel.gateway.service import Service
+from tests.dealers import place
 from tests.sites.conftest import KEY
 from tests.waiting import wait_until
 
@@ -213,7 +213,7 @@ def test_it_does_not_take_another_server_for_its_own(
     with DirectoryServer(world, KEY, f"tcp://{LOOPBACK}:0") as server:
         service = Service(world, server.url, GatewayKey.of_world(KEY), "A", bind=LOOPBACK)
     end = threading.Event()
-    with DirectoryServer(world, KEY, ServerAddress.parse(server.url).place) as other, service:
+    with DirectoryServer(world, KEY, place(server.url)) as other, service:
         thread = threading.Thread(target=service.serve, args=(end,))
         thread.start()
         wait_until(lambda: "is not the server with the key" in "".join(said))

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.transport.base import Member
+from sfm_kernel.directory import DirectoryServer, Member, RemoteDirectory
 from tests.unit.processes import Process
 
 KEY = bytes(range(32))

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sfm_kernel.directory import LocalDirectory
-from sfm_kernel.transport.base import Directory, Member
+from sfm_kernel.directory import LocalDirectory, Member
+from sfm_kernel.transport.base import Directory
 
 
 class Process:

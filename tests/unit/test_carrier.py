@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from sfm_kernel._native import LARGEST_FRAME
 from sfm_kernel.directory import Client, DirectoryServer, carrier
 from sfm_kernel.directory.carrier import Carrier
-from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
 from sfm_kernel.errors import WorldAccess, WorldError
 from tests.unit.states import RELAY, UID
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import directory
-from sfm_kernel.directory import LocalDirectory, cleaning
-from sfm_kernel.directory.folders import WorldFolder
+from sfm_kernel.directory import LocalDirectory
 from tests.unit.processes import Process, killed
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize("how", [directory.worlds, lambda: sfm_kernel.join("other").close()])
@@ -30,16 +32,14 @@ def test_a_world_goes_with_its_last_process(how: Callable[[], object], own_root:
         assert opened.members() == []
 
 
-def test_the_key_goes_first(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    dead, unlink, gone = killed("w"), os.unlink, []
-
-    def noted(path: str) -> None:
-        gone.append(Path(path).name)
-        unlink(path)
-
-    monkeypatch.setattr(os, "unlink", noted)
+def test_the_key_goes_first_and_the_mark_of_a_world_last(own_root: Path) -> None:
+    dead = killed("w")
+    stuck = dead / f"{secrets.token_hex(16)}.ring"
+    stuck.mkdir()  # which is not removed as a file is
     directory.worlds()
-    assert gone[0] == "key" and gone[-1] == "lock" and not dead.exists()
+    assert not (dead / "key").exists() and (dead / "lock").exists()
+    stuck.rmdir()
+    assert directory.clean() == [str(dead)]
 
 
 def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
@@ -67,29 +67,29 @@ def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
     assert list(own_root.iterdir()) == []
 
 
-def test_a_world_that_is_left_while_it_is_cleaned(
-    own_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_world_that_is_left_while_it_is_cleaned(own_root: Path) -> None:
     last = LocalDirectory("w")
     process = Process(last.folder)
     member = process.join(last)
     process.leave()
     last.leave(member)
-    forget_dead = cleaning._forget_dead
 
-    def meanwhile(folder: WorldFolder) -> None:
+    def users() -> int:
+        opened = Path("/proc/self/fd").iterdir()
+        return [os.path.realpath(fd) for fd in opened].count(last.folder)
+
+    with open(Path(last.folder, "lock")) as held, ThreadPoolExecutor(1) as cleaner:
+        fcntl.flock(held, fcntl.LOCK_EX)  # the cleaner comes as far as this
+        removing = cleaner.submit(directory.remove_world, "w")
+        wait_until(lambda: users() == 2)
         last.close()
         assert Path(last.folder).exists(), "the cleaner has it open"
-        forget_dead(folder)
-
-    monkeypatch.setattr(cleaning, "_forget_dead", meanwhile)
-    assert directory.remove_world("w")
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert removing.result()
     assert list(own_root.iterdir()) == []
 
 
-def test_clean_leaves_unfinished_files_to_who_is_making_them(
-    own_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clean_leaves_unfinished_files_to_who_is_making_them(own_root: Path) -> None:
     with LocalDirectory("w") as opened:
         living, uid = Process(opened.folder), secrets.token_hex(16)
         living.join(opened)
@@ -99,7 +99,7 @@ def test_clean_leaves_unfinished_files_to_who_is_making_them(
         for file in (young, ring, abandoned):
             file.touch()
         assert directory.clean() == [str(abandoned)]
-        monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
+        os.utime(young, (0, 0))
         assert directory.clean() == [str(young)]
         living.die()
         assert str(ring) in directory.clean()

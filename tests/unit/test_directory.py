@@ -7,7 +7,6 @@ import os
 import secrets
 import signal
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,10 +16,9 @@ from typing import Any
 import pytest
 
 from sfm_kernel import directory
-from sfm_kernel.directory import LocalDirectory, cleaning, folders
-from sfm_kernel.directory.table import Table
+from sfm_kernel.directory import LocalDirectory, Member
 from sfm_kernel.errors import BadName, EndpointClosed, NameInUse, WorldAccess, WorldGone
-from sfm_kernel.transport.base import Directory, Member
+from sfm_kernel.transport.base import Directory
 from tests.unit.processes import Process, child, kill
 
 
@@ -196,19 +194,12 @@ def test_links_are_not_followed(own_root: Path, tmp_path: Path, linked: str) -> 
     assert list(target.iterdir()) == []
 
 
-def test_a_root_of_another_user_is_refused(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other users")
+def test_a_root_of_another_user_is_refused(own_root: Path) -> None:
     LocalDirectory("w").close()
-    other = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: other)
-    with pytest.raises(WorldAccess, match="belongs to user"):
+    os.chown(own_root, 4242, 4242)
+    with pytest.raises(WorldAccess, match="belongs to user 4242, not to you"):
         LocalDirectory("w")
-
-
-def test_the_root_of_worlds_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SFM_DIR")
-    assert directory.root() == f"/dev/shm/sfm-{os.geteuid()}"
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert directory.root() == os.path.join(tempfile.gettempdir(), f"sfm-{os.geteuid()}")
 
 
 # ---- at once, and killed ---------------------------------------------------------------------
@@ -242,40 +233,7 @@ def test_many_join_at_once(local: LocalDirectory) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("point", ["locked", "written", "renamed", "sweeping"])
-def test_killed_while_joining(
-    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
-    process().join(local, name="A")
-
-    def die(*_: object, **__: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def join() -> None:
-        with LocalDirectory(local.world) as opened:
-            joining, rename = Process(opened.folder), os.rename
-            if point == "locked":
-                monkeypatch.setattr(Table, "admit", die)
-            elif point == "written":
-                monkeypatch.setattr(os, "rename", die)
-            elif point == "renamed":
-                monkeypatch.setattr(os, "rename", lambda *names: (rename(*names), die()))
-            else:
-                monkeypatch.setattr("sfm_kernel.directory.local.sweep", die)
-            joining.join(opened, name="B")
-
-    with child(join) as pid:
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-    names = [member.name for member in local.members()]
-    assert names == (["A"] if point in ("locked", "written") else ["A", "B"])
-    again = process().join(local, name="B")
-    assert (again.rank, [member.name for member in local.members()]) == (1, ["A", "B"])
-
-
-@pytest.mark.fault
-def test_killed_at_any_moment(
-    local: LocalDirectory, process: MakeProcess, effort: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_any_moment(local: LocalDirectory, process: MakeProcess, effort: int) -> None:
     def begin_to_come_and_go() -> None:
         threading.Thread(target=come_and_go, daemon=True).start()
 
@@ -298,7 +256,8 @@ def test_killed_at_any_moment(
             assert len({getattr(found, key) for found in members}) == len(members)
         local.leave(member)
         survivor.leave()
-    monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
+    for file in Path(local.folder).glob("*.new"):
+        os.utime(file, (0, 0))
     directory.clean()
     assert {*os.listdir(local.folder)} - {"members.json.new"} == {"key", "lock", "members.json"}
 
@@ -319,19 +278,3 @@ def test_a_stopped_process_is_not_dead(local: LocalDirectory) -> None:
         assert local.alive(member)
         kill(pid)
         assert not local.alive(member)
-
-
-@pytest.mark.fault
-def test_a_lock_whose_holder_is_stopped(
-    local: LocalDirectory, process: MakeProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop_inside() -> None:
-        kept.enter_context(LocalDirectory(local.world)._folder.locked())
-
-    kept = contextlib.ExitStack()
-    with child(stop_inside):
-        monkeypatch.setattr(folders, "LOCK_SECONDS", 0.1)
-        with pytest.raises(WorldGone, match="fuser"):
-            process().join(local)
-        assert local.members() == []  # reading needs no lock
-    process().join(local)

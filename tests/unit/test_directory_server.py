@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,11 +19,10 @@ import zmq
 from sfm_kernel.directory import (
     Client,
     DirectoryServer,
+    Member,
     RemoteDirectory,
     open_directory,
-    remote,
 )
-from sfm_kernel.directory.address import ServerAddress
 from sfm_kernel.errors import (
     BadName,
     EndpointClosed,
@@ -31,8 +31,8 @@ from sfm_kernel.errors import (
     WorldError,
     WorldGone,
 )
-from sfm_kernel.transport.base import Directory, Member
-from tests.dealers import connect_member
+from sfm_kernel.transport.base import Directory
+from tests.dealers import connect_member, place
 from tests.unit.machines import KEY, Machine, MakeMachine
 from tests.unit.processes import child, kill
 from tests.waiting import wait_until
@@ -80,28 +80,28 @@ def test_watchers_learn_of_a_process_that_joined_and_left_between_two_updates(
     wait_until(lambda: gone == [short.uid, last.uid])
 
 
-def test_a_client_that_is_closed_while_it_wakes_up(
-    server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = Client(server.world, server.url, server.key)
-    closing, rung = threading.Thread(target=client.close), threading.Event()
-    ring, clear = client._wake.ring, client._wake.clear
+def test_a_client_that_is_closed_while_others_use_it(server: DirectoryServer) -> None:
+    """At whatever moment: its thread wakes up, others ask, or have just begun to wait."""
+    for nth in range(40):
+        client = Client(server.world, server.url, server.key)
+        asked = threading.Event()
 
-    def ring_and_tell() -> None:
-        ring()
-        rung.set()
+        def ask(client: Client = client, asked: threading.Event = asked) -> None:
+            with contextlib.suppress(EndpointClosed):
+                while client.ask("state"):
+                    asked.set()
 
-    def clear_late() -> None:
-        if closing.ident is None:
-            closing.start()
-            rung.wait()
-        clear()
-
-    monkeypatch.setattr(client._wake, "ring", ring_and_tell)
-    monkeypatch.setattr(client._wake, "clear", clear_late)
-    client.subscribe(lambda _: None)
-    rung.wait()
-    closing.join()
+        with ThreadPoolExecutor(3) as pool:
+            asking = [pool.submit(ask) for _ in range(2)]
+            if nth % 4:
+                asked.wait()
+            if nth % 2:
+                client.subscribe(lambda _: None)
+            closing = pool.submit(client.close)
+            client.close()
+            closing.result()
+            for thread in asking:
+                thread.result()
 
 
 def test_a_name_is_given_once_in_the_world(machine: MakeMachine) -> None:
@@ -136,7 +136,7 @@ def test_the_killed_are_dead_and_the_stopped_are_not(machine: MakeMachine) -> No
         os.waitpid(pid, os.WUNTRACED)
         assert here.directory.members() == [member]
         for _ in range(5):
-            time.sleep(remote.FRESH_SECONDS)
+            time.sleep(0.1)  # it asks again after that
             assert here.directory.alive(member) and there.directory.alive(member)
         kill(pid)
         assert not there.directory.alive(member)  # its segment shows it, without the server
@@ -158,9 +158,8 @@ def test_a_restarted_process_takes_the_place_of_the_killed(machine: MakeMachine)
 
 
 def test_members_go_on_when_the_server_has_ended(
-    machine: MakeMachine, server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
+    machine: MakeMachine, server: DirectoryServer
 ) -> None:
-    monkeypatch.setattr(remote, "SILENCE_SECONDS", 0.2)
     here, there = machine(), machine()
     remote_member, local_member = there.join(name="A"), here.join(name="B")
     assert here.directory.alive(remote_member)
@@ -169,7 +168,7 @@ def test_members_go_on_when_the_server_has_ended(
         here.directory.members()
     with pytest.raises(WorldGone, match=server.world):
         here.join(name="C")
-    time.sleep(0.2)
+    time.sleep(2.1)  # it asks a silent server again after two seconds
     assert here.directory.alive(remote_member)  # the server's last answer
     here.processes[0].die()
     assert not here.directory.alive(local_member)  # its segment shows it
@@ -182,7 +181,7 @@ def test_a_new_server_at_the_old_address_is_another_one(
     here = machine()
     here.join(name="A")
     server.close()
-    with DirectoryServer(server.world, KEY, ServerAddress.parse(server.url).place):
+    with DirectoryServer(server.world, KEY, place(server.url)):
         with pytest.raises(WorldGone, match="is not the server with the key in this address"):
             here.directory.members()
         with pytest.raises(WorldGone, match="with the address that it then prints"):
@@ -240,7 +239,7 @@ def test_no_world_without_a_secret(world: str, key: bytes) -> None:
 
 
 def test_strangers_are_not_heard(server: DirectoryServer, dealer: zmq.Socket[bytes]) -> None:
-    dealer.connect(ServerAddress.parse(server.url).place)  # no CURVE at all
+    dealer.connect(place(server.url))  # no CURVE at all
     dealer.send(json.dumps({"number": 1, "ask": "hello"}).encode())
     assert not dealer.poll(300)
     with RemoteDirectory(server.world, server.url, KEY) as member:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel._native import MAX_MEMBERS
-from sfm_kernel.directory.table import MAX_DEPARTED, JoinRequest, Table
+from sfm_kernel._native import MAX_DEPARTED, MAX_MEMBERS
+from sfm_kernel.directory import JoinRequest, Member, Table
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
-from sfm_kernel.transport.base import Member
 
 
 class Members:

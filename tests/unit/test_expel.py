@@ -65,10 +65,10 @@ def test_its_key_is_never_admitted_again(
     here, there = machine(), machine()
     here.join(name="A")
     public = there.join(name="B").public
-    breaks = there.directory.client._monitor.breaks
+    breaks = there.directory.client.native.breaks
     here.directory.client.ask("expel", name="B")
-    wait_until(lambda: there.directory.client._monitor.breaks > breaks)  # it is hung up on
-    wait_until(lambda: there.directory.client._monitor.refused)
+    wait_until(lambda: there.directory.client.native.breaks > breaks)  # it is hung up on
+    wait_until(lambda: there.directory.client.native.refused)
     connect_newcomer(dealer, server.url, KEY)
     dealer.send(json.dumps({"number": 1, "ask": "hello", "public": public}).encode())
     assert "put out" in json.loads(dealer.recv())["message"]
@@ -99,7 +99,7 @@ def test_who_has_only_just_joined_is_hung_up_on_as_well(
     monkeypatch.setattr(DirectoryServer, "_serve_one", serve_one_and_wait)
     there.join(name="B")
     here.directory.client.ask("expel", name="B")
-    wait_until(lambda: there.directory.client._monitor.refused)
+    wait_until(lambda: there.directory.client.native.refused)
 
 
 def test_only_processes_that_are_there_are_put_out(machine: MakeMachine) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel._native import UNSETTLED
-from sfm_kernel.directory import LocalDirectory, carrier
+from sfm_kernel.directory import LocalDirectory, Member, carrier
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
@@ -23,7 +23,6 @@ from sfm_kernel.observe.states import check as check_state
 from sfm_kernel.relay import view
 from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.relay.wire import pack
-from sfm_kernel.transport.base import Member
 from tests.observe.pictures import check
 from tests.unit.states import RELAY, UID, state
 

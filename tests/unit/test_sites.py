@@ -11,13 +11,12 @@ from IPython.core.error import UsageError
 
 import sfm_kernel
 from sfm_kernel import BadName, Endpoint, UnknownName
-from sfm_kernel.directory.sites import are_worth_showing, check_site
-from sfm_kernel.directory.table import JoinRequest, Table
+from sfm_kernel.directory import JoinRequest, Member, Table, check_site, site_of_host
+from sfm_kernel.directory.sites import are_worth_showing
 from sfm_kernel.jupyter.cluster_files import engine_site, notebook_site
 from sfm_kernel.jupyter.starting import parse_site
 from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import snapshot
-from sfm_kernel.transport.base import Member, site_of_host
 
 BAD = ["", "two words", "tab\t", "line\n", "\x07", "x" * 65, "nothing\u200bseen", 7, b"lyon"]
 

@@ -10,7 +10,7 @@ import zmq
 from zmq.utils import z85
 
 from sfm_kernel import Endpoint
-from sfm_kernel.transport.base import Member
+from sfm_kernel.directory import Member
 from sfm_kernel.transport.keys import KeyPair
 from tests.zmq import wire
 

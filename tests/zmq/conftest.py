@@ -13,7 +13,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel._native import Link
-from sfm_kernel.transport.base import Member
+from sfm_kernel.directory import Member
 from sfm_kernel.transport.keys import KeyPair
 from sfm_kernel.transport.zmq import ZmqTransport
 from tests.conftest import Spawn

@@ -13,8 +13,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import PeerLost
-from sfm_kernel.directory import DirectoryServer
-from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.directory import DirectoryServer, is_alive
 from sfm_kernel.endpoint import peers
 from tests.waiting import wait_until
 from tests.zmq.conftest import Join, Start, link, member, repeat, transport

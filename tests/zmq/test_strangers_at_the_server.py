@@ -9,17 +9,15 @@ import contextlib
 import random
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-import zmq
 
-from sfm_kernel._native import MAX_MEMBERS
-from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.zmq import monitor
-from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
-from sfm_kernel.directory.zmq.sockets import LARGEST_FRAME
+from sfm_kernel._native import LARGEST_FRAME, MAX_MEMBERS
+from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
+from sfm_kernel.errors import WorldGone
 from tests.waiting import wait_until
 from tests.zmq.sockets import connect, place, unread
 from tests.zmq.strangers import (
@@ -58,14 +56,31 @@ def test_a_frame_without_end_is_not_taken_in(address: str) -> None:
     assert_not_taken_in(address, GREETING + claim(1 << 30))
 
 
-def test_a_connecting_client_takes_no_frame_without_end_either() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
-        dealer = context.socket(zmq.DEALER)
-        prepare(dealer)
-        dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
-        with listener.accept()[0] as fake:
-            assert pour(fake, GREETING + claim(1 << 30)) < 64 << 20
-        dealer.close(0)
+@pytest.fixture
+def fake(world: str) -> Iterator[tuple[socket.socket, Callable[[float], str]]]:
+    """A stranger at a server's address; and what a client says of it after so many seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def join(patience: float) -> str:
+            with pytest.raises(WorldGone) as gone:
+                Client(
+                    world, f"tcp://127.0.0.1:{listener.getsockname()[1]}/{KEY.hex()}", KEY, patience
+                )
+            return str(gone.value)
+
+        yield listener, join
+
+
+def test_a_connecting_client_takes_no_frame_without_end_either(
+    fake: tuple[socket.socket, Callable[[float], str]],
+) -> None:
+    listener, join = fake
+    with ThreadPoolExecutor(1) as pool:
+        joining = pool.submit(join, 60.0)
+        with listener.accept()[0] as connection:
+            assert pour(connection, GREETING + claim(1 << 30)) < 64 << 20
+        listener.close()
+        joining.result()
 
 
 def test_a_stranger_that_does_not_complete_a_handshake_is_dropped(address: str) -> None:
@@ -121,25 +136,17 @@ def test_strangers_share_little_memory(world: str, length: int) -> None:
 
 @pytest.mark.parametrize("hangs_up", ["at once", "after a while"])
 def test_a_server_without_time_for_our_key_does_not_refuse_it(
-    hangs_up: str, monkeypatch: pytest.MonkeyPatch
+    hangs_up: str, fake: tuple[socket.socket, Callable[[float], str]]
 ) -> None:
-    monkeypatch.setattr(monitor, "SOON_SECONDS", 0.2 if hangs_up == "after a while" else 60)
-    monkeypatch.setattr(monitor, "REJECTED_SECONDS", 0.0)
-    with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
-        dealer = context.socket(zmq.DEALER)
-        prepare(dealer)
-        state = ConnectionMonitor(dealer)
-        dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
-        for _ in range(monitor.REJECTIONS):
-            with listener.accept()[0]:
-                wait_until(lambda: state.update() or state._connected)
-                if hangs_up == "after a while":
-                    time.sleep(0.3)
-            wait_until(lambda: state.update() or not state._connected)
-            if hangs_up == "after a while":
-                assert not state.dead and not state.rejected
-        assert state.rejected == (hangs_up == "at once")
-        state.close()
+    listener, join = fake
+    at_once = hangs_up == "at once"
+    with ThreadPoolExecutor(1) as pool:
+        joining = pool.submit(join, 60.0 if at_once else 10.0)
+        listener.settimeout(0.1)
+        while not joining.done():
+            with contextlib.suppress(TimeoutError), listener.accept()[0]:
+                time.sleep(0.0 if at_once else 1.0)
+        assert ("is not the server with the key" in joining.result()) == at_once
 
 
 # ---- noise -----------------------------------------------------------------------------------

@@ -118,8 +118,9 @@ enum {
  * leaves it, too.
  *
  * world: its name (letters, digits, '.', '_', '-'). NULL: the environment of a launcher decides:
- *        SFM_WORLD, SFM_NAME, SFM_RANK, SFM_SIZE, or under `python -m sfm_kernel.mpi`
- *        SFM_MPI_WORLD and so on; the arguments given here have precedence.
+ *        SFM_WORLD, SFM_NAME, SFM_RANK, SFM_SIZE, and SFM_NAMES, names by rank ("A,B"), or under
+ *        `python -m sfm_kernel.mpi` SFM_MPI_WORLD and so on; the arguments given here have
+ *        precedence.
  * name:  the name of this process; its rank if NULL.
  * rank:  0 or more, SFM_ANY_RANK or SFM_GUEST.
  * The process's site is SFM_SITE, or the machine's site.

@@ -2,7 +2,6 @@
 
     curve      encryption, and the check of clients' keys
     admission  bounds the number of strangers' connections
-    monitor    the state of a connection: up, down, refused
     sockets    ZeroMQ in an event loop, and the limits of strangers
 
 (Messages between processes go over ZeroMQ in the native core, see ``sfm_kernel/transport/zmq.py``.)

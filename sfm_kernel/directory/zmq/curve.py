@@ -12,31 +12,15 @@ less.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable
 
 import zmq
 from zmq.utils import z85
 
 from sfm_kernel.directory.zmq.sockets import Context, Socket, has_mail
-from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.keys import KeyPair
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
-
-
-def derived_pair(key: bytes, purpose: bytes) -> KeyPair:
-    """The pair that all who have the secret ``key`` derive from it.
-
-    Args:
-        purpose: different purposes give unrelated pairs.
-    Raises:
-        WorldAccess: see ``check_key``.
-    """
-    check_key(key)
-    secret = hmac.new(key, purpose, hashlib.sha256).digest()
-    return KeyPair(secret, z85.decode(zmq.curve_public(z85.encode(secret))))
 
 
 def serve(server: Socket, pair: KeyPair) -> None:
@@ -44,13 +28,6 @@ def serve(server: Socket, pair: KeyPair) -> None:
     server.curve_server = True
     server.curve_secretkey = z85.encode(pair.secret)
     server.zap_domain = b"sfm"
-
-
-def prove(client: Socket, pair: KeyPair, server: bytes) -> None:
-    """Make a connecting socket show its pair, to none but the server with this public half."""
-    client.curve_serverkey = z85.encode(server)
-    client.curve_publickey = z85.encode(pair.public)
-    client.curve_secretkey = z85.encode(pair.secret)
 
 
 class Gate:

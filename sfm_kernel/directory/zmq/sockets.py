@@ -16,15 +16,6 @@ import zmq
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 Socket: TypeAlias = "zmq.Socket[bytes]"
 
-LARGEST_FRAME = 16 << 10
-"""The most bytes of a frame to the server, with encryption. ZeroMQ closes a connection that
-announces more. It has one limit for members and for strangers, of whom as many as
-``transport.address.most_strangers`` can have such a frame in its memory: less than 32 MB in all. So
-requests travel in pieces."""
-
-_PIECE = LARGEST_FRAME - 256
-"""The bytes of a frame without encryption, which adds less than the rest."""
-
 HANDSHAKE_SECONDS = 3.0
 """Seconds after which the accepting side closes a connection that has not shown the key."""
 
@@ -41,12 +32,6 @@ def descriptor(socket: Socket) -> int:
 def has_mail(socket: Socket) -> bool:
     """Whether ``recv`` would return at once. Cheaper than a ``recv`` that fails."""
     return bool(cast(int, socket.get(zmq.EVENTS)) & zmq.POLLIN)
-
-
-def frames(request: bytes, body: bytes) -> list[bytes]:
-    """The frames of a message to the server: those of the request; an empty one, and the body."""
-    parts = [request] if not body else [request, b"", body]
-    return [part[at : at + _PIECE] for part in parts for at in range(0, len(part) or 1, _PIECE)]
 
 
 def joined(frames: Sequence[bytes]) -> tuple[bytes, bytes]:

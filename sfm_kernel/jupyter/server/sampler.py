@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sfm_kernel.directory import root, worlds
-from sfm_kernel.directory.folders import check_private, check_world
+from sfm_kernel.directory import check_private, check_world, root, worlds
 from sfm_kernel.errors import BadName, WorldAccess
 from sfm_kernel.jupyter.server.clusters import Cluster, Clusters, entry
 from sfm_kernel.jupyter.server.remote import RemoteWorld

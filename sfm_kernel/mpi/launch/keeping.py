@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from sfm_kernel.directory import root
-from sfm_kernel.directory.folders import WorldFolder
+from sfm_kernel.directory import WorldFolder, root
 from sfm_kernel.errors import SFMError
 from sfm_kernel.finished_runs import keep
 from sfm_kernel.spawn.forked import let_go, quiet_fork, take_signals
@@ -117,7 +116,7 @@ class Keeping:
             )
         finally:
             folder.close()
-            from sfm_kernel.directory.cleaning import remove_unused
+            from sfm_kernel.directory import remove_unused
 
             remove_unused(folder.path)
 

@@ -50,7 +50,7 @@ pub mod core;
 #[cfg(not(loom))]
 mod cores;
 #[cfg(not(loom))]
-mod event_fd;
+pub mod event_fd;
 #[cfg(not(loom))]
 pub mod fork_list;
 #[cfg(not(loom))]

@@ -64,8 +64,12 @@ fn joining(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Joini
     }
     let guest = rank == GUEST;
     let fixed = i64::from(rank);
-    let mut request =
-        JoinRequest { name: name.map(str::to_owned), rank: (fixed >= 0).then_some(fixed), guest };
+    let mut request = JoinRequest {
+        name: name.map(Name::from),
+        rank: (fixed >= 0).then_some(fixed),
+        guest,
+        ..JoinRequest::default()
+    };
     if let Some(world) = world {
         return Ok(Joining { world: world.to_owned(), request, size: None });
     }
@@ -88,8 +92,10 @@ fn joining(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Joini
     };
     let world = variable_value(&format!("{prefix}WORLD")).expect("just seen");
     if request.name.is_none() {
-        request.name = variable_value(&format!("{prefix}NAME"));
+        request.name = variable_value(&format!("{prefix}NAME")).map(Name::Text);
     }
+    let names = variable_value(&format!("{prefix}NAMES")).unwrap_or_default();
+    request.names = names.split(',').filter(|name| !name.is_empty()).map(Name::from).collect();
     // A process that a rank of an MPI program starts inherits its environment, but is not a rank.
     let is_rank =
         variable_value("SFM_MPI_PID").is_none_or(|pid| pid == std::process::id().to_string());

@@ -14,10 +14,11 @@ use sfm_native::segment;
 use sfm_native::sync::lock;
 
 use crate::callers;
-use crate::directory::{Directory, JoinRequest, Member};
+use crate::directory::site::requested_site;
+use crate::directory::{self, cleaning, Directory, JoinRequest, Local, Member};
 use crate::error::{Error, Kind, Result};
-use crate::host::{Around, Surroundings};
-use crate::joining::{Joined, SOON};
+use crate::host::{Around, Signals, Surroundings};
+use crate::joining::{check_environment, Joined, SOON};
 use crate::name::Name;
 use crate::network::serve;
 use crate::peers::Peers;
@@ -34,7 +35,7 @@ pub struct Endpoint {
     folder: PathBuf,
     surroundings: Arc<dyn Surroundings>,
     /// None after leaving the world.
-    directory: Mutex<Option<Directory>>,
+    directory: Mutex<Option<Arc<dyn Directory>>>,
     others: Mutex<Others>,
     /// Held while a route is made.
     making: Mutex<()>,
@@ -57,25 +58,36 @@ struct Others {
 }
 
 impl Endpoint {
-    /// Become a process of `world`. On an error nothing is left behind. `size`: the number of
-    /// ranked processes there will be, if that is known.
+    /// Become a process of `world`, with the name or rank of the request; the rest of it is found
+    /// out here. On an error nothing is left behind. `size`: the number of ranked processes there
+    /// will be, if that is known.
     pub fn join(
         world: &str,
         request: &JoinRequest,
         size: Option<u64>,
         surroundings: Arc<dyn Surroundings>,
     ) -> Result<Endpoint> {
-        request.check()?;
-        check_transport()?;
+        check_environment()?;
         if surroundings.has_addresses() {
             callers::install();
         }
-        let directory = Directory::open(world)?;
-        let folder = directory.path().to_owned();
+        let signals: Signals<'_> = &|| surroundings.signals();
         let uid = random()
             .map_err(|error| Error::system("the system gives no random numbers", &error))?;
+        let request = JoinRequest {
+            uid: format!("{uid:032x}"),
+            pid: std::process::id().into(),
+            host: directory::host(),
+            site: requested_site(None)?,
+            ..request.clone()
+        };
+        request.check()?;
+        cleaning::remove_dead()?;
+        let directory: Arc<dyn Directory> = Arc::new(Local::open(world, true, signals)?);
+        let folder = directory.folder().to_owned();
         let path = folder.join(format!("{uid:032x}.seg"));
-        let joined = Endpoint::enter(&directory, &path, uid, request);
+        let request = JoinRequest { segment: path.to_string_lossy().into_owned(), ..request };
+        let joined = Endpoint::enter(&*directory, &path, uid, &request, signals);
         let (core, member, peers) = match joined {
             Ok(joined) => joined,
             Err(failure) => {
@@ -106,12 +118,13 @@ impl Endpoint {
     }
 
     fn enter(
-        directory: &Directory,
+        directory: &dyn Directory,
         path: &Path,
         uid: u128,
         request: &JoinRequest,
+        signals: Signals<'_>,
     ) -> Result<(Arc<Core>, Member, Peers)> {
-        let folder = directory.path();
+        let folder = directory.folder();
         let mapped =
             segment::create(path, uid, "").map_err(|failure| Error::shared(failure, folder))?;
         let core = Core::new(Some(mapped), Some(folder.to_owned()));
@@ -119,11 +132,11 @@ impl Endpoint {
         if std::env::var_os("SFM_TRACE").is_some_and(|value| value == "0") {
             core.shared().trace.switch_off();
         }
-        let member = directory.join(uid, path.to_owned(), request)?;
+        let member = directory.join(request, signals)?;
         match Peers::new(directory) {
             Ok(peers) => Ok((core, member, peers)),
             Err(failure) => {
-                let _ = directory.leave(&member.uid);
+                let _ = directory.leave(&member.uid, signals);
                 Err(failure)
             }
         }
@@ -179,9 +192,12 @@ impl Endpoint {
         if member.uid == self.member.uid {
             return !self.core.is_closed();
         }
-        let alive =
-            |others: &mut Others, directory: &Directory| Ok(others.peers.alive(member, directory));
-        self.with_directory(alive).unwrap_or(false)
+        self.with_directory(|others, directory| {
+            // If the table can no longer be read, the earlier knowledge counts.
+            let _ = others.peers.refresh(directory);
+            Ok(directory.alive(member, &|| Ok(())))
+        })
+        .unwrap_or(false)
     }
 
     /// The member with this name or rank; None if there is none, or has been none.
@@ -266,12 +282,12 @@ impl Endpoint {
 
     fn with_directory<T>(
         &self,
-        ask: impl FnOnce(&mut Others, &Directory) -> Result<T>,
+        ask: impl FnOnce(&mut Others, &dyn Directory) -> Result<T>,
     ) -> Result<T> {
         self.check_open()?; // in a forked child the locks are the parent's
         let mut others = lock(&self.others);
         let directory = lock(&self.directory);
-        ask(&mut others, directory.as_ref().ok_or_else(Error::closed)?)
+        ask(&mut others, directory.as_deref().ok_or_else(Error::closed)?)
     }
 
     // ---- routes ----
@@ -315,7 +331,7 @@ impl Endpoint {
             others.peers.refresh(directory)?;
             let member = others.peers.known(dest).cloned();
             let new = member.filter(|member| !others.given_up.contains(&member.uid));
-            Ok(new.filter(|member| others.peers.alive(member, directory)))
+            Ok(new.filter(|member| directory.alive(member, &|| Ok(()))))
         })?;
         member.map(|_| self.route(dest)).transpose()
     }
@@ -361,7 +377,7 @@ impl Endpoint {
         }
         let _ = fs::remove_file(self.folder.join(format!("{}.seg", self.member.uid)));
         lock(&self.others).routes.clear();
-        let _ = directory.leave(&self.member.uid); // the world may be gone
+        let _ = directory.leave(&self.member.uid, &|| Ok(())); // the world may be gone
         directory.close();
     }
 }
@@ -370,19 +386,4 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         self.leave();
     }
-}
-
-/// `SFM_TRANSPORT` may exclude shared memory, the only transport here.
-fn check_transport() -> Result<()> {
-    let chosen = std::env::var("SFM_TRANSPORT").unwrap_or_default();
-    let mut transports =
-        chosen.split(',').map(str::trim).filter(|name| !name.is_empty()).peekable();
-    if transports.peek().is_none() || transports.any(|name| name == "shm") {
-        return Ok(());
-    }
-    let text = format!(
-        "SFM_TRANSPORT={chosen:?} leaves out shared memory, which is the only way that programs in C \
-         have: unset it, or add shm, for all processes of the world"
-    );
-    Err(Error::new(Kind::World, text))
 }

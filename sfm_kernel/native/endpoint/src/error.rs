@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sfm_native::shm::ShmError;
 
@@ -41,10 +41,54 @@ pub enum Kind {
     System,
 }
 
+impl Kind {
+    /// Those of worlds and directories, with Python's names, which directory servers use, too.
+    const NAMES: [(Kind, &str); 7] = [
+        (Kind::BadName, "BadName"),
+        (Kind::NameInUse, "NameInUse"),
+        (Kind::WorldFull, "WorldFull"),
+        (Kind::WorldGone, "WorldGone"),
+        (Kind::WorldAccess, "WorldAccess"),
+        (Kind::World, "WorldError"),
+        (Kind::Closed, "EndpointClosed"),
+    ];
+
+    /// The kind of worlds' errors with this name; that of all of them if there is none.
+    pub fn named(name: &str) -> Kind {
+        let found = Kind::NAMES.into_iter().find(|(_, its)| *its == name);
+        found.map_or(Kind::World, |(kind, _)| kind)
+    }
+
+    /// Its name in Python, if it is one of a world's errors.
+    pub fn name(self) -> Option<&'static str> {
+        Kind::NAMES.into_iter().find(|(kind, _)| *kind == self).map(|(_, name)| name)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Error {
     pub kind: Kind,
     pub text: String,
+    pub detail: Detail,
+}
+
+/// What a program may want to know of an error beside its text.
+#[derive(Clone, Debug, Default)]
+pub enum Detail {
+    #[default]
+    None,
+    /// The system's number for it.
+    Errno(i32),
+    Full(Box<Room>),
+}
+
+/// What is missing for a file: bytes needed, free, and in all, in this folder.
+#[derive(Clone, Debug)]
+pub struct Room {
+    pub needed: u64,
+    pub free: u64,
+    pub limit: u64,
+    pub folder: PathBuf,
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -59,7 +103,7 @@ impl std::error::Error for Error {}
 
 impl Error {
     pub fn new(kind: Kind, text: impl Into<String>) -> Error {
-        Error { kind, text: text.into() }
+        Error { kind, text: text.into(), detail: Detail::None }
     }
 
     /// `peer`: as observers show it, a name in quotes or a rank.
@@ -101,7 +145,9 @@ impl Error {
              with more room",
             folder.display()
         );
-        Error::new(Kind::SegmentFull, text)
+        let detail =
+            Detail::Full(Box::new(Room { needed, free, limit, folder: folder.to_owned() }));
+        Error { detail, ..Error::new(Kind::SegmentFull, text) }
     }
 
     /// An error of the system. One that a limit has caused names the limit, as `limit_named` does in
@@ -116,7 +162,9 @@ impl Error {
             }
             _ => "",
         };
-        Error::new(Kind::System, format!("{detail}: {error}{advice}"))
+        let number = error.raw_os_error().map_or(Detail::None, Detail::Errno);
+        let text = format!("{detail}: {}{advice}", reason(error));
+        Error { detail: number, ..Error::new(Kind::System, text) }
     }
 
     /// An error of the system, or of a file in shared memory.
@@ -126,5 +174,14 @@ impl Error {
             ShmError::Io(error) => Error::system(&folder.display().to_string(), &error),
             ShmError::Invalid(why) => Error::new(Kind::World, why),
         }
+    }
+}
+
+/// What the system says of an error, without its number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
+        None => text,
     }
 }

@@ -8,42 +8,41 @@ use std::sync::Arc;
 
 use sfm_native::ring_sender::RingSender;
 
-use crate::directory::{is_alive, Directory, JoinRequest, Member};
+use crate::directory::{is_alive, Directory, JoinRequest, Local, Member};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
+use crate::host::Signals;
+use crate::name::Name;
 use crate::route;
 
 pub struct Guest {
-    directory: Directory,
+    directory: Local,
     /// The second name of our segment.
     link: PathBuf,
     uid: String,
     slot: usize,
 }
 
-/// Whether a world's folder has a living process.
-pub fn is_inhabited(folder: &Path) -> bool {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
-    files
-        .filter(|path| path.extension().is_some_and(|kind| kind == "seg"))
-        .any(|file| is_alive(&file))
-}
-
 impl Guest {
     /// Become a guest in an existing world.
     pub fn visit(endpoint: &Endpoint, world: &str) -> Result<Guest> {
-        let (member, directory) = (endpoint.member(), Directory::open(world)?);
-        let link = directory.path().join(format!("{}.guest", member.uid));
+        let signals: Signals<'_> = &|| endpoint.surroundings().signals();
+        let (member, directory) = (endpoint.member(), Local::open(world, false, signals)?);
+        let link = directory.folder().join(format!("{}.guest", member.uid));
         let entered = fs::hard_link(&member.segment, &link)
             .map_err(|error| Error::system(&link.display().to_string(), &error))
             .and_then(|()| {
-                let name = Some(format!("guest-{}", member.uid));
-                let request = JoinRequest { name, guest: true, ..JoinRequest::default() };
-                directory.join(
-                    endpoint.core().shared().uid(),
-                    PathBuf::from(&member.segment),
-                    &request,
-                )
+                let request = JoinRequest {
+                    uid: member.uid.clone(),
+                    pid: member.pid,
+                    host: member.host.clone(),
+                    segment: member.segment.clone(),
+                    site: member.site.clone(),
+                    name: Some(Name::Text(format!("guest-{}", member.uid))),
+                    guest: true,
+                    ..JoinRequest::default()
+                };
+                directory.join(&request, signals)
             });
         match entered {
             Ok(guest) => Ok(Guest { directory, link, uid: guest.uid, slot: guest.slot }),
@@ -57,7 +56,7 @@ impl Guest {
 
     /// The process of this rank, if there is one.
     pub fn lookup(&self, rank: i64) -> Option<Member> {
-        let members = self.directory.seen().ok()?.members;
+        let members = self.directory.seen(true, &|| Ok(())).ok()?.members;
         members
             .into_iter()
             .find(|member| member.rank == Some(rank) && is_alive(Path::new(&member.segment)))
@@ -65,13 +64,13 @@ impl Guest {
 
     /// A ring to one of its processes.
     pub fn sender(&self, endpoint: &Endpoint, peer: &Member) -> Result<Arc<RingSender>> {
-        route::ring(endpoint, peer, self.directory.path(), self.slot)
+        route::ring(endpoint, peer, self.directory.folder(), self.slot)
     }
 
     /// End the visit; what was sent is received.
     pub fn leave(self) {
         let _ = fs::remove_file(&self.link);
-        let _ = self.directory.leave(&self.uid);
+        let _ = self.directory.leave(&self.uid, &|| Ok(()));
         self.directory.close();
     }
 }

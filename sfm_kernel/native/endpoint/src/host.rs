@@ -17,6 +17,10 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
 use crate::{handlers, wait_facts};
 
+/// Runs the program's signal handlers, which may end what waits: by an error. Called often; no lock is
+/// held meanwhile.
+pub type Signals<'a> = &'a dyn Fn() -> Result<()>;
+
 /// An endpoint's program, as its waiting calls see it.
 pub trait Surroundings: Send + Sync {
     /// A signal came while a call waited, or may have come to another thread: an error ends the

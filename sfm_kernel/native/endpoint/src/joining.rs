@@ -1,4 +1,4 @@
-//! Waiting for others to join.
+//! Joining, and waiting for others to join.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use sfm_native::segment::{Activity, UNSETTLED};
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::host::Around;
 use crate::name::Name;
 use crate::wait_facts;
@@ -92,4 +92,29 @@ impl Goal<Around<'_>> for Joined<'_> {
         let facts = wait_facts::facts("join", Some(&self.missing), true, &[], "", &self.text());
         Ok(Some(facts.to_string()))
     }
+}
+
+/// Check that the environment asks for nothing that programs in C cannot do: to join a world that
+/// spans machines, or to do without shared memory.
+pub fn check_environment() -> Result<()> {
+    if std::env::var_os("SFM_DIRECTORY").is_none_or(|url| url.is_empty()) {
+        return check_transport();
+    }
+    let text = "SFM_DIRECTORY names the directory of a world that spans machines, which programs in C \
+                cannot join yet: unset it, or let a Python process of this machine talk to the others";
+    Err(Error::new(Kind::World, text))
+}
+
+fn check_transport() -> Result<()> {
+    let chosen = std::env::var("SFM_TRANSPORT").unwrap_or_default();
+    let mut transports =
+        chosen.split(',').map(str::trim).filter(|name| !name.is_empty()).peekable();
+    if transports.peek().is_none() || transports.any(|name| name == "shm") {
+        return Ok(());
+    }
+    let text = format!(
+        "SFM_TRANSPORT={chosen:?} leaves out shared memory, which is the only way that programs in C \
+         have: unset it, or add shm, for all processes of the world"
+    );
+    Err(Error::new(Kind::World, text))
 }

@@ -1,10 +1,11 @@
-//! An endpoint for programs without Python: what `sfm_kernel/world.py`, `directory/` and `endpoint/`
-//! are for those with it. Both are in one world, with the same files and the same core.
+//! An endpoint of a world. Programs in C and MPI have all of it; Python has its directory, and an
+//! endpoint of its own (`sfm_kernel/endpoint`) on the same core.
 //!
 //! ```text
 //! error, name, wait_facts what went wrong; addresses; the facts of waits, for observers
 //! host, handlers          the program around calls that wait (the core's `calls`); its signal handlers
-//! directory/              the members of a world on this machine
+//! directory/              the members of a world, and its files on this machine
+//! directory/client        asks the directory server of a world of several machines
 //! peers, route, joining   the other members; the channel to each; waiting for them
 //! endpoint, network, fork one process's end of a world; its thread; its forked children
 //! guest                   other worlds of this machine, in which it is a guest

@@ -1,9 +1,8 @@
 //! The other members of the world, and whether they live. As `sfm_kernel/endpoint/peers.py`.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
-use crate::directory::{is_alive, Directory, Member, Stamp};
+use crate::directory::{Directory, Member, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::name::Name;
 
@@ -18,8 +17,13 @@ pub struct Peers {
 }
 
 impl Peers {
-    pub fn new(directory: &Directory) -> Result<Peers> {
-        let before = directory.seen()?.departed.into_iter().map(|member| member.uid).collect();
+    pub fn new(directory: &dyn Directory) -> Result<Peers> {
+        let before = directory
+            .seen(true, &|| Ok(()))?
+            .departed
+            .into_iter()
+            .map(|member| member.uid)
+            .collect();
         let (members, departed) = Default::default();
         let mut peers = Peers { seen: None, members, departed, before };
         peers.refresh(directory)?;
@@ -28,9 +32,9 @@ impl Peers {
 
     /// All present members of the world, including the dead that nobody has replaced. Cheap if
     /// nothing has changed.
-    pub fn refresh(&mut self, directory: &Directory) -> Result<&[Member]> {
+    pub fn refresh(&mut self, directory: &dyn Directory) -> Result<&[Member]> {
         if self.seen != Some(directory.stamp()) {
-            let seen = directory.seen()?;
+            let seen = directory.seen(true, &|| Ok(()))?;
             // Also members that came and left between two refreshes: a wait for them must not
             // depend on when this endpoint has refreshed.
             let departed =
@@ -54,7 +58,7 @@ impl Peers {
     }
 
     /// The member with this name or rank.
-    pub fn lookup(&mut self, name: &Name, directory: &Directory) -> Result<Option<Member>> {
+    pub fn lookup(&mut self, name: &Name, directory: &dyn Directory) -> Result<Option<Member>> {
         if self.known(name).is_none() {
             self.refresh(directory)?;
         }
@@ -66,24 +70,17 @@ impl Peers {
         self.departed.get(name)
     }
 
-    /// Whether this incarnation lives: it holds its segment's lock and has not left.
-    pub fn alive(&mut self, member: &Member, directory: &Directory) -> bool {
-        // If the table can no longer be read, the earlier knowledge counts.
-        let _ = self.refresh(directory);
-        is_alive(Path::new(&member.segment))
-            && self.members.iter().any(|known| known.uid == member.uid)
-    }
-
     /// The living member with this name or rank.
-    pub fn living(&mut self, name: &Name, directory: &Directory) -> Result<Member> {
+    pub fn living(&mut self, name: &Name, directory: &dyn Directory) -> Result<Member> {
         let lost = || Error::peer_lost(&name.to_string(), "and did not receive this message");
         if let Some(member) = self.lookup(name, directory)? {
-            if self.alive(&member, directory) {
+            if directory.alive(&member, &|| Ok(())) {
                 return Ok(member);
             }
             // It may have been replaced.
+            self.refresh(directory)?;
             match self.known(name).cloned() {
-                Some(other) if other.uid != member.uid && self.alive(&other, directory) => {
+                Some(other) if other.uid != member.uid && directory.alive(&other, &|| Ok(())) => {
                     return Ok(other)
                 }
                 Some(_) => return Err(lost()),
@@ -93,7 +90,7 @@ impl Peers {
         if self.departed(name).is_some() {
             return Err(lost());
         }
-        let living = self.members.iter().filter(|member| is_alive(Path::new(&member.segment)));
+        let living = self.members.iter().filter(|member| directory.alive(member, &|| Ok(())));
         let mut living: Vec<_> = living.collect();
         living.sort_by_key(|member| member.rank.unwrap_or(i64::MAX));
         let names: Vec<_> = living.iter().map(|member| member.name.to_string()).collect();

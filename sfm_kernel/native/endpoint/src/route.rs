@@ -9,15 +9,21 @@ use sfm_native::calls::{Channel, End, Host, Peer};
 use sfm_native::packet::{Builder, Gather, Kind as Value};
 use sfm_native::ring_sender::{is_arena_size, is_ring_size, RingSender, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{self, Segment};
+use sfm_native::shm::room;
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
 use crate::host::Around;
 use crate::name::Name;
+use crate::wait_facts::quoted;
 
 /// Time that a peer may take to read what another process has sent it before.
 const OPENING: Duration = Duration::from_secs(10);
+
+/// A folder with fewer bytes than this, such as a container's 64 MiB, gets rings of a quarter of the
+/// usual size: sixteen processes that all talk to each other then need 17 MiB, and not all of it.
+const SMALL: u64 = 1 << 28;
 
 /// A route to one incarnation of a peer.
 pub struct Route {
@@ -110,14 +116,7 @@ pub(crate) fn ring(
         std::thread::sleep(Duration::from_micros(500));
         Around(endpoint).signals()?;
     }
-    let capacity =
-        bytes("SFM_RING_BYTES", RING_BYTES, is_ring_size, "a power of two from 4096 to 2**30")?;
-    let arena = bytes(
-        "SFM_ARENA_BYTES",
-        ARENA_BYTES,
-        is_arena_size,
-        "a multiple of 4096 up to 2**40, or 0",
-    )?;
+    let (capacity, arena) = (ring_bytes(folder)?, arena_bytes()?);
     RingSender::create(core.clone(), segment, folder, slot, capacity, arena)
         .map_err(|failure| Error::shared(failure, folder))
 }
@@ -137,13 +136,30 @@ fn open(endpoint: &Endpoint, peer: &Member, folder: &Path, uid: u128) -> Result<
     })
 }
 
+/// The size of a ring in this folder, in bytes: `SFM_RING_BYTES`, a power of two, or the default,
+/// which is less if there is little room.
+pub fn ring_bytes(folder: &Path) -> Result<usize> {
+    let usual = match room(folder) {
+        Ok((_, total)) if total < SMALL => RING_BYTES / 4,
+        _ => RING_BYTES,
+    };
+    bytes("SFM_RING_BYTES", usual, is_ring_size, "a power of two from 4096 to 2**30")
+}
+
+/// The arena's size in bytes: `SFM_ARENA_BYTES`, 0 for none, or the default.
+pub fn arena_bytes() -> Result<usize> {
+    let rule = "a multiple of 4096 up to 2**40, or 0";
+    bytes("SFM_ARENA_BYTES", ARENA_BYTES, is_arena_size, rule)
+}
+
 /// A size from the environment.
 fn bytes(variable: &str, usual: usize, fits: impl Fn(usize) -> bool, rule: &str) -> Result<usize> {
     let Some(text) = std::env::var_os(variable).filter(|text| !text.is_empty()) else {
         return Ok(usual);
     };
     let size = text.to_str().and_then(|text| text.parse().ok()).filter(|size| fits(*size));
-    size.ok_or_else(|| Error::new(Kind::Argument, format!("{variable}={text:?}: give {rule}")))
+    let given = quoted(&text.to_string_lossy());
+    size.ok_or_else(|| Error::new(Kind::Argument, format!("{variable}={given}: give {rule}")))
 }
 
 fn add_name(builder: &mut Builder, key: &str, name: &Name) {

@@ -31,7 +31,7 @@ impl Root {
     }
 
     fn join(&self, name: Option<&str>) -> Endpoint {
-        let request = JoinRequest { name: name.map(str::to_owned), ..JoinRequest::default() };
+        let request = JoinRequest { name: name.map(Name::from), ..JoinRequest::default() };
         Endpoint::join("w", &request, None, std::sync::Arc::new(Program)).unwrap()
     }
 }

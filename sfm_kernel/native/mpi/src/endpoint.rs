@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{json, Value};
+use sfm_endpoint::directory::cleaning::is_inhabited;
 use sfm_endpoint::directory::is_alive;
-use sfm_endpoint::guest::{self, Guest};
+use sfm_endpoint::guest::Guest;
 use sfm_endpoint::{
     Endpoint as SfmEndpoint, JoinRequest, Member, Name, ProgramCall, Reduction, Result,
     Surroundings,
@@ -130,7 +131,7 @@ impl Endpoint {
         let worlds = fs::read_dir(self.inner.folder().parent()?).ok()?.flatten();
         let is_it = |name: &str| process::is_world_of(name, launch);
         let mut worlds = worlds.filter(|world| world.file_name().to_str().is_some_and(is_it));
-        let world = worlds.find(|world| guest::is_inhabited(&world.path()))?.file_name();
+        let world = worlds.find(|world| is_inhabited(&world.path()))?.file_name();
         let made = Arc::new(Guest::visit(&self.inner, world.to_str()?).ok()?);
         all.insert(launch, made.clone());
         self.met.store(true, Ordering::Release);

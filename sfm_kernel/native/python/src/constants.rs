@@ -1,10 +1,13 @@
 //! Numbers and names of the core that Python uses too.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyString, PyTuple};
 
 use crate::collectives::combining_tree;
 use crate::observe::observer::MESSAGE_EVENTS;
+use sfm_endpoint::directory::cleaning::SITES;
+use sfm_endpoint::directory::client::{ANSWER, LARGEST_FRAME};
+use sfm_endpoint::directory::table::MAX_DEPARTED;
 use sfm_endpoint::endpoint::BUFFERING;
 use sfm_native::combining_tree::fold::{CellKind, Op};
 use sfm_native::frame::gateway_key::GATEWAY_KEY;
@@ -12,7 +15,6 @@ use sfm_native::gateway::handle::MOST_CONNECTIONS;
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::main_thread::In;
 use sfm_native::packet::{ANSWERS, COUNTED, LIBRARY};
-use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{
     Activity, INBOX_IRRELEVANT, JUDGEMENT_BYTES, OBSERVER_SHIFT, OTHERS_BYTES, SLOTS, UNSETTLED,
 };
@@ -22,23 +24,27 @@ use sfm_native::summary::{LONGEST, UNIT};
 pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, number) in [
         ("ANSWERS", ANSWERS),
-        ("ARENA_BYTES", ARENA_BYTES as u64),
         ("BUFFERING", BUFFERING),
         ("COUNTED", COUNTED),
         ("GATEWAY_KEY_BYTES", GATEWAY_KEY as u64),
         ("JUDGEMENT_BYTES", JUDGEMENT_BYTES as u64),
         ("LIBRARY", LIBRARY),
+        ("LARGEST_FRAME", LARGEST_FRAME as u64),
+        ("MAX_DEPARTED", MAX_DEPARTED as u64),
         ("MAX_MEMBERS", SLOTS as u64),
         ("MOST_CONNECTIONS", u64::from(MOST_CONNECTIONS)),
         ("OBSERVER_SHIFT", OBSERVER_SHIFT.into()),
         ("OTHERS_BYTES", OTHERS_BYTES as u64),
-        ("RING_BYTES", RING_BYTES as u64),
         ("SHOWN_CHARACTERS", LONGEST as u64),
         ("UNSETTLED", UNSETTLED),
         ("INBOX_IRRELEVANT", INBOX_IRRELEVANT),
     ] {
         module.add(name, number)?;
     }
+    let (text, number) = (module.py().get_type::<PyString>(), module.py().get_type::<PyInt>());
+    module.add("Name", text.bitor(number)?)?;
+    module.add("SITES", SITES)?;
+    module.add("ANSWER_SECONDS", ANSWER.as_secs_f64())?;
     module.add("SUMMARY_UNIT", UNIT)?;
     for (name, texts) in [
         ("MAIN_THREAD_STATES", In::ALL.map(|(_, name)| name).to_vec()),
@@ -49,20 +55,6 @@ pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(name, PyTuple::new(module.py(), texts)?)?;
     }
     Ok(())
-}
-
-/// Whether a ring can have this size.
-#[pyfunction]
-#[pyo3(signature = (nbytes, /))]
-pub fn is_ring_size(nbytes: usize) -> bool {
-    ring_sender::is_ring_size(nbytes)
-}
-
-/// Whether an arena can have this size.
-#[pyfunction]
-#[pyo3(signature = (nbytes, /))]
-pub fn is_arena_size(nbytes: usize) -> bool {
-    ring_sender::is_arena_size(nbytes)
 }
 
 /// The codes of the outcomes of a round.

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use sfm_endpoint::error::{Detail, Error, Kind, Room};
 use sfm_native::calls::End;
 use sfm_native::core::Unfit;
 use sfm_native::shm::ShmError;
@@ -74,6 +75,22 @@ fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
 
 pub fn closed(py: Python<'_>) -> PyErr {
     error(py, "EndpointClosed", ("this endpoint is closed: join the world again",))
+}
+
+/// The exception for an error of an endpoint.
+pub fn endpoint_error(py: Python<'_>, failure: Error) -> PyErr {
+    match (failure.kind, failure.detail) {
+        (_, Detail::Full(room)) => {
+            let Room { needed, free, limit, folder } = *room;
+            error(py, "SegmentFull", (needed, free, limit, folder.to_string_lossy()))
+        }
+        (_, Detail::Errno(number)) => {
+            error(py, "limit_named", (PyOSError::new_err((number, failure.text)),))
+        }
+        (Kind::Argument, _) => PyValueError::new_err(failure.text),
+        (Kind::System, _) => PyOSError::new_err(failure.text),
+        (kind, _) => error(py, kind.name().unwrap_or("SFMError"), (failure.text,)),
+    }
 }
 
 pub fn shm_error(py: Python<'_>, failure: ShmError, folder: &str) -> PyErr {

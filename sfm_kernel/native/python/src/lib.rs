@@ -6,6 +6,7 @@
 //! errors                  raises the exceptions of sfm_kernel.errors
 //! host/gil                releases the GIL while a call waits, also when the interpreter ends
 //! host/python             Python as the host of the core's calls: signals, the GIL, errors
+//! host/signals            calls that run signal handlers while they wait without the GIL
 //! host/undisturbed        Python code inside a call, and signals that arrive meanwhile
 //! host/location           the line of the program that a call comes from
 //! host/variables          whether the program's variables change from call to call
@@ -21,9 +22,13 @@
 //! transport/segment       a process's file in shared memory
 //! transport/inbox         the receiving half of an endpoint, and its network thread
 //! transport/exchange      Exchange and Link, the transport between machines
-//! transport/keys          fresh pairs of keys
+//! transport/keys          pairs of keys, and the world's key
 //! transport/tcp           the kernel's facts about a connection
 //! transport/channel       sends to one peer, through a ring, a link or a local inbox
+//! directory/client        asks a directory server, and receives its updates
+//! directory/records       Member and JoinRequest, the directory's records
+//! directory/table         the members of a world, as a directory server keeps them
+//! directory/local         the directory of a world on this machine, or of several; its folders
 //! endpoint/calls          Calls, the base class of endpoints, and its hooks in Python
 //! endpoint/send, receive  the methods of Calls: send; recv, recv_nb, peek
 //! endpoint/search         a receive that waits
@@ -45,6 +50,7 @@ mod host {
     pub mod gil;
     pub mod location;
     pub mod python;
+    pub mod signals;
     pub mod undisturbed;
     pub mod variables;
 }
@@ -55,6 +61,12 @@ mod packet {
     pub mod encode;
     pub mod message;
     pub mod template;
+}
+mod directory {
+    pub mod client;
+    pub mod local;
+    pub mod records;
+    pub mod table;
 }
 mod transport {
     pub mod channel;
@@ -103,7 +115,20 @@ mod native {
     #[pymodule_export]
     use crate::collectives::combining_tree::PyCombiningTree;
     #[pymodule_export]
-    use crate::constants::{is_arena_size, is_ring_size, Operation, Outcome};
+    use crate::constants::{Operation, Outcome};
+    #[pymodule_export]
+    use crate::directory::client::ServerClient;
+    #[pymodule_export]
+    use crate::directory::local::{
+        arena_bytes, check_private, check_site, check_world, clean_worlds, is_alive, make_folder,
+        make_root, remove_dead, remove_sites, remove_unused, remove_world, requested_site,
+        ring_bytes, root, site_of_host, sites_folder, worlds, PyDirectory, PyFolder, PyLocal,
+        PyRemote,
+    };
+    #[pymodule_export]
+    use crate::directory::records::{PyJoinRequest, PyMember};
+    #[pymodule_export]
+    use crate::directory::table::PyTable;
     #[pymodule_export]
     use crate::endpoint::calls::{CallHooks, Calls};
     #[pymodule_export]
@@ -147,7 +172,7 @@ mod native {
     #[pymodule_export]
     use crate::transport::inbox::Inbox;
     #[pymodule_export]
-    use crate::transport::keys::key_pair;
+    use crate::transport::keys::{check_key, derived_pair, key_pair, stretched};
     #[pymodule_export]
     use crate::transport::segment::PySegment;
     #[pymodule_export]

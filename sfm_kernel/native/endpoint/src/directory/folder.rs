@@ -1,73 +1,90 @@
-//! A world's folder, held open: the rules of `sfm_kernel/directory/folders.py`.
+//! The folders of worlds on this machine, with their segments, rings and tables.
 //!
-//! Each user of the folder holds a shared lock on it, so that it is never removed while it is used;
-//! its table changes under an exclusive lock on the file `lock`. Both are flocks: the kernel drops
-//! them with the process.
+//! `root()/WORLD/` is private to the user. A process that uses it holds a shared lock on the folder
+//! itself, so that it is never removed while it is in use; its table changes under an exclusive lock
+//! on the file `lock`. Both are flocks: the kernel drops them with the process, so a process killed
+//! at any instruction leaves nothing locked. (flock, unlike a POSIX record lock, is not lost when
+//! another module of the same process closes the same file.)
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsRawFd;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use sfm_native::shm::room;
 
 use super::roots::{root, unusable, user};
 use crate::error::{Error, Kind, Result};
+use crate::host::Signals;
+use crate::wait_facts::quoted;
 
-/// Time to wait for a lock that others hold for about a millisecond.
+/// Time to wait for a lock, which others hold for about a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+const CLOSED: RawFd = -1;
 
 /// Distinguishes one version of a file from the next.
 pub type Stamp = (u64, i64, i64);
 
+/// A world's folder, held open: no process removes it meanwhile.
 pub struct Folder {
     pub world: String,
     pub path: PathBuf,
-    /// Locked as long as it is open.
-    file: File,
+    /// Its descriptor, or `CLOSED`. Not behind a lock, which a forked child might find taken.
+    fd: AtomicI32,
 }
 
-/// The right to change the world's table.
+/// The exclusive right to change the world's table.
 pub struct Locked(File);
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Not only closed: a child that was forked meanwhile has a copy of the descriptor. SAFETY:
-        // a descriptor of ours.
+        // Closing is not enough: a child that was forked meanwhile has a copy of the descriptor.
+        // SAFETY: a descriptor of ours.
         unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 
 impl Folder {
-    /// Open the world's folder; make it if it does not exist.
-    pub fn open(world: &str) -> Result<Folder> {
+    /// Open the world's folder. `create`: make it, if it does not exist; otherwise it fails then.
+    pub fn open(world: &str, create: bool, signals: Signals<'_>) -> Result<Folder> {
         check_world(world)?;
-        let mut top = root()?;
-        for _ in 0..2 {
-            make(&top).map_err(|error| unusable(&top, &error))?;
-            top = root()?; // another folder, if another process has made that one first
+        let top = if create { make_root()? } else { root()? };
+        let path = top.join(world);
+        let folder = Folder { world: world.to_owned(), path, fd: AtomicI32::new(CLOSED) };
+        let path = &folder.path;
+        if !create && fs::symlink_metadata(path).is_err_and(is_missing) {
+            return Err(folder.missing());
         }
         check_private(&top)?;
-        remove_dead(&top);
-        let path = top.join(world);
         loop {
-            make(&path).map_err(|error| failed(&path, &error))?;
-            let opened = check_private(&path).and_then(|()| {
-                let file = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(&path);
-                file.map_err(|error| failed(&path, &error))
+            if create {
+                make_folder(path).map_err(|error| failed(path, &error))?;
+            }
+            let opened = check_private(path).and_then(|()| {
+                let file = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(path);
+                file.map_err(|error| failed(path, &error))
             });
             let file = match opened {
                 Ok(file) => file,
-                // Another process has removed it in between.
-                Err(_) if fs::symlink_metadata(&path).is_err_and(is_missing) => continue,
+                Err(_) if fs::symlink_metadata(path).is_err_and(is_missing) => {
+                    if create {
+                        continue; // another process removed it in between
+                    }
+                    return Err(folder.missing());
+                }
                 Err(error) => return Err(error),
             };
-            lock(&file, libc::LOCK_SH, &path)?;
-            if is_same(&file, &path) {
-                let folder = Folder { world: world.to_owned(), path, file };
-                folder.lock_file()?; // the mark by which `clean` knows a world
+            lock(&file, libc::LOCK_SH, path, PATIENCE, signals)?;
+            if is_same(&file, path) {
+                if create {
+                    folder.lock_file()?; // the mark by which `clean` knows a world
+                }
+                folder.fd.store(file.into_raw_fd(), Ordering::Release);
                 return Ok(folder);
             }
         }
@@ -78,22 +95,40 @@ impl Folder {
         private().append(true).create(true).open(&path).map_err(|error| failed(&path, &error))
     }
 
-    /// Fail if the folder was removed.
-    fn check(&self) -> Result<()> {
-        if is_same(&self.file, &self.path) {
-            return Ok(());
+    /// The error for a world that does not exist.
+    pub fn missing(&self) -> Error {
+        let (world, path) = (quoted(&self.world), self.path.display());
+        let text = format!(
+            "world {world} does not exist on this machine (no {path}). Start or join it first; \
+             with a directory server, give its url and key"
+        );
+        Error::new(Kind::WorldGone, text)
+    }
+
+    /// Whether the folder is still the one that was opened.
+    pub fn exists(&self) -> bool {
+        let fd = self.fileno();
+        // SAFETY: a descriptor of ours, which the file does not close; of one that another thread
+        // has just closed, the system says so.
+        fd != CLOSED && is_same(&ManuallyDrop::new(unsafe { File::from_raw_fd(fd) }), &self.path)
+    }
+
+    /// Fail if the folder was removed, or this is closed.
+    pub fn check(&self) -> Result<()> {
+        if self.exists() {
+            Ok(())
+        } else if self.fileno() == CLOSED {
+            Err(Error::new(Kind::Closed, "this directory was closed"))
+        } else {
+            Err(self.missing())
         }
-        let (world, path) = (&self.world, self.path.display());
-        let text =
-            format!("world {world:?} does not exist any more (no {path}). Start or join it first");
-        Err(Error::new(Kind::WorldGone, text))
     }
 
     /// The exclusive right to change the world's table.
-    pub fn locked(&self) -> Result<Locked> {
+    pub fn locked(&self, signals: Signals<'_>) -> Result<Locked> {
         self.check()?;
         let file = self.lock_file()?;
-        lock(&file, libc::LOCK_EX, &self.path.join("lock"))?;
+        lock(&file, libc::LOCK_EX, &self.path.join("lock"), PATIENCE, signals)?;
         Ok(Locked(file))
     }
 
@@ -140,87 +175,26 @@ impl Folder {
         })
     }
 
-    /// Release the folder. The last process to release a world that all have left removes it; a
-    /// world whose processes died stays until the next process joins a world: one can still see how
-    /// they ended.
-    pub fn close(self, is_empty_table: impl Fn(&[u8]) -> bool) {
-        let Folder { path, file, .. } = self;
-        drop(file);
-        let _ = remove_unused(&path, &is_empty_table);
+    /// The descriptor of the folder, which keeps it from being removed; -1 if it is closed.
+    pub fn fileno(&self) -> RawFd {
+        self.fd.load(Ordering::Acquire)
     }
-}
 
-/// Remove the worlds whose last process has died, as `remove_dead` does in
-/// `sfm_kernel/directory/cleaning.py`, which gives the reasons.
-fn remove_dead(top: &Path) {
-    let Ok(entries) = fs::read_dir(top) else { return };
-    for entry in entries.flatten() {
-        let owner = entry.file_name().to_str().and_then(owner_of);
-        if !owner.is_some_and(runs) {
-            let _ = remove_unused(&entry.path(), &|_| true); // another process may be faster
+    /// Close the folder; whether it was open.
+    pub fn close(&self) -> bool {
+        let fd = self.fd.swap(CLOSED, Ordering::AcqRel);
+        if fd != CLOSED {
+            // SAFETY: a descriptor of ours, which nobody closes twice.
+            drop(unsafe { File::from_raw_fd(fd) });
         }
+        fd != CLOSED
     }
 }
 
-/// The process that has made a world for others, by the world's name: `kind-PID-…`.
-fn owner_of(world: &str) -> Option<libc::pid_t> {
-    let (kind, rest) = world.split_once('-')?;
-    let (pid, rest) = rest.strip_prefix("alone-").unwrap_or(rest).split_once('-')?;
-    let is_made = !kind.is_empty() && kind.bytes().all(|c| c.is_ascii_lowercase());
-    let is_number = pid.bytes().all(|c| c.is_ascii_digit());
-    let is_hexadecimal = matches!(rest.bytes().next(), Some(b'0'..=b'9' | b'a'..=b'f'));
-    if is_made && is_number && is_hexadecimal {
-        pid.parse().ok()
-    } else {
-        None
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.close();
     }
-}
-
-fn runs(pid: libc::pid_t) -> bool {
-    // SAFETY: no preconditions; signal 0 is none.
-    let sent = unsafe { libc::kill(pid, 0) } == 0;
-    sent || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
-}
-
-/// The other files of a world's folder than those of its processes. The key, a secret, goes first,
-/// and the mark of a world last.
-const TABLE_FILES: [&str; 6] =
-    ["key", "key.new", "members.json.new", "members.json", "relay", "lock"];
-
-fn remove_unused(path: &Path, is_empty_table: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
-    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    // SAFETY: a descriptor of ours.
-    if unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
-        return Ok(()); // another process uses it
-    }
-    let names: Vec<_> = fs::read_dir(path)?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    let lives = |name: &String| name.ends_with(".seg") && is_alive(&path.join(name));
-    if names.iter().any(lives)
-        || !fs::read(path.join("members.json")).is_ok_and(|table| is_empty_table(&table))
-    {
-        return Ok(());
-    }
-    let [key, others @ ..] = TABLE_FILES;
-    let of_processes = names.iter().map(String::as_str).filter(|name| is_of_process(name));
-    for name in [key].into_iter().chain(of_processes).chain(others) {
-        if names.iter().any(|known| known == name) {
-            fs::remove_file(path.join(name))?;
-        }
-    }
-    fs::remove_dir(path)
-}
-
-/// Whether a file is named after a process: `uid.kind`, or `uid-uid.kind` between two.
-fn is_of_process(name: &str) -> bool {
-    let is_uid = |text: &str| {
-        text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    let Some((owners, kind)) = name.split_once('.') else { return false };
-    let is_word = kind.chars().all(|c| c.is_alphanumeric() || c == '_');
-    !kind.is_empty() && is_word && owners.splitn(2, '-').all(is_uid)
 }
 
 /// Whether the process that made the segment runs: it holds the file's lock. A missing segment
@@ -238,13 +212,29 @@ pub fn is_alive(segment: &Path) -> bool {
     }
 }
 
-fn check_world(world: &str) -> Result<()> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if (1..=64).contains(&world.len()) && world.chars().all(fits) && !world.starts_with('.') {
+/// Check the name of a world.
+pub fn check_world(world: &str) -> Result<()> {
+    if is_world(world) {
         return Ok(());
     }
-    let rule = "use 1 to 64 letters, digits, '.', '_' or '-', not '.' first";
-    Err(Error::new(Kind::BadName, format!("world name {world:?}: {rule}")))
+    let rule = "use 1 to 64 letters, digits, '.', '_' or '-', and not '.' first";
+    Err(Error::new(Kind::BadName, format!("world name {}: {rule}", quoted(world))))
+}
+
+/// Whether a file of the root may be a world, by its name.
+pub fn is_world(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (1..=64).contains(&name.len()) && name.chars().all(fits) && !name.starts_with('.')
+}
+
+/// Make the folder of this user's worlds.
+pub fn make_root() -> Result<PathBuf> {
+    let mut top = root()?;
+    for _ in 0..2 {
+        make_folder(&top).map_err(|error| unusable(&top, &error))?;
+        top = root()?; // another one, if another user has made that one first
+    }
+    Ok(top)
 }
 
 fn private() -> OpenOptions {
@@ -261,7 +251,8 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     Error::system(&path.display().to_string(), error)
 }
 
-fn make(path: &Path) -> io::Result<()> {
+/// Make the folder, closed to others, unless it exists.
+pub fn make_folder(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent() {
         fs::create_dir_all(above)?;
     }
@@ -272,7 +263,7 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 /// Check that the folder is the user's own and closed to others.
-fn check_private(path: &Path) -> Result<()> {
+pub fn check_private(path: &Path) -> Result<()> {
     let status = fs::symlink_metadata(path).map_err(|error| failed(path, &error))?;
     if !status.is_dir() {
         let text = format!("{} must be a folder, not a link or a file. Remove it", path.display());
@@ -303,10 +294,16 @@ fn is_same(file: &File, path: &Path) -> bool {
     (this.dev(), this.ino()) == (other.dev(), other.ino())
 }
 
-/// Lock; with a time limit, since a holder may have been stopped inside.
-fn lock(file: &File, operation: i32, path: &Path) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut pause = Duration::from_micros(500);
+/// Take a lock; interruptible, and with a limit: its holder may have been stopped.
+fn lock(
+    file: &File,
+    operation: i32,
+    path: &Path,
+    patience: Duration,
+    signals: Signals<'_>,
+) -> Result<()> {
+    let deadline = Instant::now() + patience;
+    let mut moment = Duration::from_micros(500);
     loop {
         // SAFETY: a descriptor that we own.
         if unsafe { libc::flock(file.as_raw_fd(), operation | libc::LOCK_NB) } == 0 {
@@ -319,14 +316,36 @@ fn lock(file: &File, operation: i32, path: &Path) -> Result<()> {
             _ => return Err(failed(path, &error)),
         }
         if Instant::now() > deadline {
-            let (path, seconds) = (path.display(), PATIENCE.as_secs());
+            let (path, seconds) = (path.display(), patience.as_secs());
             let text = format!(
-                "{path} is locked for {seconds} s by a process that does not go on (find it with: \
-                 fuser {path}). Continue or kill it"
+                "{path} has been locked for {seconds} s by a process that does not go on (find it \
+                 with: fuser {path}). Continue or kill it"
             );
             return Err(Error::new(Kind::WorldGone, text));
         }
-        std::thread::sleep(pause);
-        pause = (2 * pause).min(Duration::from_millis(20));
+        signals()?;
+        std::thread::sleep(moment);
+        moment = (2 * moment).min(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_whose_holder_does_not_go_on_is_reported() {
+        let folder = crate::tests::folder();
+        let path = folder.join("lock");
+        let open = || private().append(true).create(true).open(&path).unwrap();
+        let (held, other) = (open(), open());
+        lock(&held, libc::LOCK_EX, &path, PATIENCE, &|| Ok(())).unwrap();
+        let late =
+            lock(&other, libc::LOCK_EX, &path, Duration::from_millis(20), &|| Ok(())).unwrap_err();
+        assert!(late.kind == Kind::WorldGone && late.text.contains("fuser"), "{late}");
+        let stop = || Err(Error::new(Kind::Interrupted, "stop"));
+        let stopped = lock(&other, libc::LOCK_EX, &path, PATIENCE, &stop).unwrap_err();
+        assert_eq!(stopped.kind, Kind::Interrupted);
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,136 +1,101 @@
-//! The directory of a world on this machine: a table in a file, as in `sfm_kernel/directory/local.py`.
+//! The directory: the members of a world, their addresses, and which of them have died.
 //!
-//! Readers need no lock, because the file is replaced as a whole. Writers take the folder's lock.
+//! ```text
+//! member    its entries, and a process's request for one
+//! site      the names of sites
+//! table     the members, and the rank and name of a newcomer
+//! roots     the folder of a user's worlds on this machine
+//! folder    the folders of worlds, and their locks
+//! local     the directory in a folder
+//! cleaning  removes the files of dead processes
+//! client    asks the directory server of a world of several machines
+//! remote    the directory that such a server keeps
+//! ```
 
-mod folder;
-mod roots;
-mod sha256;
-mod site;
-mod table;
+pub mod cleaning;
+pub mod client;
+pub mod folder;
+pub mod local;
+pub mod member;
+pub mod remote;
+pub mod roots;
+pub mod site;
+pub mod table;
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 
-use self::folder::Folder;
 pub use self::folder::{is_alive, Stamp};
-pub use self::table::{JoinRequest, Member};
-use self::table::{Newcomer, Table};
-use crate::error::{Error, Kind, Result};
-use crate::random;
+pub use self::local::Local;
+pub use self::member::{Gateway, JoinRequest, Member};
+pub use self::remote::{Remote, Watcher};
+use crate::error::Result;
+use crate::host::Signals;
 
-const MEMBERS: &str = "members.json";
-const KEY: &str = "key";
-const KEY_BYTES: usize = 32;
+/// The list of a world's members.
+pub trait Directory: Send + Sync {
+    fn world(&self) -> &str;
 
-pub struct Directory {
-    folder: Folder,
+    /// The world's folder on this machine (0700), where segments and rings live.
+    fn folder(&self) -> &Path;
+
+    /// The world's secret, from which all other keys are derived.
+    fn key(&self) -> &[u8];
+
+    /// Enter a process; the entry, with its slot, rank and name: see `Table::admit`.
+    fn join(&self, request: &JoinRequest, signals: Signals<'_>) -> Result<Member>;
+
+    /// Remove the entry of this process, or of one that has died; harmless if it or the world no
+    /// longer exists.
+    fn leave(&self, uid: &str, signals: Signals<'_>) -> Result<()>;
+
+    /// What distinguishes the present entries from earlier ones; None if there are none. Cheap.
+    fn stamp(&self) -> Option<Stamp>;
+
+    /// The entries. `fresh`: as of now; otherwise those that this client knows, where a process that
+    /// has just joined may be missing.
+    fn seen(&self, fresh: bool, signals: Signals<'_>) -> Result<Seen>;
+
+    /// Whether this incarnation still runs and has not left; cheap enough for every 100 ms.
+    /// What `signals` returns ends the question, not the caller.
+    fn alive(&self, member: &Member, signals: Signals<'_>) -> bool;
+
+    /// The reason why a process is no longer in the world, or this one, for an error; empty if it
+    /// left or died by itself.
+    fn why_departed(&self, _uid: &str) -> &'static str {
+        ""
+    }
+
+    /// Call `changed` now, and whenever the gateways change or a member joins, leaves or dies. Does
+    /// nothing in a world of one machine, which has no gateways, and whose members read the table
+    /// themselves.
+    fn watch(&self, _changed: Watcher) {}
+
+    /// Release the client's resources. Does not leave. Idempotent.
+    fn close(&self);
 }
 
-/// The table, and the stamp of the file that it was read from.
+/// The entries of a directory.
 pub struct Seen {
     pub stamp: Option<Stamp>,
+    /// By slot, including dead members that nobody has replaced.
     pub members: Vec<Member>,
+    /// Members that left lately, the last of each name; without the dead that were replaced.
     pub departed: Vec<Member>,
 }
 
-impl Directory {
-    /// Open the world's directory; make it if it does not exist.
-    pub fn open(world: &str) -> Result<Directory> {
-        if std::env::var_os("SFM_DIRECTORY").is_some_and(|url| !url.is_empty()) {
-            let text = "SFM_DIRECTORY names the directory of a world that spans machines, which \
-                        programs in C cannot join yet: unset it, or let a Python process of this \
-                        machine talk to the others";
-            return Err(Error::new(Kind::World, text));
-        }
-        let directory = Directory { folder: Folder::open(world)? };
-        directory.make_key()?;
-        Ok(directory)
-    }
-
-    /// Make the world's key, with which its connections between machines would be made.
-    fn make_key(&self) -> Result<()> {
-        let mut key = self.folder.read(KEY)?;
-        if key.is_none() {
-            let locked = self.folder.locked()?;
-            key = self.folder.read(KEY)?; // another process may have been faster
-            if key.is_none() {
-                let failed = |error| Error::system("the system gives no random numbers", &error);
-                let halves = [random().map_err(failed)?, random().map_err(failed)?];
-                return self.folder.write(KEY, &halves.map(u128::to_le_bytes).concat(), &locked);
-            }
-        }
-        match key.map_or(0, |key| key.len()) {
-            KEY_BYTES => Ok(()),
-            length => {
-                let path = self.path().join(KEY);
-                let text =
-                    format!("{} is damaged: {length} bytes, not {KEY_BYTES}", path.display());
-                Err(Error::new(Kind::WorldAccess, text))
-            }
-        }
-    }
-
-    pub fn world(&self) -> &str {
-        &self.folder.world
-    }
-
-    /// The folder of the world's segments and rings.
-    pub fn path(&self) -> &Path {
-        &self.folder.path
-    }
-
-    pub fn join(&self, uid: u128, segment: PathBuf, request: &JoinRequest) -> Result<Member> {
-        let host = host();
-        let newcomer = Newcomer {
-            uid: format!("{uid:032x}"),
-            pid: std::process::id().into(),
-            site: site::this_site(&host)?,
-            host,
-            segment: segment.to_string_lossy().into_owned(),
-        };
-        let locked = self.folder.locked()?;
-        let mut table = self.table()?;
-        let member =
-            table.admit(newcomer, request, |member| is_alive(Path::new(&member.segment)))?;
-        self.folder.write(MEMBERS, &table.dumps(), &locked)?;
-        Ok(member)
-    }
-
-    /// Remove the entry; harmless if there is none or the world is gone.
-    pub fn leave(&self, uid: &str) -> Result<()> {
-        let locked = self.folder.locked()?;
-        let mut table = self.table()?;
-        if table.remove(uid) {
-            self.folder.write(MEMBERS, &table.dumps(), &locked)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The stamp of the table's file: cheap, for callers that ask often.
-    pub fn stamp(&self) -> Option<Stamp> {
-        self.folder.stamp(MEMBERS)
-    }
-
-    /// All entries by slot, including the dead that nobody has replaced, and the latest departed
-    /// members.
-    pub fn seen(&self) -> Result<Seen> {
-        // The stamp is older than the table or as old: a newer one is noticed next time.
-        let stamp = self.stamp();
-        let Table { members, departed, .. } = self.table()?;
-        Ok(Seen { stamp, members, departed })
-    }
-
-    fn table(&self) -> Result<Table> {
-        self.folder.read(MEMBERS)?.map_or_else(|| Ok(Table::default()), |text| Table::loads(&text))
-    }
-
-    /// Release the folder, after leaving.
-    pub fn close(self) {
-        self.folder.close(|table| Table::loads(table).is_ok_and(|table| table.members.is_empty()));
-    }
+/// What a directory has seen since it reported last.
+pub struct Changes {
+    /// The world's, as they are now.
+    pub gateways: Vec<Gateway>,
+    /// All entries, as they are now.
+    pub members: Vec<Member>,
+    /// Uids of members that have left or died meanwhile, and why: see `Directory::why_departed`.
+    pub departed: HashMap<String, String>,
 }
 
-fn host() -> String {
+/// The name of this machine.
+pub fn host() -> String {
     let mut name = [0u8; 256];
     // SAFETY: the buffer is ours; one byte is left for the end of the text.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };

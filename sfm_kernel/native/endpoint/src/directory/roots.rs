@@ -1,5 +1,15 @@
-//! The folder of a user's worlds on this machine: the rule of `sfm_kernel/directory/roots.py`,
-//! which gives the reasons.
+//! The folder of a user's worlds on a machine, on which all processes of the user agree.
+//!
+//! It is `sfm-UID` in shared memory. Another user may have taken that name: shared memory is open to
+//! all, and a folder belongs to its maker. Then the folder has a name that nobody can guess, and a
+//! file in the user's home records it.
+//!
+//! A folder `sfm-UID` that belongs to the user takes precedence over the record, since nobody else
+//! can make or remove one; so the record is read only if the name is taken, which is rare. Neither
+//! depends on the environment: XDG_RUNTIME_DIR and XDG_STATE_HOME are set in a login, but not in a
+//! cron job or by a hub's spawner, and the former is removed at logout while engines go on. Several
+//! machines may share a home, and a machine may have several shared memories (containers): a record
+//! is valid for one shared memory, until the machine restarts.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -8,8 +18,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use super::sha256::digest;
-use crate::error::{Error, Kind, Result};
+use ring::digest::{digest, SHA256};
+
+use crate::error::{reason, Error, Kind, Result};
 use crate::random;
 
 const SHARED: &str = "/dev/shm";
@@ -53,8 +64,9 @@ pub fn unusable(path: &Path, error: &io::Error) -> Error {
         None => path.display().to_string(),
     };
     let text = format!(
-        "{named} cannot hold your worlds: {error}. Set SFM_DIR to a folder of your own, in shared \
-         memory if possible"
+        "{named} cannot hold your worlds: {}. Set SFM_DIR to a folder of your own, in shared memory \
+         if possible",
+        reason(error)
     );
     Error::new(Kind::WorldAccess, text)
 }
@@ -122,8 +134,9 @@ fn record(shared: &Path) -> Result<PathBuf> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let failed = |error| Error::system(&shared.display().to_string(), &error);
     let device = fs::metadata(shared).map_err(failed)?.dev();
-    let name = digest(format!("{} {device}", boot.trim()).as_bytes());
-    Ok(home().join(".local/state/sfm-kernel").join(format!("root-{}", &name[..16])))
+    let digest = digest(&SHA256, format!("{} {device}", boot.trim()).as_bytes());
+    let name: String = digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(home().join(".local/state/sfm-kernel").join(format!("root-{name}")))
 }
 
 /// The user's home by the system's records; for an unknown user, HOME.
@@ -160,11 +173,11 @@ fn read(record: &Path, usual: &Path) -> Option<PathBuf> {
 fn write(record: &Path, usual: &Path, unusable: Option<&Path>) -> Result<PathBuf> {
     put(record, usual, unusable).map_err(|error| {
         let text = format!(
-            "{} belongs to somebody else, and {}, which is to say where your worlds are instead, \
-             cannot be written ({error}). Set SFM_DIR to a folder of your own, in shared memory if \
-             possible",
+            "{} belongs to another user, and {}, which would record another folder for your worlds, \
+             cannot be written ({}). Set SFM_DIR to a folder of your own, in shared memory if possible",
             usual.display(),
-            record.display()
+            record.display(),
+            reason(&error)
         );
         Error::new(Kind::WorldAccess, text)
     })?;

@@ -1,32 +1,59 @@
-//! A process's site: see `sfm_kernel/directory/sites.py`, whose tests hold for both.
+//! Sites: groups of processes that are near each other, with long paths between the groups.
+//!
+//! A process's site has the name of its host, unless the user names another one. Two machines are
+//! therefore two sites, until the user gives them one name. Collectives cross between two sites
+//! once.
 
+use super::member::is_printable;
 use crate::error::{Error, Kind, Result};
+use crate::wait_facts::quoted;
 
-const VARIABLE: &str = "SFM_SITE";
+/// The environment variable that names the site of the processes started with it.
+pub const VARIABLE: &str = "SFM_SITE";
+
 const LONGEST: usize = 64;
 
-/// The site in `SFM_SITE`, otherwise the machine's own.
-pub fn this_site(host: &str) -> Result<String> {
-    match std::env::var_os(VARIABLE) {
-        Some(given) if !given.is_empty() => check(&given.to_string_lossy()),
-        _ => Ok(from_host(host)),
-    }
-}
-
-fn check(site: &str) -> Result<String> {
+/// Check the name of a site: 1 to 64 printable characters, none of them a space. `given`: the
+/// argument or variable that it comes from, for the error.
+pub fn check_site(site: &str, given: &str) -> Result<()> {
     let length = site.chars().count();
-    if length <= LONGEST && site.chars().all(is_allowed) {
-        return Ok(site.to_owned());
-    }
-    let text = format!(
-        "{VARIABLE} is {site:?}, and the name of a site has at most {LONGEST} characters, no spaces \
-         and nothing that cannot be printed: write it in one word, such as 'lyon' or 'lab-2'"
-    );
+    let text = if length == 0 {
+        format!("{given} is empty: name the site, such as 'lyon', or leave it out")
+    } else if length > LONGEST {
+        let start: String = site.chars().take(LONGEST).collect();
+        format!(
+            "{given} has {length} characters, but the name of a site has at most {LONGEST}: choose \
+             a shorter one than {}…",
+            quoted(&start)
+        )
+    } else if !site.chars().all(is_allowed) {
+        format!(
+            "{given} is {}, but the name of a site has no spaces and only printable characters: \
+             write it in one word, such as 'lyon' or 'lab-2'",
+            quoted(site)
+        )
+    } else {
+        return Ok(());
+    };
     Err(Error::new(Kind::BadName, text))
 }
 
-/// The name of the machine, reduced to what a site's name may have.
-fn from_host(host: &str) -> String {
+/// The site that a process requests: `site`, or that of `SFM_SITE`. Empty: the machine's.
+pub fn requested_site(site: Option<&str>) -> Result<String> {
+    if let Some(site) = site {
+        check_site(site, "site")?;
+        return Ok(site.to_owned());
+    }
+    let Some(named) = std::env::var_os(VARIABLE) else { return Ok(String::new()) };
+    let named = named.to_string_lossy().into_owned();
+    if !named.is_empty() {
+        check_site(&named, VARIABLE)?;
+    }
+    Ok(named)
+}
+
+/// The default site of a machine: its name, without characters that a site's cannot have.
+pub fn site_of_host(host: &str) -> String {
     let allowed: String = host.chars().filter(|&c| is_allowed(c)).take(LONGEST).collect();
     if allowed.is_empty() {
         "localhost".to_owned()
@@ -36,28 +63,5 @@ fn from_host(host: &str) -> String {
 }
 
 fn is_allowed(c: char) -> bool {
-    !c.is_control() && !c.is_whitespace() && c != char::REPLACEMENT_CHARACTER
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_site_is_one_word() {
-        for site in ["lyon", "lab-2", "Zürich", &"x".repeat(64)] {
-            assert_eq!(check(site).unwrap(), site);
-        }
-        for site in ["two words", "a\tb", "a\n", "\u{7}", &"x".repeat(65)] {
-            assert_eq!(check(site).unwrap_err().kind, Kind::BadName, "{site:?}");
-        }
-    }
-
-    #[test]
-    fn every_host_name_gives_a_site() {
-        assert_eq!(from_host("node-7"), "node-7");
-        assert_eq!(from_host("a b\n"), "ab");
-        assert_eq!(from_host(" "), "localhost");
-        assert_eq!(from_host(&"x".repeat(100)).len(), 64);
-    }
+    is_printable(c) && c != ' ' && c != char::REPLACEMENT_CHARACTER
 }

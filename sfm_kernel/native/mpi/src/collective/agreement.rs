@@ -122,7 +122,7 @@ fn open(team: &Team, path: &Path, fresh: &Path) -> Option<OpenTree> {
     })
 }
 
-/// The path of a file that may be removed when `owner` is dead (directory/cleaning.py).
+/// The path of a file that may be removed when `owner` is dead (endpoint: directory/cleaning.rs).
 fn path_of(comm: &Comm, team: &Team, owner: usize, kind: &str) -> PathBuf {
     let home = &*engine().endpoint;
     let (uid, context, number) = (home.uid(owner), comm.context, team.number());

@@ -109,6 +109,16 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> 
     })
 }
 
+/// Within `without_gil`: take the GIL for `work`, such as signal handlers, and release it again.
+pub fn with_gil_again<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    drop(Away); // which does not return if the interpreter is ending
+    Python::attach(|py| {
+        let outcome = work(py);
+        AWAY.fetch_add(1, Ordering::SeqCst);
+        outcome
+    })
+}
+
 /// Do `work` with the GIL, in a thread that Python does not know. Waits for the GIL; None if the
 /// interpreter is ending.
 pub fn visit<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {

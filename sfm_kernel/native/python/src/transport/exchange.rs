@@ -43,8 +43,8 @@ impl Exchange {
     /// Listens for peers, by ZeroMQ, at `address`: "tcp://IP:*". `libraries`: paths of libzmq, or of
     /// modules linked with it, to try before the system's. `pair`: the secret and the public half of
     /// this process's own keys. `table`: the file that announces the members' in a world of one
-    /// machine. `context`: the address of an open context of the same library, whose thread serves
-    /// these connections, too, and which ends after this.
+    /// machine. `context`: the number of an open client's (`Context::address`), whose thread serves
+    /// these connections, too.
     #[new]
     #[pyo3(signature = (inbox, uid, key, pair, site, address, strangers, patience=None, *,
         libraries=vec![], table=None, context=None))]
@@ -72,7 +72,7 @@ impl Exchange {
         let pair = Pair { secret: pair.0, public: pair.1 };
         let context = match context {
             // SAFETY: the caller's promise.
-            Some(at) => unsafe { Context::shared(library, at) },
+            Some(address) => unsafe { Context::at_address(address) },
             None => Context::new(library)?,
         };
         let listening = Listening { context, address, pair, table, strangers };

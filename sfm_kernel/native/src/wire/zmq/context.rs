@@ -14,8 +14,6 @@ const MOST_SOCKETS: c_int = 4096;
 pub struct Context {
     pub(super) at: *mut c_void,
     pub(super) library: &'static Library,
-    /// Made here, and ended here.
-    own: bool,
     /// The process that uses it: a forked child has none of its threads.
     process: u32,
 }
@@ -33,20 +31,28 @@ impl Context {
         if at.is_null() {
             return Err(library.last_error());
         }
-        let context = Context { at, library, own: true, process: std::process::id() };
+        let context = Context { at, library, process: std::process::id() };
         // SAFETY: the context is open and has no sockets yet, as libzmq demands.
         library.done(unsafe { (library.ctx_set)(at, MAX_SOCKETS, MOST_SOCKETS) })?;
         Ok(Arc::new(context))
     }
 
-    /// The context of another user of the same library in this process, and so its I/O thread. The
-    /// other one ends it, which waits until all sockets are closed.
+    /// The number by which `at_address` finds it, while somebody holds it.
+    pub fn address(self: &Arc<Context>) -> usize {
+        Arc::as_ptr(self) as usize
+    }
+
+    /// The context with this number: for hosts that hand it on as a number.
     ///
     /// # Safety
-    /// `at` is an open context of `library`, which outlives this value.
-    pub unsafe fn shared(library: &'static Library, at: usize) -> Arc<Context> {
-        let (at, process) = (at as *mut c_void, std::process::id());
-        Arc::new(Context { at, library, own: false, process })
+    /// `address` has given it, and somebody holds that context during this call.
+    pub unsafe fn at_address(address: usize) -> Arc<Context> {
+        let context = address as *const Context;
+        // SAFETY: the caller's promise; the count is of the value that is made here.
+        unsafe {
+            Arc::increment_strong_count(context);
+            Arc::from_raw(context)
+        }
     }
 
     /// Whether it is this process's, and not that of the one that has forked it: in a child no
@@ -58,7 +64,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if self.own && self.is_ours() {
+        if self.is_ours() {
             // SAFETY: its sockets, which hold it, are closed; none of them lingers. After a signal
             // the call has ended nothing, and is made again.
             while unsafe { (self.library.ctx_term)(self.at) } < 0

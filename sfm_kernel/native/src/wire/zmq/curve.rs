@@ -3,6 +3,8 @@
 use std::ffi::c_char;
 use std::io::Result;
 
+use ::ring::hmac;
+
 use super::library::Library;
 use super::socket::{Bytes, Number, Socket};
 
@@ -26,6 +28,24 @@ impl Pair {
         let done = unsafe { (library.curve_keypair)(public.as_mut_ptr(), secret.as_mut_ptr()) };
         library.done(done)?;
         Ok(Pair { public: decode(library, &public), secret: decode(library, &secret) })
+    }
+
+    /// The pair with this secret half.
+    pub fn of_secret(library: &Library, secret: Key) -> Result<Pair> {
+        let (mut letters, mut public) = ([0; LETTERS], [0; LETTERS]);
+        // SAFETY: 32 bytes become 40 letters and a zero, for which there is room; and so the second.
+        library.done(unsafe {
+            (library.z85_encode)(letters.as_mut_ptr(), secret.as_ptr(), secret.len());
+            (library.curve_public)(public.as_mut_ptr(), letters.as_ptr())
+        })?;
+        Ok(Pair { public: decode(library, &public), secret })
+    }
+
+    /// The pair that all derive who have this key, for one purpose: others give unrelated pairs.
+    /// (HMAC-SHA256, RFC 2104.)
+    pub fn derived(library: &Library, key: &[u8], purpose: &[u8]) -> Result<Pair> {
+        let secret = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), purpose);
+        Pair::of_secret(library, secret.as_ref().try_into().expect("32 bytes"))
     }
 
     /// Make a binding socket encrypt, and ask the context's authenticator who may connect.

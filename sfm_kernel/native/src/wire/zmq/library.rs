@@ -73,6 +73,8 @@ functions! {
     msg_send(*mut Raw, *mut c_void, c_int) -> c_int;
     msg_close(*mut Raw) -> c_int;
     curve_keypair(*mut c_char, *mut c_char) -> c_int;
+    curve_public(*mut c_char, *const c_char) -> c_int;
+    z85_encode(*mut c_char, *const u8, usize) -> *mut c_char;
     z85_decode(*mut u8, *const c_char) -> *mut u8;
 }
 

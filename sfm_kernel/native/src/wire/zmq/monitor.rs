@@ -21,6 +21,8 @@ pub enum Event {
     Disconnected(RawFd),
     /// Messages can flow. Only since libzmq 4.3.
     Greeted(RawFd),
+    /// The server does not admit the pair that was shown. Only of `with_refusals`.
+    Refused,
 }
 
 impl Event {
@@ -34,6 +36,7 @@ impl Event {
             0x0080 => Event::Closed,
             0x0200 => Event::Disconnected(value),
             0x1000 => Event::Greeted(value),
+            0x4000 => Event::Refused,
             _ => return None,
         })
     }
@@ -42,6 +45,7 @@ impl Event {
 /// The events' bits together. Not those of peers that break the protocol: their connections end, too;
 /// and libzmq, while it reports them, forgets why, and may leave the connection open, and deaf.
 const WANTED: c_int = 0x0001 | 0x0004 | 0x0020 | 0x0040 | 0x0080 | 0x0200 | 0x1000;
+const REFUSALS: c_int = 0x4000;
 
 /// A socket with a report of its connections.
 pub struct Monitored {
@@ -52,12 +56,21 @@ pub struct Monitored {
 
 impl Monitored {
     pub fn new(socket: Socket) -> Result<Monitored> {
+        Monitored::reporting(socket, WANTED)
+    }
+
+    /// The same for a socket that connects to a server which says no, and not only hangs up.
+    pub fn with_refusals(socket: Socket) -> Result<Monitored> {
+        Monitored::reporting(socket, WANTED | REFUSALS)
+    }
+
+    fn reporting(socket: Socket, wanted: c_int) -> Result<Monitored> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let address = format!("inproc://sfm-monitor-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let named = name(&address)?;
         let library = socket.context.library;
         // SAFETY: the socket is open as long as the value lives, and the string ends with a zero.
-        library.done(unsafe { (library.socket_monitor)(socket.at, named.as_ptr(), WANTED) })?;
+        library.done(unsafe { (library.socket_monitor)(socket.at, named.as_ptr(), wanted) })?;
         let mut events = Socket::new(&socket.context, SocketKind::Pair)?;
         events.connect(&address)?;
         Ok(Monitored { socket, events })

@@ -38,6 +38,7 @@ pub enum Number {
     CurveServer = 47,
     HandshakeInterval = 66,
     ConnectTimeout = 79,
+    UnacknowledgedLimit = 80,
 }
 
 /// Options with bytes.
@@ -152,6 +153,11 @@ impl Socket {
 
     pub fn is_readable(&mut self) -> Result<bool> {
         Ok(self.number(Number::Events)? & READABLE != 0)
+    }
+
+    /// A copy of these frames, to be sent.
+    pub fn copies(&self, frames: &[&[u8]]) -> Result<Vec<Message>> {
+        frames.iter().map(|frame| Message::copy(self.context.library, frame)).collect()
     }
 
     /// The next frame, if one has come; false if none has.
