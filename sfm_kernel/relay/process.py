@@ -29,6 +29,8 @@ HEARTBEAT = 1.0
 """Seconds after which the segments are read again even if their counters have not changed."""
 BREATH = 0.005
 """The least time between two requests to the server, in seconds."""
+LEAVING_SECONDS = 2.0
+"""The most seconds that a process takes to let go of the folder, from the end of its segment."""
 
 
 def relay(
@@ -69,7 +71,10 @@ def relay(
     except FileNotFoundError:  # the user has removed the world
         pass
     if served:
-        remove_unused(folder)
+        # Who leaves removes its segment first, and lets go of the folder a moment later.
+        deadline = time.monotonic() + LEAVING_SECONDS
+        while not (remove_unused(folder) or is_inhabited(folder) or time.monotonic() > deadline):
+            time.sleep(0.01)
     return served
 
 
