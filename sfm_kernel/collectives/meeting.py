@@ -226,7 +226,7 @@ _tables: weakref.WeakKeyDictionary[Endpoint, dict[str, _Table]] = weakref.WeakKe
 
 def _hooks() -> Iterator[Callable[[], None]]:
     """The ``on_wait`` of groups that are being made; it may end the wait, or send."""
-    for tables in listed(_tables.values()):
+    for tables in listed(_tables.values):
         for table in list(tables.values()):
             if table.on_wait is not None and table.busy.locked():
                 yield table.on_wait

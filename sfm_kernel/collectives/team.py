@@ -358,7 +358,7 @@ _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 def _hooks() -> Iterator[Callable[[], None]]:
     """The ``on_wait`` of groups whose members wait in a call; it may end the wait, or send."""
-    for team in listed(_teams):
+    for team in listed(_teams.copy):
         if team.on_wait is not None and team.ledger.busy:
             yield team.on_wait
 

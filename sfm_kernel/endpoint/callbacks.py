@@ -104,7 +104,7 @@ _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 
 def registered() -> list[Callback]:
     """This process's callbacks that may be called, of all endpoints."""
-    return [callback for owner in listed(_owners) if owner.active for callback in owner.all]
+    return [callback for owner in listed(_owners.copy) if owner.active for callback in owner.all]
 
 
 def _line_of(failure: Exception) -> tuple[str, int] | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def listed(weak: Iterable[T]) -> list[T]:
-    """The objects of a weak set, or the values of a weak dictionary, while other threads add some.
+def listed(objects: Callable[[], Iterable[T]]) -> list[T]:
+    """The objects of a weak set or dictionary, which ``objects()`` gives, while others are added.
 
-    ``list`` of these runs Python code, in which another thread may go on: it raises RuntimeError
-    then.
+    Iterating one of these runs Python code, in which another thread may go on and add one: that
+    raises RuntimeError, and the objects are asked for again.
     """
     while True:
         try:
-            return list(weak)
+            return list(objects())
         except RuntimeError:
             continue

@@ -28,6 +28,7 @@ from sfm_kernel.endpoint import bystanders as present
 from sfm_kernel.endpoint import callbacks, main_thread
 from sfm_kernel.endpoint.bystanders import FUTURES, begin_cell, bystanders
 from sfm_kernel.endpoint.main_thread import main_line
+from sfm_kernel.endpoint.weak import listed
 from tests.waiting import wait_until
 
 
@@ -72,17 +73,21 @@ def test_groups_and_endpoints_are_made_meanwhile(held: Any, look: Callable[[], A
                 held.pop(thing) if hasattr(held, "setdefault") else held.discard(thing)
 
     over, interval = threading.Event(), sys.getswitchinterval()
+    kept = Thing()
+    held.setdefault(kept, kept) if hasattr(held, "setdefault") else held.add(kept)
     maker = threading.Thread(target=make)
     maker.start()
     sys.setswitchinterval(1e-6)
     try:
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
+            assert kept in listed(held.values if hasattr(held, "values") else held.copy)
             list(look())
     finally:
         sys.setswitchinterval(interval)
         over.set()
         maker.join()
+        held.pop(kept) if hasattr(held, "setdefault") else held.discard(kept)
 
 
 def test_a_pool_is_none_while_it_has_nothing_to_do() -> None:
