@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import psutil
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel._native import Member
 from sfm_kernel.transport.keys import KeyPair
 from tests.waiting import wait_until
 from tests.zmq import wire
@@ -79,7 +79,7 @@ def hello(talking: Endpoint) -> bytes:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
         with (
-            dealer(replace(to, address=address), talking._directory.pair),
+            dealer(Member.from_json(to.to_json() | {"address": address}), talking._directory.pair),
             listener.accept()[0] as server,
         ):
             server.sendall(greeting())
