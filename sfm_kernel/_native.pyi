@@ -781,13 +781,6 @@ class WorldFolder:
     def fileno(self) -> int:
         """The descriptor of the folder, which keeps it from being removed."""
 
-    def sweep(self, keep: Sequence[str]) -> list[str]:
-        """Remove the files of dead processes, except the segments of the uids in ``keep``.
-
-        Returns the paths. A ring is removed with its receiver: a living receiver still reads what a
-        dead sender wrote.
-        """
-
     def close(self) -> bool:
         """Close the folder; return whether it was open. Idempotent."""
 

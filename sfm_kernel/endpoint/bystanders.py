@@ -43,6 +43,7 @@ _SERVING = (
     "jupyter_client.threaded:",
     "pydevd",
     "sfm_kernel.directory.client:",  # takes in the server's updates, in a thread made by the core
+    "sfm_kernel.directory.remote:",  # as that
     "sfm_kernel.endpoint.main_thread:main_line",  # for an observer, in such a thread
     "tqdm._monitor:",
     "zmq.",

@@ -70,8 +70,8 @@ class DirectoryClient(Protocol):
 
     @property
     def zmq_context(self) -> int:
-        """The address of its ZeroMQ context, whose thread can serve others' sockets until they are
-        closed: ``Directory.close`` waits for that."""
+        """The address of its ZeroMQ context, whose thread can serve others' sockets, too. It ends
+        with the last that has it."""
 
     def exchange(
         self, kind: str, body: bytes = b"", limit: float = ..., **details: Any

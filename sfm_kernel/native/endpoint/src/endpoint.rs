@@ -78,7 +78,7 @@ impl Endpoint {
             uid: format!("{uid:032x}"),
             pid: std::process::id().into(),
             host: directory::host(),
-            site: requested_site(None)?,
+            site: requested_site()?,
             ..request.clone()
         };
         request.check()?;

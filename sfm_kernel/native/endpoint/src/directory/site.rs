@@ -38,12 +38,8 @@ pub fn check_site(site: &str, given: &str) -> Result<()> {
     Err(Error::new(Kind::BadName, text))
 }
 
-/// The site that a process requests: `site`, or that of `SFM_SITE`. Empty: the machine's.
-pub fn requested_site(site: Option<&str>) -> Result<String> {
-    if let Some(site) = site {
-        check_site(site, "site")?;
-        return Ok(site.to_owned());
-    }
+/// The site that `SFM_SITE` requests. Empty: the machine's.
+pub fn requested_site() -> Result<String> {
     let Some(named) = std::env::var_os(VARIABLE) else { return Ok(String::new()) };
     let named = named.to_string_lossy().into_owned();
     if !named.is_empty() {

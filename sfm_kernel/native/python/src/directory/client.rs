@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -106,13 +107,10 @@ impl ServerClient {
     }
 
     fn subscribe(&self, py: Python<'_>, on_update: Py<PyAny>) -> PyResult<()> {
-        let call = move |state: Option<&[u8]>| {
-            visit(|py| {
-                let called = on_update.call1(py, (state.map(|text| PyBytes::new(py, text)),));
-                called.map_err(|error| error.write_unraisable(py, Some(on_update.bind(py))))
-            });
+        let tell = move |state: Option<&[u8]>| {
+            call(&on_update, |py| (state.map(|text| PyBytes::new(py, text).unbind()),));
         };
-        let subscribed = without_gil(py, || self.get().subscribe(call));
+        let subscribed = without_gil(py, || self.get().subscribe(tell));
         subscribed.map_err(|error| errors::endpoint_error(py, error))
     }
 
@@ -122,9 +120,26 @@ impl ServerClient {
 }
 
 impl Drop for ServerClient {
-    /// Without the GIL, for which the subscriber's thread may wait.
     fn drop(&mut self) {
-        let client = self.client.take();
-        Python::try_attach(|py| without_gil(py, || drop(client)));
+        drop_without_gil(self.client.take());
     }
+}
+
+/// Call a function of Python's in a thread that it does not know, with what `arguments` gives; not
+/// once the interpreter ends. What it raises is reported where the user sees it.
+pub fn call<Arguments>(
+    function: &Py<PyAny>,
+    arguments: impl for<'py> FnOnce(Python<'py>) -> Arguments,
+) where
+    Arguments: for<'py> PyCallArgs<'py>,
+{
+    visit(|py| {
+        let called = function.call1(py, arguments(py));
+        called.map_err(|failure| failure.write_unraisable(py, Some(function.bind(py))))
+    });
+}
+
+/// The thread of a server's updates, which ends with the last reference, may wait for the GIL.
+pub fn drop_without_gil<T: Send>(directory: T) {
+    Python::try_attach(|py| without_gil(py, || drop(directory)));
 }

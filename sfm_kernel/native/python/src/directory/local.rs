@@ -7,11 +7,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use super::client::ServerClient;
+use super::client::{call, drop_without_gil, ServerClient};
 use super::records::{PyJoinRequest, PyMember};
 use super::table::members;
 use crate::errors::{endpoint_error, error};
-use crate::host::gil::{visit, without_gil};
+use crate::host::gil::without_gil;
 use crate::host::signals::waiting;
 use sfm_endpoint::directory::client::keys::library;
 use sfm_endpoint::directory::folder::{self, Folder};
@@ -114,11 +114,6 @@ impl Drop for PyDirectory {
     }
 }
 
-/// The thread of a server's updates, which ends with the last reference, may wait for the GIL.
-fn drop_without_gil<T: Send>(directory: T) {
-    Python::try_attach(|py| without_gil(py, || drop(directory)));
-}
-
 /// The directory of a world on this machine, see `_native.pyi`.
 #[pyclass(name = "LocalDirectory", module = "sfm_kernel._native", frozen, subclass,
     extends = PyDirectory)]
@@ -185,12 +180,7 @@ impl PyRemote {
         notice: Py<PyAny>,
     ) -> PyResult<(PyRemote, PyDirectory)> {
         let world = text_of(world)?;
-        let notice = move |text: &str| {
-            visit(|py| {
-                let told = notice.call1(py, (text,));
-                told.map_err(|failure| failure.write_unraisable(py, Some(notice.bind(py))))
-            });
-        };
+        let notice = move |text: &str| call(&notice, |_| (text,));
         let remote = waiting(py, |signals| {
             let library = library(&libraries)?;
             Remote::open(library, &world, url, key, Box::new(notice), signals)
@@ -211,11 +201,8 @@ impl PyRemote {
 
     fn _watch(&self, py: Python<'_>, changed: Py<PyAny>) {
         let tell = move |changes: &Changes| {
-            visit(|py| {
-                let told = (gateways(&changes.gateways), members(&changes.members));
-                let told = changed.call1(py, (told.0, told.1, changes.departed.clone()));
-                told.map_err(|failure| failure.write_unraisable(py, Some(changed.bind(py))))
-            });
+            let Changes { gateways: sites, members: all, departed } = changes;
+            call(&changed, |_| (gateways(sites), members(all), departed.clone()));
         };
         without_gil(py, || self.get().watch(Box::new(tell)));
     }
@@ -246,15 +233,6 @@ impl PyFolder {
 
     fn fileno(&self) -> i32 {
         self.0.fileno()
-    }
-
-    /// Remove the files of dead processes, under the folder's lock; not the segments of `keep`.
-    fn sweep(&self, py: Python<'_>, keep: Vec<String>) -> PyResult<Vec<OsString>> {
-        waiting(py, |signals| {
-            let _locked = self.0.locked(signals)?;
-            Ok(cleaning::sweep(&self.0.path, &keep.into_iter().collect()))
-        })
-        .map(texts)
     }
 
     fn close(&self) -> bool {
@@ -319,7 +297,7 @@ pub fn check_site(site: &Bound<'_, PyAny>, given: &str) -> PyResult<String> {
 pub fn requested_site(py: Python<'_>, site: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     match site {
         Some(site) => check_site(site, "site"),
-        None => told(py, site::requested_site(None)),
+        None => told(py, site::requested_site()),
     }
 }
 
